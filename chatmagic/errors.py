@@ -1,0 +1,169 @@
+"""What can go wrong, by what the caller can do about it.
+
+::
+
+    Exception
+    └── ChatError
+        ├── InputError (a ValueError)   what was asked cannot be sent: change it; nothing was sent
+        ├── AuthenticationError         no key for this address, or the service refused it
+        ├── RateLimitError              the credits are used up, or too many requests: wait
+        ├── RequestRejectedError        the service refused the request: change it
+        ├── ServiceError                the service, or a proxy before it, failed: ask again later
+        ├── ConnectError                no connection, so nothing was sent: address, network, TLS
+        ├── RequestTimeoutError         a time-out of ours ran out; says which
+        ├── CutOffError                 the reply ended too early; what came is in ``reply``
+        └── NotUnderstoodError          the answer is not the interface's: wrong address?
+    KeyboardInterrupt
+    └── ChatInterrupted                 a person stopped the reply; what came is in ``reply``
+
+Each says in one line what happened and what to do, knows whose fault it is (``fault``)
+and carries what is known: ``status``, ``credits``, ``reply``. All of them pickle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from chatmagic.wire import Credits, Reply
+
+Fault = Literal["you", "service", "network"]
+Which = Literal["connect", "first_byte", "silence", "total"]
+
+
+class _Told(BaseException):
+    """One line about what happened, at most one more about what to do, and the data."""
+
+    fault: Fault = "service"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        status: int | None = None,
+        credits: Credits | None = None,  # noqa: A002 - the interface's own word
+        reply: Reply | None = None,
+    ) -> None:
+        """Say what happened.
+
+        Args:
+            message: what happened; white space is folded into one line.
+            hint: what to do, as a line of its own in a notebook.
+            status: the HTTP status, where there was one.
+            credits: what the response said of the credits.
+            reply: the part of the reply that came.
+        """
+        self.message = " ".join(message.split())
+        self.hint = None if hint is None else " ".join(hint.split())
+        self.status = status
+        self.credits = credits
+        self.reply = reply
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        """Give one line: what happened, and what to do."""
+        return self.message if self.hint is None else f"{self.message} {self.hint}"
+
+    def _render_traceback_(self) -> list[str]:
+        """Give IPython the lines to show instead of a traceback."""
+        lines = [f"{type(self).__name__}: {self.message}"]
+        return lines if self.hint is None else [*lines, self.hint]
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Pickle by value: the message and the data, and nothing that was chained."""
+        return _restored, (type(self), self.message, dict(self.__dict__))
+
+    @classmethod
+    def _restore(cls, message: str, state: dict[str, Any]) -> Self:
+        error = cls.__new__(cls, message)
+        error.args = (message,)
+        error.__dict__.update(state)
+        return error
+
+
+def _restored(kind: type[_Told], message: str, state: dict[str, Any]) -> _Told:
+    return kind._restore(message, state)  # noqa: SLF001 - this module's own
+
+
+class ChatError(_Told, Exception):
+    """Anything that chatmagic reports; catch this to catch them all."""
+
+
+class InputError(ChatError, ValueError):
+    """What was asked cannot be sent as it stands; nothing was sent."""
+
+    fault: Fault = "you"
+
+
+class AuthenticationError(ChatError):
+    """No key for this address, or the service did not accept the key (interface §5)."""
+
+    fault: Fault = "you"
+
+
+class RateLimitError(ChatError):
+    """The credits are used up, or requests came too fast (interface §7).
+
+    Args:
+        message: what happened.
+        retry_after: when to ask again at the earliest, aware, where the service told.
+        **data: as for every :class:`ChatError`.
+    """
+
+    fault: Fault = "you"
+
+    def __init__(self, message: str, *, retry_after: datetime | None = None, **data: Any) -> None:
+        """Say what happened, and until when."""
+        super().__init__(message, **data)
+        self.retry_after = retry_after
+
+
+class RequestRejectedError(ChatError):
+    """The service refused the request; asking the same again will not help."""
+
+    fault: Fault = "you"
+
+
+class ServiceError(ChatError):
+    """The service, or a proxy in front of it, failed."""
+
+
+class ConnectError(ChatError):
+    """There was no connection, so nothing was sent and nothing was spent."""
+
+    fault: Fault = "network"
+
+
+class RequestTimeoutError(ChatError):
+    """A time-out of ours ran out.
+
+    Args:
+        message: what happened.
+        which: ``connect``, ``first_byte``, ``silence`` or ``total``.
+        **data: as for every :class:`ChatError`.
+    """
+
+    fault: Fault = "network"
+
+    def __init__(self, message: str, *, which: Which, **data: Any) -> None:
+        """Say which time-out ran out."""
+        super().__init__(message, **data)
+        self.which = which
+
+
+class CutOffError(ChatError):
+    """The reply ended before its end; what came is in ``reply``."""
+
+
+class NotUnderstoodError(ChatError):
+    """The answer is not what the interface describes."""
+
+
+class ChatInterrupted(_Told, KeyboardInterrupt):
+    """A person stopped the reply; what came is in ``reply``."""
+
+    fault: Fault = "you"

@@ -1,0 +1,624 @@
+"""The values that cross the wire, and their JSON both ways (interface §2).
+
+Every thing the interface names is one frozen dataclass here. ``to_json`` gives the
+JSON-ready value; ``from_json`` reads one and raises :exc:`ValueError`, never anything
+else. Reading is lenient where the interface leaves things open: unknown fields are
+ignored, and a missing field is the same as a null one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, NoReturn, Self
+
+State = Literal["complete", "interrupted", "cut off"]
+Origin = Literal["live", "replay", "emulator"]
+Auth = Literal["bearer", "x-api-key", "query", "none"]
+
+AUTH_WAYS: Final[tuple[Auth, ...]] = ("bearer", "x-api-key", "query", "none")
+DONE: Final = "[DONE]"
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+class Secret:
+    """An API key that shows itself to nobody by accident (interface §2.6).
+
+    Args:
+        value: the key, an opaque string.
+
+    Raises:
+        ValueError: the key is empty, or holds a character that no header can carry.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        """Keep the key."""
+        if not value or not value.isascii() or not value.isprintable() or " " in value:
+            raise ValueError(
+                "an API key is one word of printable ASCII characters; this one is not"
+            ) from None
+        self._value = value
+
+    def reveal(self) -> str:
+        """Give the key itself; only the place that puts it on the wire asks for it."""
+        return self._value
+
+    def redact(self, text: str) -> str:
+        """Give ``text`` with every occurrence of the key taken out."""
+        return text.replace(self._value, "[key removed]")
+
+    def __repr__(self) -> str:
+        """Show that there is a key, and nothing of it."""
+        return "Secret(…)"
+
+    def __eq__(self, other: object) -> bool:
+        """Two secrets are equal when their keys are."""
+        return self._value == other._value if isinstance(other, Secret) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Hash like the key."""
+        return hash(self._value)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled: a key is not written to a file by the way.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError("an API key is not pickled")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation (interface §2.1).
+
+    Args:
+        role: who wrote it: ``user``, ``assistant``, or what else the service takes.
+        content: its text.
+    """
+
+    role: str
+    content: str
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Read a message.
+
+        Raises:
+            ValueError: ``value`` is not an object with two strings.
+        """
+        if isinstance(value, Mapping):
+            role, content = value.get("role"), value.get("content")
+            if isinstance(role, str) and isinstance(content, str):
+                return cls(role, content)
+        raise ValueError("a message is an object with the strings 'role' and 'content'")
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the message as the interface writes it."""
+        return {"role": self.role, "content": self.content}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The body of one ask (interface §2.2).
+
+    Args:
+        messages: the conversation so far, oldest first.
+        stream: whether the reply is to come as a stream.
+        max_tokens: upper limit on generated tokens; left out when ``None``.
+        temperature: sampling temperature; left out when ``None``.
+        extra: fields that a compatible server wants beside the interface's own.
+
+    Raises:
+        ValueError: a value cannot be said in JSON.
+    """
+
+    messages: tuple[Message, ...]
+    stream: bool = True
+    max_tokens: int | None = None
+    temperature: float | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check what Python cannot check by itself."""
+        if self.max_tokens is not None and (
+            isinstance(self.max_tokens, bool) or not isinstance(self.max_tokens, int)
+        ):
+            raise ValueError(f"max_tokens is a whole number, not {self.max_tokens!r}")
+        if self.temperature is not None and (
+            isinstance(self.temperature, bool)
+            or not isinstance(self.temperature, int | float)
+            or not math.isfinite(self.temperature)
+        ):
+            raise ValueError(f"temperature is a finite number, not {self.temperature!r}")
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Read a request body.
+
+        Raises:
+            ValueError: it is not an object, or a field of it has the wrong type.
+        """
+        if not isinstance(value, Mapping):
+            raise ValueError("the body is not a JSON object")
+        messages = value.get("messages")
+        if not isinstance(messages, list) or not messages:
+            raise ValueError("'messages' is not a list with at least one message")
+        stream = value.get("stream")
+        if stream is not None and not isinstance(stream, bool):
+            raise ValueError("'stream' is neither true nor false")
+        own = {"messages", "stream", "max_tokens", "temperature"}
+        return cls(
+            messages=tuple(Message.from_json(message) for message in messages),
+            stream=bool(stream),
+            max_tokens=value.get("max_tokens"),
+            temperature=value.get("temperature"),
+            extra={name: item for name, item in value.items() if name not in own},
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the body as it is sent: four fields at most, and what ``extra`` adds."""
+        body: dict[str, Any] = {
+            "messages": [message.to_json() for message in self.messages],
+            "stream": self.stream,
+        }
+        if self.max_tokens is not None:
+            body["max_tokens"] = self.max_tokens
+        if self.temperature is not None:
+            body["temperature"] = self.temperature
+        return {**body, **self.extra}
+
+    def encode(self) -> bytes:
+        """Give the bytes that are sent.
+
+        Raises:
+            ValueError: ``extra`` holds something that JSON has no word for.
+        """
+        try:
+            text = json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False)
+        except (TypeError, RecursionError) as error:
+            raise ValueError(f"the request cannot be written as JSON: {error}") from None
+        return without_lone_surrogates(text).encode()
+
+    def digest(self) -> str:
+        """Give the digest of the canonical body, by which a request is known again."""
+        return digest(self.to_json())
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token accounting (interface §2.3); what was not told is ``None``."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
+
+    @classmethod
+    def from_json(cls, value: object) -> Self | None:
+        """Read a usage object; anything that tells no count is ``None``."""
+        if not isinstance(value, Mapping):
+            return None
+        counts = [
+            whole_number(value.get(name))
+            for name in ("prompt_tokens", "completion_tokens", "total_tokens")
+        ]
+        return None if counts == [None, None, None] else cls(*counts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the counts that are known."""
+        return _known(
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            total_tokens=self.total_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Credits:
+    """What a response said of the account's credits (interface §8).
+
+    Args:
+        limit: the credit limit; ``None`` is unknown.
+        remaining: credits left; ``None`` is unknown.
+        used: credits used; ``None`` is unknown.
+        resets_at: when the limit resets, aware, in UTC; ``None`` is unknown.
+        seen_at: the time these figures are of, aware, in UTC.
+    """
+
+    limit: int | None
+    remaining: int | None
+    used: int | None
+    resets_at: datetime | None
+    seen_at: datetime
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Read what :meth:`to_json` wrote.
+
+        Raises:
+            ValueError: it is not such an object.
+        """
+        if not isinstance(value, Mapping):
+            raise ValueError("credits are a JSON object")
+        seen_at = timestamp(value.get("seen_at"))
+        if seen_at is None:
+            raise ValueError("credits without the time they were seen at")
+        return cls(
+            limit=whole_number(value.get("limit")),
+            remaining=whole_number(value.get("remaining")),
+            used=whole_number(value.get("used")),
+            resets_at=timestamp(value.get("resets_at")),
+            seen_at=seen_at,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the figures that are known."""
+        return _known(
+            limit=self.limit,
+            remaining=self.remaining,
+            used=self.used,
+            resets_at=iso(self.resets_at),
+            seen_at=iso(self.seen_at),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBody:
+    """The body of an error response (interface §2.5), or the nearest thing to one.
+
+    Args:
+        error: short error name.
+        message: explanation for people.
+        limit: the credit limit, on the rate-limit error.
+        used: credits used, on the rate-limit error.
+        reset_at: when the limit resets, as it was written.
+    """
+
+    error: str | None = None
+    message: str | None = None
+    limit: int | None = None
+    used: int | None = None
+    reset_at: str | None = None
+
+    @classmethod
+    def from_json(cls, value: object) -> Self | None:
+        """Read an error in any of the shapes that servers give it; ``None`` is no error.
+
+        Beside the documented shape: ``error`` as an object or a list, ``errors``,
+        ``detail``, ``title``, a bare ``message``, and a list around any of them.
+        """
+        if isinstance(value, list):
+            found = (cls.from_json(item) for item in value)
+            return next((item for item in found if item is not None), None)
+        if not isinstance(value, Mapping):
+            return None
+        inner = value.get("error") or value.get("errors") or None
+        if inner is None and value.get("object") != "error" and _looks_like_a_reply(value):
+            return None
+        nested = inner if isinstance(inner, Mapping) else None
+        if isinstance(inner, list):
+            nested = next((item for item in inner if isinstance(item, Mapping)), None)
+            inner = None if nested else next((i for i in inner if isinstance(i, str)), None)
+        outer = nested or value
+        name = _text(inner) or _text(outer.get("type")) or _text(outer.get("code"))
+        message = (
+            _text(outer.get("message"))
+            or _text(outer.get("detail"))
+            or _text(value.get("message"))
+            or _text(value.get("detail"))
+            or _text(value.get("title"))
+            or _first_detail(value.get("detail"))
+        )
+        if name is None and message is None:
+            return None if inner is None else cls(error="error")
+        return cls(
+            error=name,
+            message=message,
+            limit=whole_number(outer.get("limit")),
+            used=whole_number(outer.get("used")),
+            reset_at=_text(outer.get("resetAt")),
+        )
+
+    @property
+    def is_rate_limit(self) -> bool:
+        """Whether this is the documented rate-limit error, which only its body tells (§7)."""
+        return self.limit is not None and self.used is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the body as the interface writes it."""
+        return _known(
+            error=self.error,
+            message=self.message,
+            limit=self.limit,
+            used=self.used,
+            resetAt=self.reset_at,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What one stream chunk, or a whole JSON reply, adds to the reply (interface §2.3, §2.4).
+
+    Args:
+        content: a fragment of the reply, or all of it; may be empty.
+        finish_reason: in the service's own words.
+        model: name of the model.
+        usage: token counts.
+        refusal: what a model said instead of answering (compatible servers).
+    """
+
+    content: str = ""
+    finish_reason: str | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    refusal: str | None = None
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Read a chunk or a reply; everything missing or of another type is left out.
+
+        Of several choices the one with index 0 counts, or the first without an index.
+
+        Raises:
+            ValueError: ``value`` is not a JSON object.
+        """
+        if not isinstance(value, Mapping):
+            raise ValueError("not a JSON object")
+        choice = _first_choice(value.get("choices"))
+        part = choice.get("delta")
+        if not isinstance(part, Mapping):
+            part = choice.get("message")
+        if not isinstance(part, Mapping):
+            part = {}
+        return cls(
+            content=_content(part.get("content")),
+            finish_reason=_text(choice.get("finish_reason")),
+            model=_text(value.get("model")),
+            usage=Usage.from_json(value.get("usage")),
+            refusal=_text(part.get("refusal")),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the chunk as the interface writes it in a stream."""
+        choice: dict[str, Any] = {"delta": {"content": self.content}}
+        if self.finish_reason is not None:
+            choice["finish_reason"] = self.finish_reason
+        usage = None if self.usage is None else self.usage.to_json()
+        return {**_known(model=self.model, usage=usage), "choices": [choice]}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply, whole or as far as it came (interface §2.3).
+
+    Args:
+        text: the text, exactly as it came.
+        model: name of the model, where it was told.
+        finish_reason: in the service's own words; ``stop`` is a normal end.
+        usage: token counts, where they were told.
+        credits: what this response said of the credits.
+        state: ``complete``, ``interrupted`` or ``cut off``.
+        refusal: what a model said instead of answering (compatible servers).
+        date: the response's own ``Date``, aware, in UTC.
+        origin: ``live``, ``replay`` or ``emulator``.
+    """
+
+    text: str
+    model: str | None = None
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    credits: Credits | None = None
+    state: State = "complete"
+    refusal: str | None = None
+    date: datetime | None = None
+    origin: Origin = "live"
+
+    def __str__(self) -> str:
+        """Give the text."""
+        return self.text
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the body of a reply as the interface writes it (§2.3)."""
+        return {
+            "model": self.model,
+            "choices": [
+                {
+                    "message": Message("assistant", self.text).to_json(),
+                    "finish_reason": self.finish_reason,
+                }
+            ],
+            "usage": None if self.usage is None else self.usage.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value that ``{{ expression }}`` put into a prompt, without the value itself.
+
+    Args:
+        expression: as typed.
+        size: length of the value's text in characters.
+        sha256: digest of the value's text.
+    """
+
+    expression: str
+    size: int
+    sha256: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Give it for a record."""
+        return {"expression": self.expression, "size": self.size, "sha256": self.sha256}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What an output's metadata keeps of a turn: nothing that a reader cannot see.
+
+    Args:
+        prompt: as typed; each inserted value stands as its expression.
+        values: what was inserted, as expression, size and digest.
+        state: ``complete``, ``interrupted`` or ``cut off``.
+        owner: hash of the cell that owns the turn; ``None`` without one.
+        carried: digests of the turns that the request carried, oldest first.
+        request: digest of the canonical request.
+        reply: digest of the reply's text.
+        parameters: ``max_tokens``, ``temperature``, ``last`` where they were set.
+        model: name of the model, where it was told.
+        usage: token counts, where they were told.
+        credits: what the response said of the credits.
+        took: about how many credits the turn took, as far as it was known then.
+        finish_reason: in the service's own words.
+        date: the response's own ``Date``.
+        origin: ``live``, ``replay`` or ``emulator``.
+    """
+
+    prompt: str
+    values: tuple[Value, ...]
+    state: State
+    owner: str | None
+    carried: tuple[str, ...]
+    request: str
+    reply: str
+    parameters: Mapping[str, Any]
+    model: str | None
+    usage: Usage | None
+    credits: Credits | None
+    took: int | None
+    finish_reason: str | None
+    date: datetime | None
+    origin: Origin
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the record for an output's metadata."""
+        return {
+            "version": 1,
+            "kind": "turn",
+            "prompt": self.prompt,
+            "state": self.state,
+            "carried": list(self.carried),
+            "request": self.request,
+            "reply": self.reply,
+            "origin": self.origin,
+            **_known(
+                values=[value.to_json() for value in self.values] or None,
+                owner=self.owner,
+                parameters=dict(self.parameters) or None,
+                model=self.model,
+                usage=None if self.usage is None else self.usage.to_json(),
+                credits=None if self.credits is None else self.credits.to_json(),
+                took=self.took,
+                finish_reason=self.finish_reason,
+                date=iso(self.date),
+            ),
+        }
+
+
+def digest(value: object) -> str:
+    """Give the SHA-256 of a JSON value's canonical form, or of a text, in hexadecimal."""
+    text = (
+        value
+        if isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    )
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def turn_digest(prompt: str, reply: str) -> str:
+    """Give the digest by which a later request's record names a turn that it carried."""
+    return digest([prompt, reply])
+
+
+def whole_number(value: object) -> int | None:
+    """Read an integer that may come as text; anything else, or below 0, is ``None``."""
+    if isinstance(value, str) and value.strip().isdecimal() and value.isascii():
+        # Figures longer than this are nobody's; and int() refuses 4,300 digits.
+        value = int(value) if len(value) <= 18 else None  # noqa: PLR2004
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    return None
+
+
+def timestamp(value: object) -> datetime | None:
+    """Read an ISO 8601 timestamp as an aware time in UTC; anything else is ``None``.
+
+    A timestamp without a zone is taken as UTC, as the interface says they are (§8).
+    """
+    if not isinstance(value, str) or not re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", value.strip()):
+        return None
+    try:
+        when = datetime.fromisoformat(value.strip())
+        return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def iso(when: datetime | None) -> str | None:
+    """Write a time as the interface does: ISO 8601 in UTC with a ``Z``."""
+    return None if when is None else when.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def without_lone_surrogates(text: str) -> str:
+    """Give ``text`` with surrogate pairs joined and each lone one as U+FFFD."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _known(**items: Any) -> dict[str, Any]:
+    """Give the items that are not ``None``."""
+    return {name: item for name, item in items.items() if item is not None}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _content(value: object) -> str:
+    """Read a content: a string, or a list of parts of which the text ones count."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence):
+        return "".join(_part(part) for part in value)
+    return ""
+
+
+def _part(part: object) -> str:
+    if not isinstance(part, Mapping) or part.get("type", "text") not in ("text", "output_text"):
+        return ""
+    return _text(part.get("text")) or ""
+
+
+def _first_choice(choices: object) -> Mapping[str, Any]:
+    found = (
+        [choice for choice in choices if isinstance(choice, Mapping)]
+        if (isinstance(choices, list))
+        else []
+    )
+    for choice in found:
+        if choice.get("index", 0) in (0, None):
+            return choice
+    return {}
+
+
+def _looks_like_a_reply(value: Mapping[str, Any]) -> bool:
+    return "choices" in value or not any(
+        _text(value.get(name)) or _first_detail(value.get(name))
+        for name in ("message", "detail", "title")
+    )
+
+
+def _first_detail(value: object) -> str | None:
+    """Read a list of details such as FastAPI gives: the first one's message."""
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        return _text(value[0].get("msg")) or _text(value[0].get("message"))
+    return None
