@@ -1,3 +1,65 @@
 """Chat with a hosted completion service from a Jupyter notebook (see the README)."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from chatmagic import errors
+    from chatmagic.client import Client
+    from chatmagic.session import Session, ask, current_session
+    from chatmagic.transport import Timeout
+    from chatmagic.wire import Credits, Message, Reply, Usage
+
 __version__ = "0.1.0"
+__all__ = [
+    "Client",
+    "Credits",
+    "Message",
+    "Reply",
+    "Session",
+    "Timeout",
+    "Usage",
+    "ask",
+    "current_session",
+    "errors",
+]
+
+_HOMES: Final = {
+    "Client": "client",
+    "Credits": "wire",
+    "Message": "wire",
+    "Reply": "wire",
+    "Session": "session",
+    "Timeout": "transport",
+    "Usage": "wire",
+    "ask": "session",
+    "current_session": "session",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is asked for: loading the extension needs few of them."""
+    if name == "errors":
+        return import_module("chatmagic.errors")
+    if name in _HOMES:
+        return getattr(import_module(f"chatmagic.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names, imported or not."""
+    return sorted([*globals(), *__all__])
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Let IPython load the extension: ``%load_ext chatmagic``."""
+    import_module("chatmagic.magics").load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Let IPython unload it: ``%unload_ext chatmagic``."""
+    import_module("chatmagic.magics").unload(shell)

@@ -45,7 +45,7 @@ class _Told(BaseException):
         *,
         hint: str | None = None,
         status: int | None = None,
-        credits: Credits | None = None,  # noqa: A002 - the interface's own word
+        credits: Credits | None = None,
         reply: Reply | None = None,
     ) -> None:
         """Say what happened.

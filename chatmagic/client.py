@@ -1,0 +1,507 @@
+"""Request in, fragments out; and the latest credits."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from chatmagic import credits as crediting
+from chatmagic import settings, sse
+from chatmagic.errors import (
+    AuthenticationError,
+    ChatError,
+    ChatInterrupted,
+    CutOffError,
+    InputError,
+    NotUnderstoodError,
+    ServiceError,
+)
+from chatmagic.refusal import BODY_BYTES, excerpt, refusal
+from chatmagic.wire import (
+    Auth,
+    Chunk,
+    ErrorBody,
+    Message,
+    Origin,
+    Reply,
+    Request,
+    Usage,
+    without_lone_surrogates,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from types import TracebackType
+
+    from chatmagic.settings import Connection
+    from chatmagic.transport import Exchange, Halt, Timeout, Transport
+    from chatmagic.wire import Credits, State
+
+EMULATOR_SERVER: Final = "chatmagic-emulator"
+
+
+class Client:
+    """Asks one service, with one key, over one connection that is kept between asks.
+
+    Args:
+        base_url: address of the service, with or without ``/v1``; ``None`` takes
+            ``CHATMAGIC_BASE_URL``.
+        api_key: the key; ``None`` takes the environment's, which goes to the
+            environment's own address alone (interface §5).
+        auth: ``bearer``, ``x-api-key``, ``query`` or ``none``; ``None`` takes
+            ``CHATMAGIC_AUTH``, else ``bearer``.
+        timeout: a :class:`chatmagic.Timeout`, or seconds for the first byte and for silence.
+        extra_body: fields that a compatible server wants beside the interface's own.
+
+    Raises:
+        ConnectError: no address is known.
+        InputError: the address, the key or another argument cannot be used.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        auth: Auth | None = None,
+        timeout: Timeout | float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Find out where to and with which key; nothing is sent."""
+        self._start(
+            settings.for_client(os.environ, base_url=base_url, api_key=api_key, auth=auth),
+            timeout,
+            extra_body,
+        )
+
+    @classmethod
+    def connected(
+        cls,
+        connection: Connection,
+        *,
+        timeout: Timeout | float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Make a client for a connection that was found out elsewhere."""
+        client = cls.__new__(cls)
+        client._start(connection, timeout, extra_body)  # noqa: SLF001 - its own
+        return client
+
+    def _start(
+        self,
+        connection: Connection,
+        timeout: Timeout | float | None,
+        extra_body: Mapping[str, Any] | None,
+    ) -> None:
+        # requests comes with the first client, not with the extension.
+        from chatmagic.transport import HttpTransport, Timeout  # noqa: PLC0415
+
+        self.connection = connection
+        self.timeout = Timeout.of(timeout)
+        self.extra_body = dict(extra_body or {})
+        self._ledger = crediting.Ledger()
+        self._transport: Transport = HttpTransport(
+            settings.endpoint(connection.base_url),
+            auth=connection.auth,
+            key=connection.key,
+            timeout=self.timeout,
+            direct=settings.is_loopback(connection.base_url),
+        )
+
+    @property
+    def credits(self) -> Credits | None:
+        """The credits as the latest answer that told them has them; ``None`` is unknown."""
+        return self._ledger.credits
+
+    @property
+    def took(self) -> int | None:
+        """About how many credits the latest answer took; ``None`` is unknown."""
+        return self._ledger.took
+
+    def complete(
+        self,
+        messages: Iterable[Message | Mapping[str, str]],
+        *,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+    ) -> Reply:
+        """Ask for a reply in one piece (interface §2.3).
+
+        Args:
+            messages: the conversation so far, oldest first.
+            max_tokens: upper limit on generated tokens.
+            temperature: sampling temperature.
+
+        Raises:
+            ChatError: as the tree in :mod:`chatmagic.errors` has it.
+        """
+        request = self._request(messages, max_tokens, temperature, stream=False)
+        with ReplyStream(self, request) as stream:
+            for _ in stream:
+                pass
+            return stream.reply
+
+    def stream(
+        self,
+        messages: Iterable[Message | Mapping[str, str]],
+        *,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+    ) -> ReplyStream:
+        """Ask for a reply fragment by fragment (interface §4.1).
+
+        Args:
+            messages: the conversation so far, oldest first.
+            max_tokens: upper limit on generated tokens.
+            temperature: sampling temperature.
+
+        Returns:
+            A context manager, which sends the request, and an iterator of fragments.
+
+        Raises:
+            InputError: the request cannot be sent as it stands.
+        """
+        return ReplyStream(self, self._request(messages, max_tokens, temperature, stream=True))
+
+    def send(self, request: Request, halt: Halt | None = None) -> ReplyStream:
+        """Ask with a request that was made elsewhere, under a halt of the caller's."""
+        return ReplyStream(self, request, halt)
+
+    def close(self) -> None:
+        """Close the connection that is kept."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        """Give the client."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Say where it asks, and nothing of the key."""
+        return f"Client({settings.origin(self.connection.base_url)!r})"
+
+    def _request(
+        self,
+        messages: Iterable[Message | Mapping[str, str]],
+        max_tokens: int | None,
+        temperature: float | None,
+        *,
+        stream: bool,
+    ) -> Request:
+        try:
+            return Request(
+                tuple(
+                    item if isinstance(item, Message) else Message.from_json(item)
+                    for item in messages
+                ),
+                stream=stream,
+                max_tokens=max_tokens,
+                temperature=temperature,
+                extra=self.extra_body,
+            )
+        except ValueError as error:
+            raise InputError(f"{error}. Nothing was sent.") from None
+
+
+class ReplyStream:
+    """One ask: enter it to send, iterate over its fragments, then look at ``reply``.
+
+    Leaving it early closes the connection. Whatever happens, ``reply`` holds what came.
+    """
+
+    def __init__(self, client: Client, request: Request, halt: Halt | None = None) -> None:
+        """Send nothing yet."""
+        # With requests, as in Client.
+        from chatmagic.transport import Halt  # noqa: PLC0415
+
+        self._client = client
+        self._request = request
+        self._halt = halt or Halt()
+        self._exchange: Exchange | None = None
+        self._assembly = _Assembly()
+        self._state: State = "interrupted"
+        self._ended = False
+
+    @property
+    def reply(self) -> Reply:
+        """The reply as far as it has come; ``complete`` only after the loop."""
+        return self._assembly.reply(self._state)
+
+    def __enter__(self) -> Self:
+        """Send the request; give the stream when the answer has begun.
+
+        Raises:
+            ChatError: as the tree in :mod:`chatmagic.errors` has it.
+        """
+        connection = self._client.connection
+        if connection.key is None and connection.auth != "none":
+            what, hint = settings.no_key_message(connection)
+            raise AuthenticationError(what, hint=hint)
+        try:
+            body = self._request.encode()
+        except ValueError as error:
+            raise InputError(f"{error}. Nothing was sent.") from None
+        if connection.key is not None and connection.key.reveal() in body.decode():
+            raise InputError(
+                "The prompt, or the conversation, holds your API key. Nothing was sent.",
+                hint="Take it out; a key that was shown to anybody is better revoked.",
+            )
+        self._exchange = self._client._transport.send(  # noqa: SLF001 - two halves of one thing
+            body, stream=self._request.stream, halt=self._halt
+        )
+        try:
+            self._begin(self._exchange)
+        except BaseException:
+            self._exchange.abort()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Keep the connection if the reply has ended, else close it."""
+        if self._exchange is not None:
+            if self._ended:
+                self._exchange.finish()
+            else:
+                self._exchange.abort()
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the fragments as they come.
+
+        Raises:
+            ChatError: the reply is cut off, or is none; the part that came is in ``reply``.
+            ChatInterrupted: it was stopped from another thread.
+        """
+        if self._exchange is None:
+            raise InputError("Enter the stream first: with client.stream(…) as stream: …")
+        try:
+            yield from self._fragments(self._exchange)
+        except (ChatError, ChatInterrupted) as error:
+            self._state = "interrupted" if isinstance(error, ChatInterrupted) else "cut off"
+            error.reply = error.reply or (self.reply if self.reply.text else None)
+            error.credits = error.credits or self._assembly.credits
+            error.status = error.status or self._exchange.status
+            raise
+        self._state = "complete"
+
+    def _begin(self, exchange: Exchange) -> None:
+        """Take note of what the status and headers say; refuse what is no reply."""
+        now = datetime.now(UTC)
+        headers = exchange.headers
+        assembly = self._assembly
+        assembly.credits = crediting.from_headers(headers, now)
+        assembly.date = crediting.date(headers)
+        server = next((value for name, value in headers if name.lower() == "server"), "")
+        assembly.origin = "emulator" if server.startswith(EMULATOR_SERVER) else "live"
+        good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
+        if not good or exchange.status == HTTPStatus.NO_CONTENT:
+            body, whole = _beginning(exchange)
+            error = refusal(
+                exchange.status, headers, body, now=now, key=self._client.connection.key
+            )
+            self._account(error.credits)
+            if whole:
+                exchange.finish()
+            raise error
+        self._account(assembly.credits)
+
+    def _account(self, seen: Credits | None) -> None:
+        self._client._ledger = self._client._ledger.after(seen)  # noqa: SLF001 - as above
+
+    def _fragments(self, exchange: Exchange) -> Iterator[str]:
+        content_type = next(
+            (value for name, value in exchange.headers if name.lower() == "content-type"), None
+        )
+        head = b""
+        kind = None
+        while kind is None and (piece := exchange.read()):
+            head += piece
+            kind = sse.kind(content_type, head)
+        if kind == "sse" or (kind is None and self._request.stream and head):
+            yield from self._events(exchange, head)
+        elif kind == "json":
+            yield from self._document(exchange, head)
+        elif not head.strip():
+            raise ServiceError(
+                "The answer is empty.",
+                hint="Nothing was sent again; whether it took credits is not known.",
+            )
+        else:
+            raise self._refusal(exchange, head)
+
+    def _events(self, exchange: Exchange, head: bytes) -> Iterator[str]:
+        """Read a stream; interface §4.1, and what else servers make of it."""
+        decoder = sse.Decoder()
+        piece = head
+        while piece:
+            for event in decoder.feed(piece):
+                if fragment := self._event(exchange, event):
+                    yield fragment
+            if decoder.done:
+                break
+            piece = exchange.read()
+        else:
+            for event in decoder.end():
+                if fragment := self._event(exchange, event):
+                    yield fragment
+        if rest := self._assembly.rest():
+            yield rest
+        if not decoder.done and (decoder.cut or self._assembly.finish_reason is None):
+            raise CutOffError(
+                "The reply was cut off: the stream ended without its end mark.",
+                hint="What came is kept, marked; nothing was sent again.",
+            )
+        self._ended = True
+
+    def _event(self, exchange: Exchange, event: sse.Event) -> str:
+        """Take one event in and give the fragment that it adds."""
+        if isinstance(event, sse.Payload):
+            value = event.value
+            told = ErrorBody.from_json(value) if self._may_be_error(event) else None
+            if told is not None:
+                raise self._told(exchange, told)
+            if isinstance(value, dict):
+                return self._assembly.add(Chunk.from_json(value))
+        elif isinstance(event, sse.Malformed):
+            raise self._unreadable(event.text)
+        return ""
+
+    @staticmethod
+    def _may_be_error(event: sse.Payload) -> bool:
+        value = event.value
+        if event.event == "error":
+            return True
+        return isinstance(value, dict) and ("choices" not in value or bool(value.get("error")))
+
+    def _told(self, exchange: Exchange, told: ErrorBody) -> ChatError:
+        """Give the error for an error object inside a stream, or instead of a reply."""
+        key = self._client.connection.key
+        if told.is_rate_limit and not self._assembly.text:
+            error = self._refusal(exchange, json.dumps(told.to_json()).encode())
+            self._account(error.credits)
+            return error
+        words = ": ".join(word for word in (told.error, told.message) if word)
+        words = excerpt(key.redact(words) if key else words)
+        if self._assembly.text:
+            return CutOffError(f'The service ended the reply with an error: "{words}".')
+        return ServiceError(f'The service answered with an error: "{words}".')
+
+    def _unreadable(self, text: str) -> ChatError:
+        key = self._client.connection.key
+        words = excerpt(key.redact(text) if key else text, 80)
+        if self._assembly.text:
+            return CutOffError(f'A part of the reply could not be read: "{words}".')
+        return NotUnderstoodError(f'The answer could not be read: "{words}".')
+
+    def _document(self, exchange: Exchange, head: bytes) -> Iterator[str]:
+        """Read a reply in one piece (interface §2.3)."""
+        pieces = [head]
+        while piece := exchange.read():
+            pieces.append(piece)
+        body = b"".join(pieces)
+        try:
+            value = json.loads(body.decode("utf-8-sig", "replace"))
+        except (ValueError, RecursionError):
+            raise self._unreadable(body[:BODY_BYTES].decode("utf-8", "replace")) from None
+        if isinstance(value, list) and value:
+            value = value[0]
+        told = ErrorBody.from_json(value)
+        if told is not None:
+            self._ended = True
+            raise self._told(exchange, told)
+        if not isinstance(value, dict) or "choices" not in value:
+            raise self._refusal(exchange, body[:BODY_BYTES])
+        fragment = self._assembly.add(Chunk.from_json(value)) + self._assembly.rest()
+        self._ended = True
+        if fragment:
+            yield fragment
+
+    def _refusal(self, exchange: Exchange, body: bytes) -> ChatError:
+        key = self._client.connection.key
+        return refusal(exchange.status, exchange.headers, body, now=datetime.now(UTC), key=key)
+
+
+class _Assembly:
+    """A reply in the making: what each chunk adds, in time linear in the text."""
+
+    def __init__(self) -> None:
+        self.credits: Credits | None = None
+        self.date: datetime | None = None
+        self.origin: Origin = "live"
+        self.finish_reason: str | None = None
+        self._model: str | None = None
+        self._usage: Usage | None = None
+        self._refusal: list[str] = []
+        self._pieces: list[str] = []
+        self._held = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    def add(self, chunk: Chunk) -> str:
+        """Take a chunk in and give the text that it adds.
+
+        Half of a surrogate pair at a fragment's end waits for the other half.
+        """
+        self.finish_reason = chunk.finish_reason or self.finish_reason
+        self._model = chunk.model or self._model
+        self._usage = chunk.usage or self._usage
+        if chunk.refusal:
+            self._refusal.append(chunk.refusal)
+        text = self._held + chunk.content
+        self._held = ""
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            text, self._held = text[:-1], text[-1]
+        return self._keep(without_lone_surrogates(text))
+
+    def rest(self) -> str:
+        """Give what was waiting for its other half."""
+        text, self._held = self._held, ""
+        return self._keep(without_lone_surrogates(text))
+
+    def _keep(self, text: str) -> str:
+        if text:
+            self._pieces.append(text)
+        return text
+
+    def reply(self, state: State) -> Reply:
+        """Give the reply as far as it has come."""
+        return Reply(
+            text=self.text,
+            model=self._model,
+            finish_reason=self.finish_reason,
+            usage=self._usage,
+            credits=self.credits,
+            state=state,
+            refusal="".join(self._refusal) or None,
+            date=self.date,
+            origin=self.origin,
+        )
+
+
+def _beginning(exchange: Exchange) -> tuple[bytes, bool]:
+    """Read the beginning of an error's body; say whether that is all of it."""
+    pieces: list[bytes] = []
+    size = 0
+    while size < BODY_BYTES:
+        try:
+            piece = exchange.read()
+        except ChatError:
+            # The status is known, which is more than how its body ended.
+            return b"".join(pieces), False
+        if not piece:
+            return b"".join(pieces), True
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)[:BODY_BYTES], False

@@ -1,0 +1,436 @@
+"""Turns, where they stand, what a request carries of them, and how to go back.
+
+A conversation is an ordered list of *places*. A place belongs to one cell, or is a place
+of its own for a turn that no cell owns, and holds the turns that are *live* there: none,
+one, or several that one execution of the cell asked. The rules:
+
+ 1. A turn is owned by the cell that asked it, known by a hash of its identity. A turn
+    that no cell owns is appended: it stands at the end, in a place of its own.
+ 2. A request carries the live turns of the places before its own, and none of those after.
+ 3. Several asks of one execution (a loop) stay together in their place; the later ones
+    carry the earlier ones. Only a new execution of the cell replaces them. An ask whose
+    execution is not known counts as an execution of its own.
+ 4. Running a cell again replaces its own turns, in place, and touches no other turn. A cell
+    that asks no more keeps its turns.
+ 5. A new cell's place is at the end or, where the page's order is given, where the page has
+    the cell. The page's order also moves the other places; one that the page does not list
+    stays right behind the place that it stood behind. Order is not a change to undo.
+ 6. A turn that is undone, reset or set aside leaves its place behind, empty; there the
+    cell's next turn will stand.
+ 7. Undo takes back the last change of any kind (ask, re-run, reset, set aside) and restores
+    what was live before it; redo is its inverse. A new change ends what could be redone.
+ 8. Every step counts, also one that changes nothing: a reset of an empty conversation is a
+    change, and an undo with nothing to take back needs a redo of its own. Without this a
+    notebook that resets, undoes and redoes would ask differently when all of it runs again.
+ 9. A live turn is *stale* when the turns that its request would carry now are not the ones
+    that it carried. That is worked out when asked for, never stored, so that undoing a
+    re-run makes the later turns fresh again.
+10. A request may leave out the oldest turns (``last``); a turn remembers that it did.
+
+Together they give *Run All*: the same notebook, run from top to bottom once more in the
+same conversation, sends the same requests in the same order.
+
+Everything a conversation knows is one immutable value, put in place by one assignment: an
+interrupt, wherever it strikes, leaves the conversation as it was before or as it is after,
+and a reader in another thread sees one of the two. Changes come from one thread at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from chatmagic.errors import InputError
+from chatmagic.wire import Message, turn_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from chatmagic.wire import Reply, State, Value
+
+Entry = Literal["cell", "panel", "python"]
+Kind = Literal["ask", "re-run", "reset", "set aside"]
+
+UNDO_DEPTH: Final = 1000
+"""How many changes can be taken back; older ones are final."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One question and its reply.
+
+    Args:
+        prompt: the question as it was sent.
+        reply: the reply, whole or as far as it came.
+        number: its number in its conversation, never used twice; 0 until it is added.
+        owner: hash of the cell that owns it; ``None`` without one.
+        execution: what tells one execution of the cell from another; ``None`` is unknown.
+        entry: where it was asked: in a ``cell``, in the ``panel``, or from ``python``.
+        carried: numbers of the turns that its request carried, oldest first.
+        typed: the question as typed, with its ``{{ }}``; ``None`` where nothing was put in.
+        values: what was put in, as expression, size and digest.
+        max_tokens: the request's limit on generated tokens; ``None`` where not set.
+        temperature: the request's sampling temperature; ``None`` where not set.
+        last: at most this many turns were to be carried; ``None`` where not set.
+        stream: whether the reply was asked for as a stream.
+        took: about how many credits it took, as far as known.
+    """
+
+    prompt: str
+    reply: Reply
+    number: int = 0
+    owner: str | None = None
+    execution: str | None = None
+    entry: Entry = "cell"
+    carried: tuple[int, ...] = ()
+    typed: str | None = None
+    values: tuple[Value, ...] = ()
+    max_tokens: int | None = None
+    temperature: float | None = None
+    last: int | None = None
+    stream: bool = True
+    took: int | None = None
+
+    @property
+    def state(self) -> State:
+        """``complete``, ``interrupted`` or ``cut off``."""
+        return self.reply.state
+
+    @property
+    def messages(self) -> tuple[Message, Message]:
+        """The two messages by which a later request carries this turn (interface §2.1)."""
+        return Message("user", self.prompt), Message("assistant", self.reply.text)
+
+    @property
+    def digest(self) -> str:
+        """The digest by which a later request's record names this turn."""
+        return turn_digest(self.prompt, self.reply.text)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that were set, as a record keeps them."""
+        given = {
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "last": self.last,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a request carries of the conversation.
+
+    Args:
+        turns: the turns it carries, oldest first.
+        total: how many there would be without ``last``.
+    """
+
+    turns: tuple[Turn, ...]
+    total: int
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The turns' numbers, for :attr:`Turn.carried`."""
+        return tuple(turn.number for turn in self.turns)
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """The turns' digests, for the new turn's record."""
+        return tuple(turn.digest for turn in self.turns)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The turns' messages, oldest first."""
+        return tuple(message for turn in self.turns for message in turn.messages)
+
+    @property
+    def from_panel(self) -> int:
+        """How many of the turns were asked in the panel, where Run All will not ask them."""
+        return sum(turn.entry == "panel" for turn in self.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one step did to the live turns, for a message about it.
+
+    Args:
+        kind: the kind of change that was done, taken back, or done again.
+        went: the turns that were live before the step and are not now, in their order.
+        came: the turns that are live since the step, in their order.
+    """
+
+    kind: Kind
+    went: tuple[Turn, ...]
+    came: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place: its key for life, the cell it belongs to, and what is live there."""
+
+    key: int
+    owner: str | None
+    turns: tuple[Turn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A change that can be gone back over: the turns of the places that it touched, by key."""
+
+    kind: Kind
+    before: Mapping[int, tuple[Turn, ...]]
+    after: Mapping[int, tuple[Turn, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _All:
+    """Everything that a conversation knows.
+
+    ``void`` counts the undos that had nothing to take back and await a redo (rule 8).
+    """
+
+    places: tuple[_Place, ...] = ()
+    done: tuple[_Step, ...] = ()
+    undone: tuple[_Step, ...] = ()
+    void: int = 0
+    next_number: int = 1
+
+
+class Conversation:
+    """An ordered list of turns, by the rules at the top of this module.
+
+    Args:
+        name: what people call it.
+    """
+
+    def __init__(self, name: str = "main") -> None:
+        """Begin without any turn."""
+        self.name = name
+        self._all = _All()
+
+    def __repr__(self) -> str:
+        """Say the name and the length, and nothing that differs from run to run."""
+        return f"<Conversation {self.name!r}: turns: {len(self)}, stale: {len(self.stale_turns())}>"
+
+    def __len__(self) -> int:
+        """Count the live turns."""
+        return len(self.turns)
+
+    def __iter__(self) -> Iterator[Turn]:
+        """Go through the live turns in their order."""
+        return iter(self.turns)
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The live turns in their order."""
+        return _live(self._all.places)
+
+    @property
+    def undo_depth(self) -> int:
+        """How many changes :meth:`undo` can take back."""
+        return len(self._all.done)
+
+    @property
+    def redo_depth(self) -> int:
+        """How many changes :meth:`redo` can bring back, however many steps it needs (rule 8)."""
+        return len(self._all.undone)
+
+    def position(self, turn: Turn) -> int | None:
+        """Tell where a turn stands among the live ones, from 1; ``None`` if it is not live."""
+        turns = self.turns
+        return turns.index(turn) + 1 if turn in turns else None
+
+    def context(
+        self,
+        owner: str | None = None,
+        execution: str | None = None,
+        *,
+        last: int | None = None,
+        order: Sequence[str] | None = None,
+    ) -> Context:
+        """Work out what a request would carry, without changing anything.
+
+        Args:
+            owner: hash of the cell that asks; ``None`` without one.
+            execution: which execution of the cell this is.
+            last: carry only so many turns, the newest; ``None`` is all of them.
+            order: hashes of the page's cells from top to bottom, where the page tells them.
+
+        Raises:
+            InputError: ``last`` is not a whole number from 0 up.
+        """
+        if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
+            raise InputError(
+                f"The number of turns to carry must be a whole number from 0 up, not {last!r}.",
+                hint="Leave it out to carry all of them.",
+            )
+        places, index = _with_place(self._all.places, owner, order)
+        turns = _live(places[:index]) + _of_execution(places[index], execution)
+        return Context(_newest(turns, last), len(turns))
+
+    def add(self, turn: Turn, *, order: Sequence[str] | None = None) -> Change:
+        """Put a turn where it belongs; in its cell's place it replaces older executions' turns.
+
+        Args:
+            turn: the turn, with the numbers that its :class:`Context` gave as ``carried``.
+            order: hashes of the page's cells from top to bottom, where the page tells them.
+
+        Returns:
+            The change; its ``came`` holds the turn with its number.
+        """
+        now = self._all
+        places, index = _with_place(now.places, turn.owner, order)
+        place = places[index]
+        kept = _of_execution(place, turn.execution)
+        turns = (*kept, replace(turn, number=now.next_number))
+        kind: Kind = "ask" if kept == place.turns else "re-run"
+        then, change = _changed(replace(now, places=places), kind, {place.key: turns})
+        self._all = replace(then, next_number=now.next_number + 1)
+        return change
+
+    def reset(self) -> Change:
+        """Take every live turn out; the places stay. Counts as a change in any case (rule 8)."""
+        now = self._all
+        self._all, change = _changed(
+            now, "reset", {place.key: () for place in now.places if place.turns}
+        )
+        return change
+
+    def set_aside(self, owners: Collection[str]) -> Change | None:
+        """Take out the live turns of cells that are gone from the page; their places stay.
+
+        Args:
+            owners: hashes of those cells.
+
+        Returns:
+            The change, or ``None`` if none of them has a live turn: then nothing changed.
+        """
+        now = self._all
+        after: dict[int, tuple[Turn, ...]] = {
+            place.key: () for place in now.places if place.turns and place.owner in owners
+        }
+        if not after:
+            return None
+        self._all, change = _changed(now, "set aside", after)
+        return change
+
+    def undo(self) -> Change | None:
+        """Take the last change back.
+
+        Returns:
+            What went and what came back, or ``None`` if there was nothing to take back; that
+            counts as a step, which :meth:`redo` goes over first (rule 8).
+        """
+        now = self._all
+        if not now.done:
+            self._all = replace(now, void=now.void + 1)
+            return None
+        step = now.done[-1]
+        places, change = _moved(now.places, step.kind, step.before)
+        self._all = replace(now, places=places, done=now.done[:-1], undone=(*now.undone, step))
+        return change
+
+    def redo(self) -> Change | None:
+        """Do again what the last undo took back.
+
+        Returns:
+            What went and what came back, or ``None`` if that undo had nothing to take back
+            or there was none; :attr:`redo_depth` tells the two apart.
+        """
+        now = self._all
+        if now.void or not now.undone:
+            self._all = replace(now, void=max(0, now.void - 1))
+            return None
+        step = now.undone[-1]
+        places, change = _moved(now.places, step.kind, step.after)
+        self._all = replace(now, places=places, done=(*now.done, step), undone=now.undone[:-1])
+        return change
+
+    def arrange(self, order: Sequence[str]) -> None:
+        """Let the places follow the page (rule 5); this is not a change to undo.
+
+        Args:
+            order: hashes of the page's cells from top to bottom.
+        """
+        now = self._all
+        self._all = replace(now, places=_arranged(now.places, order))
+
+    def stale(self, turn: Turn) -> bool:
+        """Tell whether a live turn would be asked otherwise now (rule 9); others never are."""
+        turns = self.turns
+        return turn in turns and _is_stale(turns, turns.index(turn))
+
+    def stale_turns(self) -> tuple[Turn, ...]:
+        """Give the live turns that would be asked otherwise now, in their order (rule 9)."""
+        turns = self.turns
+        return tuple(turn for index, turn in enumerate(turns) if _is_stale(turns, index))
+
+
+def _live(places: Sequence[_Place]) -> tuple[Turn, ...]:
+    return tuple(turn for place in places for turn in place.turns)
+
+
+def _newest(items: tuple[_T, ...], last: int | None) -> tuple[_T, ...]:
+    return items if last is None else items[max(0, len(items) - last) :]
+
+
+def _is_stale(turns: tuple[Turn, ...], index: int) -> bool:
+    turn = turns[index]
+    now = _newest(turns[:index], turn.last)
+    return turn.carried != tuple(other.number for other in now)
+
+
+def _of_execution(place: _Place, execution: str | None) -> tuple[Turn, ...]:
+    """Give the place's turns that belong to this execution (rule 3)."""
+    if execution is None:
+        return ()
+    return tuple(turn for turn in place.turns if turn.execution == execution)
+
+
+def _with_place(
+    places: tuple[_Place, ...], owner: str | None, order: Sequence[str] | None
+) -> tuple[tuple[_Place, ...], int]:
+    """Give the places, arranged, with one for the owner's next turn, and say which it is."""
+    if order is not None:
+        places = _arranged(places, order)
+    owners = [place.owner for place in places]
+    if owner is not None and owner in owners:
+        return places, owners.index(owner)
+    index = len(places)
+    if owner is not None and order is not None and owner in order:
+        below = set(order[order.index(owner) :])
+        index = next((i for i, other in enumerate(owners) if other in below), index)
+    return (*places[:index], _Place(len(places), owner), *places[index:]), index
+
+
+def _arranged(places: tuple[_Place, ...], order: Sequence[str]) -> tuple[_Place, ...]:
+    """Sort the places as the page does; one not on the page goes with the one before it."""
+    on_page: dict[str | None, int] = {owner: rank for rank, owner in enumerate(order)}
+    ranks: dict[int, int] = {}
+    rank = -1
+    for place in places:
+        rank = ranks[place.key] = on_page.get(place.owner, rank)
+    return tuple(sorted(places, key=lambda place: ranks[place.key]))
+
+
+def _changed(now: _All, kind: Kind, after: Mapping[int, tuple[Turn, ...]]) -> tuple[_All, Change]:
+    """Do something new: put these turns into these places, and remember it for undo."""
+    before = {place.key: place.turns for place in now.places if place.key in after}
+    places, change = _moved(now.places, kind, after)
+    done = (*now.done, _Step(kind, before, after))[-UNDO_DEPTH:]
+    return replace(now, places=places, done=done, undone=(), void=0), change
+
+
+def _moved(
+    places: tuple[_Place, ...], kind: Kind, turns: Mapping[int, tuple[Turn, ...]]
+) -> tuple[tuple[_Place, ...], Change]:
+    """Put these turns into these places, by key, and say which went and which came."""
+    moved = tuple(replace(place, turns=turns.get(place.key, place.turns)) for place in places)
+    before, after = _live(places), _live(moved)
+    was, now = ({turn.number for turn in live} for live in (before, after))
+    went = tuple(turn for turn in before if turn.number not in now)
+    came = tuple(turn for turn in after if turn.number not in was)
+    return moved, Change(kind, went, came)

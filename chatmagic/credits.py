@@ -1,0 +1,263 @@
+"""Credits: what headers and error bodies say of them, and how to say it (interface §8).
+
+What is absent or malformed is unknown, never 0, and never an exception. A figure is
+"as of" the time its response was written: other keys of the account draw on the same
+credits, so it may have moved since.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Final, Literal, Self, TypeAlias, TypeVar
+
+from chatmagic import wire
+from chatmagic.wire import Credits
+
+Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
+Level = Literal["unknown", "ok", "low", "empty"]
+
+_Read = TypeVar("_Read")
+_HIGHEST: Final = 10**15
+_YEAR: Final = timedelta(days=365)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECONDS: Final = re.compile(r"\d{1,15}(\.\d{1,15})?", re.ASCII)
+# HTTP dates are in GMT and say so, but for the oldest form, which ends in the year.
+_HTTP_DATE: Final = re.compile(r"[A-Z][a-z]+,? .+ (GMT|UTC|\d{4})", re.ASCII)
+# A proxy joins repeated headers with commas. The comma inside an HTTP date follows the
+# name of a day, and no value that counts here ends in a small letter.
+_JOINT: Final = re.compile(r"(?<=[0-9TZ])\s*,\s*")
+
+
+def from_headers(headers: Headers, now: datetime) -> Credits | None:
+    """Read the rate-limit headers of a response.
+
+    Args:
+        headers: names, in any case, and values; a name may occur several times.
+        now: the time, aware; counts where the response has no valid ``Date``.
+
+    Returns:
+        What is known; ``None`` if that is nothing.
+    """
+    pairs = _pairs(headers)
+    seen_at = date(pairs) or now.astimezone(UTC)
+    limit = _one(pairs, "x-ratelimit-limit", _figure)
+    remaining = _one(pairs, "x-ratelimit-remaining", _figure)
+    resets_at = _one(pairs, "x-ratelimit-reset", lambda text: _reset(text, seen_at))
+    return _credits(limit, remaining, _difference(limit, remaining), resets_at, seen_at)
+
+
+def from_error(body: wire.ErrorBody, headers: Headers, now: datetime) -> Credits | None:
+    """Read the figures of an error response: its body's first, then its headers'.
+
+    Args:
+        body: the error body; only the rate-limit error has figures (interface §7).
+        headers: as for :func:`from_headers`.
+        now: as for :func:`from_headers`.
+
+    Returns:
+        What is known; ``None`` if that is nothing.
+    """
+    pairs = _pairs(headers)
+    seen_at = date(pairs) or now.astimezone(UTC)
+    told = from_headers(pairs, now) or Credits(None, None, None, None, seen_at)
+    limit = _first(_bounded(body.limit), told.limit)
+    used = _bounded(body.used)
+    if used is None:
+        remaining = told.remaining
+        used = _difference(limit, remaining)
+    else:
+        remaining = told.remaining if limit is None else max(limit - used, 0)
+    resets_at = None if body.reset_at is None else _reset(body.reset_at, seen_at)
+    return _credits(limit, remaining, used, resets_at or told.resets_at, seen_at)
+
+
+def date(headers: Headers) -> datetime | None:
+    """Give the response's own ``Date``, in UTC; ``None`` without a valid one."""
+    return _one(_pairs(headers), "date", _http_date)
+
+
+def retry_after(headers: Headers, now: datetime) -> datetime | None:
+    """Give the time before which ``Retry-After`` asks for patience, in UTC.
+
+    Args:
+        headers: as for :func:`from_headers`.
+        now: the time the response came, aware, from which seconds are counted.
+
+    Returns:
+        The time, seconds rounded up; ``None`` if nothing sensible is asked for: no
+        header, garbage, a time that has passed, or more than a year.
+    """
+    pairs = _pairs(headers)
+    arrived = now.astimezone(UTC)
+    written = date(pairs) or arrived
+
+    def read(text: str) -> datetime | None:
+        if _SECONDS.fullmatch(text):
+            seconds = math.ceil(float(text))
+            sensible = seconds <= _YEAR.total_seconds()
+            return arrived + timedelta(seconds=seconds) if sensible else None
+        when = _http_date(text)
+        return when if when and timedelta() <= when - written <= _YEAR else None
+
+    return _one(pairs, "retry-after", read)
+
+
+def took(before: Credits | None, after: Credits | None) -> int | None:
+    """Tell about how many credits went between two responses.
+
+    Args:
+        before: what the earlier response said.
+        after: what the later response said.
+
+    Returns:
+        The fall of what remains, if limit and reset are the same and it did not rise;
+        otherwise it cannot be told. Other keys of the account may have had a part in it.
+    """
+    if before is None or after is None:
+        return None
+    if (before.limit, before.resets_at) != (after.limit, after.resets_at):
+        return None
+    return _difference(before.remaining, after.remaining)
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The figures of the latest answers.
+
+    Args:
+        credits: the last figures that any answer gave.
+        took: about how many credits the last answer took, where that can be told.
+        last: what the very last answer said; unlike ``credits``, ``None`` if nothing.
+    """
+
+    credits: Credits | None = None
+    took: int | None = None
+    last: Credits | None = None
+
+    def after(self, figures: Credits | None) -> Self:
+        """Give the ledger after one more answer.
+
+        Args:
+            figures: what it said; ``None`` also for a request that got no answer. The
+                answer after that has no figure to be compared with.
+        """
+        return type(self)(
+            credits=figures or self.credits,
+            took=took(self.last, figures),
+            last=figures,
+        )
+
+
+def level(figures: Credits | None) -> Level:
+    """Tell how things stand: low is less than a fifth of the limit."""
+    if figures is None:
+        return "unknown"
+    limit, remaining, used = figures.limit, figures.remaining, figures.used
+    if remaining == 0 or (limit is not None and used is not None and used >= limit):
+        return "empty"
+    if limit is None or remaining is None:
+        return "unknown"
+    return "low" if remaining * 5 < limit else "ok"
+
+
+def words(figures: Credits | None) -> str:
+    """Say the figures in one line, for people; times are in UTC."""
+    if figures is None:
+        return "credits unknown"
+    left = _left(figures)
+    if figures.resets_at is not None:
+        return f"{left} · resets {figures.resets_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return left if left == "credits unknown" else f"{left} · reset unknown"
+
+
+def _left(figures: Credits) -> str:
+    limit, remaining = figures.limit, figures.remaining
+    of_limit = "" if limit is None else f" of {limit:,}"
+    match level(figures):
+        case "empty":
+            return f"no credits left{of_limit}"
+        case "low":
+            return f"credits low: {remaining:,}{of_limit} left"
+        case "ok":
+            return f"{remaining:,}{of_limit} credits left"
+    if remaining is not None:
+        return f"{remaining:,} credit{'' if remaining == 1 else 's'} left, limit unknown"
+    if limit is not None:
+        return f"unknown how many{of_limit} credits are left"
+    return "credits unknown"
+
+
+def _pairs(headers: Headers) -> list[tuple[str, str]]:
+    return list(headers.items() if isinstance(headers, Mapping) else headers)
+
+
+def _one(
+    pairs: list[tuple[str, str]], name: str, read: Callable[[str], _Read | None]
+) -> _Read | None:
+    """Read one header; values that contradict each other are as good as none."""
+    texts = [
+        text
+        for found, value in pairs
+        if found.lower() == name
+        for text in _JOINT.split(value.strip())
+        if text
+    ]
+    values = {read(text) for text in texts}
+    return values.pop() if len(values) == 1 else None
+
+
+def _figure(text: str) -> int | None:
+    return _bounded(wire.whole_number(text))
+
+
+def _bounded(figure: int | None) -> int | None:
+    return None if figure is None or figure > _HIGHEST else figure
+
+
+def _difference(high: int | None, low: int | None) -> int | None:
+    return None if high is None or low is None or high < low else high - low
+
+
+def _first(figure: int | None, other: int | None) -> int | None:
+    return other if figure is None else figure
+
+
+def _credits(
+    limit: int | None,
+    remaining: int | None,
+    used: int | None,
+    resets_at: datetime | None,
+    seen_at: datetime,
+) -> Credits | None:
+    if limit is None and remaining is None and used is None and resets_at is None:
+        return None
+    return Credits(limit, remaining, used, resets_at, seen_at)
+
+
+def _reset(text: str, seen_at: datetime) -> datetime | None:
+    """Read ISO 8601; or a count since the epoch, if that is a time within reach."""
+    number = _figure(text)
+    if number is None:
+        return wire.timestamp(text)
+    for per_second in (1, 1000):
+        since = number / per_second
+        if abs(since - (seen_at - _EPOCH).total_seconds()) <= _YEAR.total_seconds():
+            try:
+                return _EPOCH + timedelta(seconds=since)
+            except OverflowError:
+                return None
+    return None
+
+
+def _http_date(text: str) -> datetime | None:
+    if not _HTTP_DATE.fullmatch(text):
+        return None
+    try:
+        return parsedate_to_datetime(text).replace(tzinfo=UTC)
+    except ValueError:
+        return None

@@ -1,0 +1,248 @@
+"""Views of one reply: live in a page, once for a machine, printed in a terminal.
+
+A view is what :meth:`chatmagic.session.Session.run` tells about one ask: that it has
+begun, each fragment, and how it ended. The last state of a view holds what the reply's own
+response said and nothing of this kernel, clock or machine, so a notebook that runs again
+shows it again, letter for letter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import threading
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+
+from IPython.display import DisplayHandle, clear_output, display
+
+from chatmagic import gauge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chatmagic.session import Answer
+    from chatmagic.wire import Record, Reply
+
+SECONDS_BETWEEN: Final = 0.1
+BYTES_A_SECOND: Final = 60_000
+STATE_WORDS: Final = {
+    "complete": "",
+    "interrupted": "Interrupted: this reply is not complete.",
+    "cut off": "Cut off: this reply is not complete.",
+}
+NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
+STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
+
+
+class Silent:
+    """Shows nothing (``--quiet``)."""
+
+    def waiting(self, holder: str) -> None:
+        """Another reply is streaming."""
+
+    def began(self, notes: Sequence[str]) -> None:
+        """The request is about to be sent."""
+
+    def fragment(self, text: str) -> None:
+        """A fragment came."""
+
+    def ended(self, answer: Answer) -> None:
+        """There is a reply, whole or in part."""
+
+    def failed(self) -> None:
+        """There is none."""
+
+
+class Once(Silent):
+    """Shows a reply once, when it has ended: for machines, and for ``stream = off``."""
+
+    def ended(self, answer: Answer) -> None:
+        """Show the reply."""
+        display(bundle(answer.reply), metadata=metadata(answer.record), raw=True)
+
+
+class Live(Silent):
+    """Shows a reply in a page while it streams, by updates of one display.
+
+    A thread draws, so that reading never waits for drawing: the first fragment at once, a
+    later one within an interval that grows with the text, so that the bytes a second stay
+    bounded.
+
+    Args:
+        alone: whether the running cell holds nothing but this ask; then a failed ask can
+            take its waiting mark away.
+    """
+
+    def __init__(self, *, alone: bool) -> None:
+        """Show nothing yet."""
+        self._alone = alone
+        self._notes: Sequence[str] = ()
+        self._pieces: list[str] = []
+        self._news = threading.Event()
+        self._over = threading.Event()
+        self._handle: DisplayHandle | None = None
+        self._thread: threading.Thread | None = None
+
+    def waiting(self, holder: str) -> None:
+        """Say for whom this ask waits."""
+        self._show(_mark(f"Waiting for the reply to {holder} to end."))
+
+    def began(self, notes: Sequence[str]) -> None:
+        """Show the waiting mark and start to draw."""
+        self._notes = notes
+        self._show(_notes(notes) + _mark("Waiting for the reply."))
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(
+            target=context.run, args=[self._draw], name="chatmagic-draw", daemon=True
+        )
+        self._thread.start()
+
+    def fragment(self, text: str) -> None:
+        """Take note of a fragment."""
+        self._pieces.append(text)
+        self._news.set()
+
+    def ended(self, answer: Answer) -> None:
+        """Show the last state."""
+        self._stop()
+        if self._handle is None:
+            self._handle = DisplayHandle()
+            self._handle.display(bundle(answer.reply), metadata=metadata(answer.record), raw=True)
+        else:
+            self._handle.update(bundle(answer.reply), metadata=metadata(answer.record), raw=True)
+
+    def failed(self) -> None:
+        """Take the waiting mark away."""
+        self._stop()
+        if self._handle is None:
+            return
+        if self._alone:
+            clear_output(wait=True)
+        else:
+            self._show("")
+
+    def _show(self, html: str) -> None:
+        if self._handle is None:
+            self._handle = DisplayHandle()
+            self._handle.display({"text/html": html}, raw=True)
+        else:
+            self._handle.update({"text/html": html}, raw=True)
+
+    def _stop(self) -> None:
+        self._over.set()
+        self._news.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _draw(self) -> None:
+        # The renderer is warmed while the headers are awaited.
+        from chatmagic import safe  # noqa: PLC0415
+
+        safe.to_html("", live=True)
+        notes = _notes(self._notes)
+        text = ""
+        while True:
+            self._news.wait()
+            self._news.clear()
+            if self._over.is_set():
+                return
+            count = len(self._pieces)
+            text += "".join(self._pieces[:count])
+            del self._pieces[:count]
+            html = _frame(notes + safe.to_html(text, live=True))
+            with contextlib.suppress(Exception):
+                # A page that went away must not end the reply; its last state is tried again.
+                self._show(html)
+            self._over.wait(max(SECONDS_BETWEEN, len(html.encode()) / BYTES_A_SECOND))
+
+
+class Printed(Silent):
+    """Prints a reply as it comes, for a terminal or a console."""
+
+    def waiting(self, holder: str) -> None:
+        """Say for whom this ask waits."""
+        _print(f"(waiting for the reply to {holder} to end)\n")
+
+    def began(self, notes: Sequence[str]) -> None:
+        """Print what there is to say before."""
+        from chatmagic import safe  # noqa: PLC0415 - markdown-it comes with the first question
+
+        self._visible = safe.to_terminal
+        for note in notes:
+            _print(f"({note})\n")
+
+    def fragment(self, text: str) -> None:
+        """Print a fragment."""
+        _print(self._visible(text))
+
+    def ended(self, answer: Answer) -> None:
+        """Print what stands under a reply."""
+        reply = answer.reply
+        lines = [*_state_lines(reply), gauge.line_words(reply.credits, reply.usage)]
+        _print("\n\n" + "\n".join(f"({line})" for line in lines) + "\n")
+
+
+def bundle(reply: Reply) -> dict[str, Any]:
+    """Give a reply as safe HTML, and as its exact text.
+
+    Args:
+        reply: whole or in part.
+    """
+    from chatmagic import safe  # noqa: PLC0415 - markdown-it comes with the first question
+
+    states = "".join(
+        f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(safe.visible(line))}</p>'
+        for line in _state_lines(reply)
+    )
+    footer = gauge.line_html(reply.credits, reply.usage)
+    return {
+        "text/html": _frame(safe.to_html(reply.text) + states + footer),
+        "text/plain": reply.text,
+    }
+
+
+def metadata(record: Record) -> dict[str, Any]:
+    """Give an output's metadata: the turn's record."""
+    return {"chatmagic": record.to_json()}
+
+
+def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> None:
+    """Show something of ours that is no reply.
+
+    Args:
+        html: safe HTML.
+        text: the same in words.
+        record: what a notebook should remember of it.
+    """
+    data = {"text/html": html, "text/plain": text}
+    display(data, metadata={"chatmagic": record} if record else {}, raw=True)
+
+
+def _frame(html: str) -> str:
+    return f'<div class="chatmagic" role="group" aria-label="Reply">{html}</div>'
+
+
+def _mark(words: str) -> str:
+    return f'<p class="chatmagic-waiting" style="{gauge.QUIET} margin: 0;">… {escape(words)}</p>'
+
+
+def _notes(notes: Sequence[str]) -> str:
+    return "".join(f'<p style="{NOTE_STYLE}">{escape(note)}</p>' for note in notes)
+
+
+def _state_lines(reply: Reply) -> list[str]:
+    """Say how a reply ended, where that was not its normal end."""
+    lines = [STATE_WORDS[reply.state]]
+    if reply.refusal:
+        lines.append(f"The model refused: {reply.refusal}")
+    if reply.finish_reason not in (None, "stop"):
+        lines.append(f"The reply ended with: {reply.finish_reason}")
+    elif not reply.text and not reply.refusal:
+        lines.append("The reply is empty.")
+    return [line for line in lines if line]
+
+
+def _print(text: str) -> None:
+    print(text, end="", flush=True)

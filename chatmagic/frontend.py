@@ -1,0 +1,69 @@
+"""Who is asking: what the execute request says of its cell and of its sender."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from chatmagic import wire
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+Audience = Literal["machine", "page", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One execution of a cell.
+
+    Args:
+        cell: hash of the cell's identity; ``None`` where the front end does not tell it.
+        id: identity of this execution; a cell that runs again has another one.
+        audience: ``machine`` (no person: one display, at the end), ``page`` (a person whose
+            page shows updates) or ``text`` (a person who sees what is printed).
+        label: how to name it to a person.
+    """
+
+    cell: str | None = None
+    id: str | None = None
+    audience: Audience = "text"
+    label: str = "Python"
+
+
+def execution(shell: InteractiveShell) -> Execution:
+    """Tell which execution is running in a shell, from its kernel's execute request.
+
+    JupyterLab, Notebook 7 and VS Code send a ``cellId``; nbclient, nbval, nbconvert and
+    papermill allow no input; a terminal has no request at all.
+    """
+    label = f"cell [{shell.execution_count}]"
+    parent = _request(shell)
+    if not parent:
+        return Execution(id=f"terminal-{shell.execution_count}", label=label)
+    metadata = parent.get("metadata") or {}
+    cell = metadata.get("cellId")
+    known = isinstance(cell, str) and bool(cell)
+    audience: Audience = "page" if known else "text"
+    if not (parent.get("content") or {}).get("allow_stdin", False):
+        audience = "machine"
+    return Execution(
+        # Opaque, and in some front ends a path: only its hash is kept.
+        cell=wire.digest(f"cell {cell}")[:16] if known else None,
+        id=(parent.get("header") or {}).get("msg_id"),
+        audience=audience,
+        label=label,
+    )
+
+
+def cell_source(shell: InteractiveShell) -> str:
+    """Give the running cell as it was typed; empty where it is not known."""
+    history = getattr(shell, "history_manager", None)
+    raw = getattr(history, "input_hist_raw", None) or [""]
+    return str(raw[-1])
+
+
+def _request(shell: InteractiveShell) -> dict[str, Any]:
+    get_parent = getattr(shell, "get_parent", None)
+    parent = get_parent() if callable(get_parent) else None
+    return parent if isinstance(parent, dict) else {}

@@ -1,0 +1,139 @@
+"""The gauge: credits as one quiet line, and large; as HTML and as words.
+
+Pure. What is unknown is said to be unknown, and low and empty are told by words and by
+the shape of the bar, not by colour alone.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from chatmagic import credits as crediting
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from chatmagic.wire import Credits, Usage
+
+CELLS: Final = 10
+COLOURS: Final = {
+    "ok": "var(--jp-success-color1, #2e7d32)",
+    "low": "var(--jp-warn-color1, #c75000)",
+    "empty": "var(--jp-error-color1, #c62828)",
+    "unknown": "var(--jp-ui-font-color2, #616161)",
+}
+QUIET: Final = "color: var(--jp-ui-font-color2, #616161); font-size: 85%;"
+
+
+def line_words(credits: Credits | None, usage: Usage | None) -> str:
+    """Give what stands under a reply: the credits, and the tokens where they were told.
+
+    Args:
+        credits: what the reply's own response said; ``None`` is unknown.
+        usage: token counts; ``None`` is not told.
+    """
+    return " · ".join(part for part in (crediting.words(credits), usage_words(usage)) if part)
+
+
+def line_html(credits: Credits | None, usage: Usage | None) -> str:
+    """Give :func:`line_words` as HTML, with a small bar."""
+    return (
+        f'<p class="chatmagic-credits" style="{QUIET} margin: 0.4em 0 0;">'
+        f"{_bar(credits)}{escape(line_words(credits, usage))}</p>"
+    )
+
+
+def usage_words(usage: Usage | None) -> str:
+    """Give the token counts in words; empty where none was told."""
+    if usage is None:
+        return ""
+    sent, got, total = usage.prompt_tokens, usage.completion_tokens, usage.total_tokens
+    if sent is not None and got is not None:
+        return f"{sent:,} + {got:,} tokens"
+    known = next((count for count in (total, got, sent) if count is not None), None)
+    return "" if known is None else f"{known:,} tokens"
+
+
+def large_words(credits: Credits | None, took: int | None, *, now: datetime) -> str:
+    """Give the gauge large, for a terminal.
+
+    Args:
+        credits: the latest figures; ``None`` is unknown.
+        took: about how many credits the last turn took; ``None`` is not known.
+        now: the time here, aware; tells how old the figures are.
+    """
+    if credits is None:
+        return "Credits: unknown. No answer has told them yet."
+    blocks = _blocks(credits)
+    rows = [f"[{'#' * blocks}{'.' * (CELLS - blocks)}] " if blocks is not None else ""]
+    rows[0] += crediting.words(credits)
+    return "\n".join([*rows, *_details(credits, took, now)])
+
+
+def large_html(credits: Credits | None, took: int | None, *, now: datetime) -> str:
+    """Give :func:`large_words` as HTML."""
+    if credits is None:
+        words = escape(large_words(None, took, now=now))
+        return f'<div class="chatmagic-gauge" role="group" aria-label="Credits">{words}</div>'
+    level = crediting.level(credits)
+    share = _share(credits)
+    bar = ""
+    if share is not None:
+        bar = (
+            '<div style="border: 1px solid currentColor; height: 0.8em; width: 20em;'
+            ' max-width: 100%;" aria-hidden="true">'
+            f'<div style="background-color: {COLOURS[level]}; height: 100%;'
+            f' width: {share:.0%};"></div></div>'
+        )
+    figure = "unknown" if credits.remaining is None else f"{credits.remaining:,}"
+    details = "".join(f"<div>{escape(line)}</div>" for line in _details(credits, took, now))
+    return (
+        '<div class="chatmagic-gauge" role="group" aria-label="Credits">'
+        f'<div style="font-size: 160%;"><strong>{figure}</strong> credits left</div>{bar}'
+        f"<div><strong>{escape(crediting.words(credits))}</strong></div>"
+        f'<div style="{QUIET}">{details}</div></div>'
+    )
+
+
+def _details(credits: Credits, took: int | None, now: datetime) -> list[str]:
+    lines = []
+    if took is not None:
+        lines.append(f"The last turn took about {took:,}." if took else "The last turn took none.")
+    age = int((now - credits.seen_at).total_seconds())
+    old = f", {_age(age)} ago" if age >= 60 else ""  # noqa: PLR2004 - a minute is news
+    lines.append(f"As of {credits.seen_at:%Y-%m-%d %H:%M:%S} UTC{old}.")
+    return lines
+
+
+def _age(seconds: int) -> str:
+    for unit, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= unit:
+            count = seconds // unit
+            return f"{count:,} {name}{'s' if count > 1 else ''}"
+    return f"{seconds} s"
+
+
+def _share(credits: Credits) -> float | None:
+    if credits.limit is None or credits.remaining is None:
+        return None
+    return min(credits.remaining / credits.limit, 1.0) if credits.limit else 0.0
+
+
+def _blocks(credits: Credits | None) -> int | None:
+    """Give how many cells of the bar are full; at least one while anything is left."""
+    share = None if credits is None else _share(credits)
+    if share is None:
+        return None
+    return max(round(share * CELLS), 1 if share else 0)
+
+
+def _bar(credits: Credits | None) -> str:
+    blocks = _blocks(credits)
+    if blocks is None:
+        return ""
+    colour = COLOURS[crediting.level(credits)]
+    return (
+        f'<span aria-hidden="true" style="color: {colour};">'
+        f"{'▰' * blocks}{'▱' * (CELLS - blocks)}</span> "
+    )

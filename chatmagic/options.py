@@ -1,0 +1,326 @@
+"""The options of ``%%chat`` and ``%chat``: one table, from which everything else comes.
+
+The parser, the help text and the README's table are made from :data:`OPTIONS`, so that
+they cannot disagree. Options stand before the first other word; from there the line is
+the prompt, byte for byte, and ``--`` ends the options. There are no quotes and no
+escapes: a word is what stands between white space.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import keyword
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, NoReturn
+
+from chatmagic.errors import InputError
+
+COMMANDS: Final = (
+    "chat",
+    "chat_history",
+    "chat_undo",
+    "chat_redo",
+    "chat_reset",
+    "chat_credits",
+    "chat_connect",
+    "chat_login",
+)
+"""The family of magics in this release, by name."""
+
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+_WORD: Final = re.compile(r"\S+")
+_LIKE_AN_OPTION: Final = re.compile(r"--?[A-Za-z]|--\Z")
+_ADDRESS: Final = re.compile(r"emulator|https?://\S+", re.IGNORECASE)
+_SHIELD: Final = "\0"
+_SHOWN: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option.
+
+    Args:
+        flags: as typed, the short one first.
+        dest: the field of :class:`Asked` that it sets.
+        help: what it does, in a few words.
+        default: what holds without it, in words.
+        kind: reads the word after it, or raises :exc:`ValueError`; ``None`` for a switch.
+        metavar: that word's name in the help.
+        takes: that word's nature, for messages.
+        trait: the ``ChatMagics`` trait that gives its default; ``None`` without one.
+        on: what a switch sets its field to.
+        opposite: the flag that takes a configured switch back for one cell.
+    """
+
+    flags: tuple[str, ...]
+    dest: str
+    help: str
+    default: str
+    kind: Callable[[str], object] | None = None
+    metavar: str | None = None
+    takes: str = ""
+    trait: str | None = None
+    on: bool = True
+    opposite: str | None = None
+
+    @property
+    def spelling(self) -> str:
+        """Give the flags with their argument, as the help shows them."""
+        shown = ", ".join(self.flags)
+        return shown if self.metavar is None else f"{shown} {self.metavar}"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a magic line asks for.
+
+    Args:
+        temperature: sampling temperature (interface §2.2); ``None`` leaves it out.
+        max_tokens: upper limit on generated tokens (interface §2.2); ``None`` leaves it out.
+        last: how many of the newest turns go along; ``None`` is all of them.
+        history: whether the turns before go along and this one is kept.
+        stream: whether the reply is to come as a stream.
+        output: name of the variable that gets the reply; ``None`` for none.
+        raw: whether ``{{ }}`` is sent as typed.
+        quiet: whether the reply is not shown.
+        prompt: the rest of the line, byte for byte; may be empty.
+    """
+
+    temperature: float | None
+    max_tokens: int | None
+    last: int | None
+    history: bool
+    stream: bool
+    output: str | None
+    raw: bool
+    quiet: bool
+    prompt: str
+
+
+def _number(word: str) -> float:
+    number = float(word)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+def _count(word: str) -> int:
+    count = int(word)
+    if count < 0:
+        raise ValueError
+    return count
+
+
+def _name(word: str) -> str:
+    # Python itself reads a name in this form, so the variable is found under it.
+    name = unicodedata.normalize("NFKC", word)
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError
+    return name
+
+
+OPTIONS: Final[tuple[Option, ...]] = (
+    Option(
+        ("-t", "--temperature"),
+        "temperature",
+        "sampling temperature",
+        "the service's own",
+        kind=_number,
+        metavar="NUMBER",
+        takes="a finite number",
+        trait="temperature",
+    ),
+    Option(
+        ("-n", "--max-tokens"),
+        "max_tokens",
+        "upper limit on the generated tokens",
+        "the service's own",
+        kind=int,
+        metavar="N",
+        takes="a whole number",
+        trait="max_tokens",
+    ),
+    Option(
+        ("--last",),
+        "last",
+        "send only the newest N turns before this one",
+        "all turns",
+        kind=_count,
+        metavar="N",
+        takes="a whole number, 0 or more",
+        trait="last",
+    ),
+    Option(
+        ("--no-history",),
+        "history",
+        "send the prompt alone and keep nothing of it",
+        "off",
+        trait="no_history",
+        on=False,
+        opposite="--history",
+    ),
+    Option(
+        ("--no-stream",),
+        "stream",
+        "ask for the reply in one piece",
+        "off",
+        trait="no_stream",
+        on=False,
+        opposite="--stream",
+    ),
+    Option(
+        ("-o", "--output"),
+        "output",
+        "put the reply into the variable NAME",
+        "no variable",
+        kind=_name,
+        metavar="NAME",
+        takes="the name of a variable",
+    ),
+    Option(
+        ("--raw",),
+        "raw",
+        "send {{ }} as typed",
+        "off",
+        trait="raw",
+        opposite="--no-raw",
+    ),
+    Option(
+        ("-q", "--quiet"),
+        "quiet",
+        "do not show the reply",
+        "off",
+        trait="quiet",
+        opposite="--no-quiet",
+    ),
+)
+"""The options, in the order in which the help shows them."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that prints nothing and never leaves by ``SystemExit``."""
+
+    def error(self, message: str) -> NoReturn:
+        """Turn what argparse found wrong by itself into an :exc:`InputError`."""
+        raise InputError(f"{message}.", hint=_HINT)
+
+
+_HINT: Final = "A prompt that begins with a dash goes after --; %chat? shows the options."
+
+
+def parse(line: str, defaults: Mapping[str, Any] = _NOTHING) -> Asked:
+    """Read the line of ``%chat`` or ``%%chat``.
+
+    Args:
+        line: what stands after the magic's name.
+        defaults: the configured values by trait name (``no_history``, …); what is missing
+            has the built-in default.
+
+    Returns:
+        What is asked for. White space before the prompt and at the line's end is not
+        part of the prompt; all within it is.
+
+    Raises:
+        InputError: an option does not exist, or its value is missing or wrong.
+    """
+    words = list(_WORD.finditer(line))
+    try:
+        found, unknown = _parser().parse_known_args([_shielded(word[0]) for word in words])
+    except argparse.ArgumentError as error:
+        raise _wrong_value(error) from None
+    if unknown:
+        raise _no_such(unknown[0])
+    rest = words[len(words) - len(found.prompt) :]
+    if rest and rest[0][0] == "--":
+        rest = rest[1:]
+    fields = {option.dest: _default(option, defaults) for option in OPTIONS}
+    fields.update((name, value) for name, value in vars(found).items() if name in fields)
+    return Asked(**fields, prompt=line[rest[0].start() :].rstrip() if rest else "")
+
+
+def usage(examples: Sequence[str] = ()) -> str:
+    """Give the help text of ``%%chat?``.
+
+    Args:
+        examples: cells to show as they are, each a text of one or more lines.
+    """
+    width = max(len(option.spelling) for option in OPTIONS)
+    lines = [
+        "Ask the model; the reply is shown below the cell.",
+        "",
+        "    %%chat [options]              %chat [options] prompt",
+        "    prompt",
+        "",
+        "Options stand before the first other word; -- ends them:",
+        "",
+        *(f"    {option.spelling:<{width}}  {option.help}" for option in OPTIONS),
+        "",
+        "Defaults: %config ChatMagics.temperature = 0.2, and so on. A configured switch is",
+        f"taken back for one cell by {_listed([o.opposite for o in OPTIONS if o.opposite])}.",
+    ]
+    for example in examples:
+        lines += ["", *(f"    {line}" for line in example.splitlines())]
+    return "\n".join(lines)
+
+
+def markdown_table() -> str:
+    """Give the README's table of the options, a line for each."""
+    rows = ["| Option | What it does | Default |", "|---|---|---|"]
+    for option in OPTIONS:
+        source = "" if option.trait is None else f", or `ChatMagics.{option.trait}`"
+        back = "" if option.opposite is None else f" (`{option.opposite}` takes it back)"
+        # A pair of braces is set as code: some renderers of Markdown take it for a template.
+        does = option.help.replace("{{ }}", "`{{ }}`")
+        rows.append(f"| `{option.spelling}` | {does}{back} | {option.default}{source} |")
+    return "\n".join(rows)
+
+
+def mistaken_command(prompt: str) -> str | None:
+    """Find the magic that was meant by a prompt that is only a command's name.
+
+    ``%chat undo`` would be sent and paid for, so such a prompt is refused first.
+
+    Args:
+        prompt: the whole prompt, as typed.
+
+    Returns:
+        The magic's name, such as ``chat_undo``; ``None`` for any other prompt.
+    """
+    words = prompt.casefold().lstrip("%").split()
+    if words[-2:-1] in (["connect"], ["chat_connect"]) and _ADDRESS.fullmatch(words[-1]):
+        words.pop()
+    name = "_".join(words).replace("-", "_")
+    commands = COMMANDS[1:]
+    for meant in (name, f"chat_{name}"):
+        if meant in commands:
+            return meant
+    near = difflib.get_close_matches(name, commands, 1, 0.8) if name.startswith("chat_") else []
+    return near[0] if near and len(words) == 1 else None
+
+
+def _parser() -> _Parser:
+    """Make the parser; fields that no option set stay out of what it finds."""
+    parser = _Parser(
+        prog="%chat",
+        add_help=False,
+        allow_abbrev=False,
+        exit_on_error=False,
+        argument_default=argparse.SUPPRESS,
+    )
+    for option in OPTIONS:
+        if option.kind is not None:
+            parser.add_argument(*option.flags, dest=option.dest, type=_reader(option))
+            continue
+        parser.add_argument(*option.flags, dest=option.dest, action="store_const", const=option.on)
+        if option.opposite is not None:
+            parser.add_argument(
+                option.opposite, dest=option.dest, action="store_const", const=not option.on
+            )
+    parser.add_argument("prompt", nargs=argparse.REMAINDER)
+    return parser

@@ -1,0 +1,366 @@
+r"""A model's reply, which is hostile text, as HTML that cannot act and as plain text.
+
+Three walls stand one behind the other: markdown-it reads the reply with HTML turned off, the
+renderer below writes only what it knows, and nh3 drops whatever is not on a short list.
+
+Markdown is read as CommonMark with tables and strikethrough, except where a reply is not a
+page: images are links that say so, headings start at level 4, and a line under a paragraph
+makes no heading (else each list would flicker as one while it streams).
+
+Formulas are found here and not by a plugin: models write ``\(x\)`` and ``\[x\]`` as often as
+dollars, a formula that opens a paragraph may end in a digit's company, and no reply may take
+quadratic time.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from pygments import highlight
+from pygments.formatters.html import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.token import STANDARD_TYPES
+
+from chatmagic import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
+    from markdown_it.utils import EnvType
+
+# C0 without tab and line ends, DEL, C1, bidi embeddings and isolates, surrogates, tags.
+_ACTING: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+_DEEPEST: Final = 20  # levels of nesting; markdown-it leaves out what lies deeper
+_MOST_FORMULAS: Final = 500  # a page takes some 2 ms to typeset one
+# Pygments can take quadratic time, above all on endless lines and on white space.
+_MOST_COLOURED: Final = 10_000  # characters of code in a reply
+_SLOW_TO_COLOUR: Final = re.compile(r"[^\n]{500}|\s{200}")
+
+# Languages whose lexer took under a second for anything that passes the two limits above.
+_COLOURED: Final = frozenset(
+    """bash c console cpp css diff fortran go html ini javascript js json julia latex lua matlab
+    py pycon python python3 r ruby rust sh shell sql tex toml ts typescript xml yaml yml
+    """.split()  # noqa: SIM905 - a word a line would be a page
+)
+_COLOURS: Final = HtmlFormatter[str](nowrap=True)
+
+_ADDRESS: Final = re.compile(r"https?://[^\s/?#\\]|mailto:[^\s@]+@", re.IGNORECASE)
+_LIKE_AN_ADDRESS: Final = re.compile(r"\w[.\u3002]\w|://|@")
+
+# One formula. The bodies are possessive and exclude their own opener, so that a reply full
+# of openers takes linear time; and no formula holds a delimiter of another.
+_FORMULA: Final = re.compile(
+    r"""
+      (?<!\$)\$\$(?!\$)  (?P<dollars> (?:[^$\\`]|\\[^()\[\]]|\$(?!\$)){1,5000}+ ) \$\$
+    | (?<![\d$])\$(?!\s) (?P<dollar>  (?:[^$\\`]|\\[^()\[\]]){1,5000}+ ) (?<!\s)\$(?![\d$])
+    | \\\(               (?P<round>   (?:[^\\]|\\[^()\[\]]){1,5000}+ )   \\\)
+    | \\\[               (?P<square>  (?:[^\\]|\\[^()\[\]]){1,5000}+ )   \\\]
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_COMMAND: Final = re.compile(r"\\([A-Za-z]+|.)", re.DOTALL)
+# TeX that reaches out of its formula: links, HTML attributes and styles, clicks, any
+# character or file, packages, and definitions (which could give the rest another name).
+_ACTING_TEX: Final = re.compile(
+    r"""(?:html|mml|data|Declare|provide|(?:re)?new(?!line$)|define|mathtools|usetag)[A-Za-z]*
+    |   href|url|unicode|U|char|class|cssId|style|bbox|fcolorbox|enclose|includegraphics|csname
+    |   require|setOptions|Newextarrow|[egx]?def|let|futurelet|begingroup[A-Za-z]*
+    |   toggle|mathtip|texttip|label|ref|eqref""",
+    re.VERBOSE,
+)
+
+_TAGS: Final = frozenset(
+    """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong table tbody td th
+    thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
+)
+_ATTRIBUTES: Final = {"a": {"href", "title"}, "ol": {"start"}, "div": {"aria-label"}}
+_REPLY: Final = "chatmagic-reply mathjax_ignore"
+_VALUES: Final[dict[str, dict[str, set[str]]]] = {
+    "div": {
+        "class": {_REPLY, "chatmagic-scroll", "highlight", "mathjax_process"},
+        "dir": {"auto"},
+        "role": {"region"},
+        "tabindex": {"0"},
+    },
+    # An error token keeps no class: code is not told to be wrong by a red box.
+    "span": {"class": {"mathjax_process", *STANDARD_TYPES.values()} - {"", "err"}},
+    "td": {"align": {"left", "center", "right"}},
+    "th": {"align": {"left", "center", "right"}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """One fenced code block of a reply.
+
+    Args:
+        language: the first word after the fence, as written; empty without one.
+        code: the lines between the fences, each with its line end.
+    """
+
+    language: str
+    code: str
+
+
+def visible(text: str) -> str:
+    """Give ``text`` with every character shown that would act instead of being seen.
+
+    Control characters other than tab, line feed and carriage return become their symbols
+    (U+2400 and following, U+2421). C1 controls, bidi embeddings, overrides and isolates
+    (U+202A-202E, U+2066-2069), tag characters (U+E0000-E007F) and lone surrogates become
+    U+FFFD. The marks that ordinary text needs (U+200C-200F, for one) stay.
+    """
+    return _ACTING.sub(_symbol, wire.without_lone_surrogates(text))
+
+
+def to_terminal(text: str) -> str:
+    """Give ``text`` safe to print in a terminal.
+
+    As :func:`visible`, and without carriage returns, which would write over the line. Each
+    character is taken by itself, so fragments may be given one by one.
+    """
+    return _ACTING.sub(_symbol, text.replace("\r", ""))
+
+
+def one_line(text: str, limit: int) -> str:
+    """Give ``text`` as one line for an excerpt: visible, white space folded.
+
+    Args:
+        text: any text.
+        limit: the most characters to give, the ellipsis of a cut included.
+    """
+    line = " ".join(visible(text).split())
+    return line if len(line) <= limit else (line[: max(limit - 1, 0)].rstrip() + "…")[:limit]
+
+
+def code_blocks(text: str) -> tuple[CodeBlock, ...]:
+    """Give the fenced code blocks of a reply, in order, those in lists and quotes too.
+
+    A block whose end has not come counts as far as it goes. The code is :func:`visible`:
+    what is taken is what was shown.
+    """
+    try:
+        fences = [token for token in _MARKDOWN.parse(visible(text)) if token.type == "fence"]
+    except Exception:  # noqa: BLE001 - a fault of the parser is no reason to lose the reply
+        return ()
+    return tuple(CodeBlock(_language(token), token.content) for token in fences)
+
+
+def to_html(text: str, *, live: bool = False) -> str:
+    """Give a reply as an HTML fragment that cannot act, whatever the reply is.
+
+    The same text gives the same HTML. Markdown that is not finished (an open fence, half a
+    table, half a link) is shown as far as it goes.
+
+    Args:
+        text: the reply, or as much of it as has come.
+        live: while it streams: no code colours, and each formula as its source.
+    """
+    env: dict[str, Any] = {"live": live, "coloured": 0, "formulas": 0}
+    try:
+        tokens = _MARKDOWN.parse(visible(text), env)
+        if all(token.level < _DEEPEST - 1 for token in tokens):  # else something is left out
+            return _closed(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env))
+    except Exception:  # noqa: BLE001, S110 - no reply may be lost to a fault; the plain way follows
+        pass
+    return _closed(_scrolling(f"<pre>{escape(visible(text))}</pre>", "Reply as plain text"))
+
+
+def _symbol(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:  # noqa: PLR2004 - the C0 controls, shown by U+2400 and following
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else "\ufffd"  # noqa: PLR2004 - DEL has a symbol too
+
+
+def _closed(html: str) -> str:
+    """Put the reply's own box around it and let through only what is on the lists."""
+    html = nh3.clean(
+        f'<div class="{_REPLY}" dir="auto">\n{html}</div>',
+        tags=_TAGS,
+        attributes=_ATTRIBUTES,
+        attribute_filter=lambda _, name, value: value if name != "href" or _place(value) else None,
+        tag_attribute_values=_VALUES,
+        set_tag_attribute_values={"a": {"target": "_blank"}},
+        link_rel="noopener noreferrer nofollow",
+        url_schemes={"http", "https", "mailto"},
+    )
+    return visible(html)  # once more: entities were read since
+
+
+def _scrolling(html: str, label: str) -> str:
+    """Put a box around what may be too wide; it takes focus, so that keys can scroll it."""
+    focus = f'tabindex="0" role="region" aria-label="{escape(label)}"'
+    return f'<div class="chatmagic-scroll" {focus}>{html}</div>\n'
+
+
+def _language(token: Token) -> str:
+    return token.info.split()[0] if token.info.strip() else ""
+
+
+def _place(href: str) -> str:
+    """Give the host or mailbox that an address leads to; nothing if it may be no link."""
+    try:
+        parts = urlsplit(href if _ADDRESS.match(href) else "")
+    except ValueError:  # such as a bracket that opens no IPv6 address
+        return ""
+    return (parts.path if parts.scheme == "mailto" else parts.hostname) or ""
+
+
+def _note(text: str, href: str) -> str:
+    """Give what a reader must be told beside a link's text; nothing if that says it all."""
+    place = _place(href).removeprefix("www.")
+    if not place:
+        return "" if text == href else f" ({one_line(href, 80)})"
+    plain = unicodedata.normalize("NFKC", text).lower()
+    plain = "".join(char for char in plain if unicodedata.category(char) != "Cf").strip()
+    said = re.sub(r"^(?:https?://|mailto:)?(?:www\.)?", "", plain)
+    same = said.startswith(place.lower()) and said[len(place) :][:1] in {"", "/", "?", "#", ":"}
+    return "" if same or not _LIKE_AN_ADDRESS.search(plain) else f" ({place})"
+
+
+def _link(href: str, text: str) -> tuple[str, str]:
+    """Give what stands before and after a link's text; no link if it may lead nowhere."""
+    note = escape(_note(text, href))
+    if not _place(href):
+        return "", note
+    return f'<a href="{escape(href)}" title="{escape(href)}">', f"{note}</a>"
+
+
+def _inline_formula(state: StateInline, silent: bool) -> bool:
+    """Find a formula in running text (an inline rule of markdown-it)."""
+    match = _FORMULA.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        _push(state, match)
+    state.pos = match.end()
+    return True
+
+
+def _block_formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Find a formula that has its lines to itself (a block rule of markdown-it).
+
+    Else a line of it that begins with a minus or a plus would be taken for a list.
+    """
+    pos = state.bMarks[start] + state.tShift[start]
+    if not state.src.startswith(("$$", "\\["), pos) or state.is_code_block(start):
+        return False
+    match = _FORMULA.match(state.src, pos, state.eMarks[end - 1])
+    last = start
+    while match and state.eMarks[last] < match.end():
+        last += 1
+        if state.isEmpty(last) or state.sCount[last] < state.blkIndent:
+            return False
+    # Without the marks of the list or quote that it stands in it must be one formula still.
+    lines = state.getLines(start, last + 1, state.blkIndent, False).strip()
+    match = match and _FORMULA.fullmatch(lines)
+    if match is None:
+        return False
+    if not silent:
+        _push(state, match)
+        state.line = last + 1
+    return True
+
+
+def _push(state: StateInline | StateBlock, match: re.Match[str]) -> None:
+    token = state.push("formula", "", 0)
+    token.content = match[match.lastgroup or 0].strip()
+    token.markup = match[0]
+    token.meta = {"display": match.lastgroup in {"dollars", "square"}}
+
+
+class _Renderer(RendererHTML):
+    """Writes HTML; ``env`` says whether the reply is live, and counts what costs time."""
+
+    def heading_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+        tokens[idx].tag = f"h{min(int(tokens[idx].tag[1]) + 3, 6)}"
+        return self.renderToken(tokens, idx, *rest)
+
+    heading_close = heading_open
+
+    def td_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+        style = str(tokens[idx].attrs.pop("style", ""))
+        if style:
+            tokens[idx].attrs["align"] = style.rpartition(":")[2]
+        return self.renderToken(tokens, idx, *rest)
+
+    th_open = td_open
+
+    def table_open(self, *_: Any) -> str:
+        return _scrolling("<table>", "Table").removesuffix("</div>\n")
+
+    def table_close(self, *_: Any) -> str:
+        return "</table></div>\n"
+
+    def fence(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+        code, language, env = tokens[idx].content, _language(tokens[idx]), rest[-1]
+        html = escape(code, quote=False)
+        if not env["live"] and language.lower() in _COLOURED:
+            env["coloured"] += len(code)
+            if env["coloured"] <= _MOST_COLOURED and not _SLOW_TO_COLOUR.search(code):
+                lexer = get_lexer_by_name(language.lower(), stripnl=False, ensurenl=False)
+                html = highlight(code, lexer, _COLOURS)
+        label = f"Code, {one_line(language, 20)}" if language else "Code"
+        return _scrolling(f'<div class="highlight"><pre><code>{html}</code></pre></div>', label)
+
+    def code_block(self, *rest: Any) -> str:
+        return self.fence(*rest)
+
+    def link_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+        close = next(i for i in range(idx, len(tokens)) if tokens[i].type == "link_close")
+        text = "".join(token.content for token in tokens[idx:close])
+        before, rest[-1]["after"] = _link(str(tokens[idx].attrs["href"]), text)
+        return before
+
+    def link_close(self, *rest: Any) -> str:
+        return str(rest[-1].pop("after"))
+
+    def image(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+        href = str(tokens[idx].attrs["src"])
+        alt = self.renderInlineAsText(tokens[idx].children, *rest).strip() or one_line(href, 80)
+        # No link holds another.
+        before, after = ("", "") if "after" in rest[-1] else _link(href, alt)
+        return f"{before}{escape(f'image: {alt}')}{after}"
+
+    def formula(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+        token, env = tokens[idx], rest[-1]
+        acts = any(_ACTING_TEX.fullmatch(name) for name in _COMMAND.findall(token.content))
+        env["formulas"] += 1
+        if not env["live"] and not acts and env["formulas"] <= _MOST_FORMULAS:
+            left, right = ("\\[", "\\]") if token.meta["display"] else ("\\(", "\\)")
+            tex = escape(f"{left}{token.content}{right}", quote=False)
+            tag = "div" if token.block else "span"
+            return f'<{tag} class="mathjax_process">{tex}</{tag}>' + "\n" * token.block
+        html = f"<code>{escape(token.markup, quote=False)}</code>"
+        return _scrolling(f"<pre>{html}</pre>", "Formula") if token.block else html
+
+
+def _markdown() -> MarkdownIt:
+    options = {"html": False, "maxNesting": _DEEPEST}
+    markdown = MarkdownIt("commonmark", options, renderer_cls=_Renderer)
+    markdown.enable(["table", "strikethrough"]).disable("lheading")
+    # A link that may lead nowhere is shown as text with its address, by the renderer.
+    markdown.validateLink = bool  # type: ignore[assignment, method-assign]
+    markdown.inline.ruler.before("escape", "formula", _inline_formula)
+    markdown.block.ruler.before(
+        "fence", "formula", _block_formula, {"alt": ["paragraph", "reference", "blockquote"]}
+    )
+    return markdown
+
+
+_MARKDOWN: Final = _markdown()

@@ -1,0 +1,386 @@
+"""One conversation with one service: ask, stream, store the turn, account for it.
+
+Python, magic and panel all come through :meth:`Session.run`, one at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from chatmagic import settings, wire
+from chatmagic.conversation import Context, Conversation, Turn
+from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.wire import Message, Record, Reply, Request, Value
+
+if TYPE_CHECKING:
+    from chatmagic.client import Client, ReplyStream
+    from chatmagic.conversation import Entry
+    from chatmagic.settings import Connection
+    from chatmagic.transport import Timeout
+    from chatmagic.wire import Credits
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What is asked, and by whom.
+
+    Args:
+        text: the prompt as it is sent.
+        max_tokens: upper limit on generated tokens.
+        temperature: sampling temperature.
+        stream: whether the reply is asked for as a stream.
+        history: whether the conversation is sent along and the turn kept.
+        last: how many of the newest turns are sent along at most.
+        typed: the prompt as typed, where values were put in.
+        values: what was put in.
+        owner: hash of the cell that owns the turn.
+        execution: identity of the cell's execution.
+        entry: where it was asked.
+        asker: who asks, in words, for whoever has to wait.
+    """
+
+    text: str
+    max_tokens: int | None = None
+    temperature: float | None = None
+    stream: bool = True
+    history: bool = True
+    last: int | None = None
+    typed: str | None = None
+    values: tuple[Value, ...] = ()
+    owner: str | None = None
+    execution: str | None = None
+    entry: Entry = "python"
+    asker: str = "Python"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of an ask: the reply, and the record that an output keeps of the turn."""
+
+    reply: Reply
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Where and how a session asks."""
+
+    connection: Connection
+    timeout: Timeout | float | None = None
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+
+
+class View(Protocol):
+    """Who is told how an ask goes (see :mod:`chatmagic.display`)."""
+
+    def waiting(self, holder: str) -> None:
+        """Another ask is under way; this one waits for it."""
+
+    def began(self, notes: Sequence[str]) -> None:
+        """The request is about to be sent."""
+
+    def fragment(self, text: str) -> None:
+        """A fragment came."""
+
+    def ended(self, answer: Answer) -> None:
+        """There is a reply, whole or in part."""
+
+    def failed(self) -> None:
+        """There is none; the conversation is as it was."""
+
+
+class Session:
+    """A conversation that is kept, with a service.
+
+    Args:
+        client: whom to ask; ``None`` looks the address and key up at each ask.
+    """
+
+    def __init__(self, client: Client | None = None) -> None:
+        """Start an empty conversation; nothing is sent."""
+        self.conversation = Conversation()
+        self.setup: Callable[[], Setup] = _from_environment
+        self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
+        self._given = client
+        self._client = client
+        self._setup: Setup | None = None
+        self._turnstile = _Turnstile()
+
+    @property
+    def credits(self) -> Credits | None:
+        """The latest credits; ``None`` is unknown."""
+        return None if self._client is None else self._client.credits
+
+    @property
+    def connection(self) -> Connection | None:
+        """Where the latest ask went, and with which key; ``None`` before the first."""
+        return None if self._client is None else self._client.connection
+
+    @property
+    def took(self) -> int | None:
+        """About how many credits the latest ask took; ``None`` is not known."""
+        return None if self._client is None else self._client.took
+
+    def ask(
+        self,
+        text: str,
+        *,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        stream: bool = True,
+        history: bool = True,
+        last: int | None = None,
+        on_fragment: Callable[[str], object] | None = None,
+    ) -> Reply:
+        """Ask, keep the turn and give the reply; shows nothing itself.
+
+        Args:
+            text: the prompt.
+            max_tokens: upper limit on generated tokens.
+            temperature: sampling temperature.
+            stream: whether the reply is asked for as a stream.
+            history: whether the conversation is sent along and the turn kept.
+            last: how many of the newest turns are sent along at most.
+            on_fragment: called with each fragment as it comes.
+
+        Raises:
+            InputError: the prompt is empty, or an argument cannot be sent.
+            ChatError: as the tree in :mod:`chatmagic.errors` has it. With a part of a
+                reply the turn is kept, marked; without one the conversation is as before.
+            ChatInterrupted: a person stopped it; the same holds.
+        """
+        owner, execution = self.execution()
+        ask = Ask(
+            text,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            stream=stream,
+            history=history,
+            last=last,
+            owner=owner,
+            execution=execution,
+        )
+        return self.run(ask, _Listener(on_fragment)).reply
+
+    def run(self, ask: Ask, view: View) -> Answer:
+        """Do one ask from beginning to end, telling a view how it goes.
+
+        Raises:
+            ChatError: see :meth:`ask`.
+            ChatInterrupted: see :meth:`ask`.
+        """
+        if not isinstance(ask.text, str) or not ask.text.strip():
+            raise InputError("The prompt is empty. Nothing was sent.")
+        try:
+            with self._turnstile.passing(ask.asker, view.waiting):
+                client = self._connected()
+                context = self._context(ask)
+                request = _request(ask, context, client.extra_body)
+                view.began(_notes(context))
+                stream = client.send(request)
+                problem = _listen(stream, view)
+                if problem is not None and not stream.reply.text:
+                    raise problem
+                answer = self._keep(ask, context, request, stream.reply)
+            view.ended(answer)
+        except KeyboardInterrupt:
+            view.failed()
+            raise _interrupted(None) from None
+        except BaseException:
+            view.failed()
+            raise
+        if problem is not None:
+            raise problem from None
+        return answer
+
+    def close(self) -> None:
+        """Close the connection that is kept."""
+        if self._client is not None:
+            self._client.close()
+
+    def _connected(self) -> Client:
+        """Give the client for what is set now; a new one only where that has changed."""
+        if self._given is not None:
+            return self._given
+        # requests comes with the first question, not with the extension.
+        from chatmagic.client import Client  # noqa: PLC0415
+
+        setup = self.setup()
+        if self._client is None or setup != self._setup:
+            self.close()
+            self._client = Client.connected(
+                setup.connection, timeout=setup.timeout, extra_body=setup.extra_body
+            )
+            self._setup = setup
+        return self._client
+
+    def _context(self, ask: Ask) -> Context:
+        if not ask.history:
+            return Context(turns=(), total=0)
+        return self.conversation.context(ask.owner, ask.execution, last=ask.last)
+
+    def _keep(self, ask: Ask, context: Context, request: Request, reply: Reply) -> Answer:
+        """Put the turn into the conversation, in one step, and write its record."""
+        turn = Turn(
+            prompt=ask.text,
+            reply=reply,
+            owner=ask.owner,
+            execution=ask.execution,
+            entry=ask.entry,
+            carried=context.numbers,
+            typed=ask.typed,
+            values=ask.values,
+            max_tokens=ask.max_tokens,
+            temperature=ask.temperature,
+            last=ask.last,
+            stream=ask.stream,
+            took=self.took,
+        )
+        if ask.history:
+            self.conversation.add(turn)
+        return Answer(reply, _record(turn, context, request))
+
+
+class _Turnstile:
+    """Lets one ask through at a time, and tells the next one whom it waits for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holder = ""
+        self._thread: int | None = None
+
+    @contextmanager
+    def passing(self, asker: str, waiting: Callable[[str], object]) -> Iterator[None]:
+        """Hold the place for ``asker``; an interrupt ends the wait."""
+        if self._thread == threading.get_ident():
+            raise InputError("A reply is still streaming here; ask again when it has ended.")
+        if not self._lock.acquire(blocking=False):
+            waiting(self._holder)
+            self._lock.acquire()
+        try:
+            self._holder, self._thread = asker, threading.get_ident()
+            yield
+        finally:
+            self._thread = None
+            self._lock.release()
+
+
+class _Listener:
+    """The view of a caller that wants the fragments at most."""
+
+    def __init__(self, on_fragment: Callable[[str], object] | None) -> None:
+        self._on_fragment = on_fragment
+
+    def waiting(self, holder: str) -> None:
+        pass
+
+    def began(self, notes: Sequence[str]) -> None:
+        pass
+
+    def fragment(self, text: str) -> None:
+        if self._on_fragment is not None:
+            self._on_fragment(text)
+
+    def ended(self, answer: Answer) -> None:
+        pass
+
+    def failed(self) -> None:
+        pass
+
+
+def current_session() -> Session:
+    """Give this process's session: the one that the magics of a kernel talk with."""
+    global _current  # noqa: PLW0603 - one per kernel is the point
+    with _current_lock:
+        if _current is None:
+            _current = Session()
+        return _current
+
+
+def ask(text: str, **options: Any) -> Reply:
+    """Ask in this process's session; see :meth:`Session.ask`."""
+    return current_session().ask(text, **options)
+
+
+_current: Session | None = None
+_current_lock = threading.Lock()
+
+
+def _listen(stream: ReplyStream, view: View) -> BaseException | None:
+    """Read a reply to its end; give what ended it early, with the part that came."""
+    try:
+        with stream:
+            for fragment in stream:
+                view.fragment(fragment)
+    except ChatInterrupted as error:
+        return _interrupted(error.reply)
+    except KeyboardInterrupt:
+        return _interrupted(stream.reply)
+    except BaseException as error:  # noqa: BLE001 - the part that came is kept whatever ended it
+        return error
+    return None
+
+
+def _interrupted(reply: Reply | None) -> ChatInterrupted:
+    if reply is None or not reply.text:
+        return ChatInterrupted("Interrupted before the reply began; the conversation is as it was.")
+    words = len(reply.text.split())
+    return ChatInterrupted(
+        f"Interrupted after {words:,} word{'' if words == 1 else 's'}; what came is kept, marked.",
+        reply=reply,
+        credits=reply.credits,
+    )
+
+
+def _request(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> Request:
+    try:
+        return Request(
+            (*context.messages, Message("user", ask.text)),
+            stream=ask.stream,
+            max_tokens=ask.max_tokens,
+            temperature=ask.temperature,
+            extra=extra_body,
+        )
+    except ValueError as error:
+        raise InputError(f"{error}. Nothing was sent.") from None
+
+
+def _notes(context: Context) -> list[str]:
+    """Say what is sent, where that is not simply the conversation so far."""
+    sent, total = len(context.turns), context.total
+    return [f"sent the last {sent:,} of {total:,} turns"] if sent < total else []
+
+
+def _record(turn: Turn, context: Context, request: Request) -> Record:
+    reply = turn.reply
+    return Record(
+        prompt=turn.prompt if turn.typed is None else turn.typed,
+        values=turn.values,
+        state=reply.state,
+        owner=turn.owner,
+        carried=context.digests,
+        request=request.digest(),
+        reply=wire.digest(reply.text),
+        parameters=turn.parameters,
+        model=reply.model,
+        usage=reply.usage,
+        credits=reply.credits,
+        took=turn.took,
+        finish_reason=reply.finish_reason,
+        date=reply.date,
+        origin=reply.origin,
+    )
+
+
+def _nobody() -> tuple[str | None, str | None]:
+    """Tell that no cell is asking."""
+    return None, None
+
+
+def _from_environment() -> Setup:
+    return Setup(settings.for_client(os.environ))

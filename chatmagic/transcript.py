@@ -1,0 +1,119 @@
+"""A conversation, and what was done to it, for a person to read: as HTML and as text."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from chatmagic import safe
+
+if TYPE_CHECKING:
+    from chatmagic.conversation import Change, Conversation, Turn
+
+EXCERPT = 60
+DID = {
+    "ask": "Took back the question",
+    "re-run": "Took back the new reply to",
+    "reset": "Took back the reset",
+    "set aside": "Took back the setting aside",
+}
+DID_AGAIN = {
+    "ask": "Asked again, from memory:",
+    "re-run": "Put back the new reply to",
+    "reset": "Reset again",
+    "set aside": "Set aside again",
+}
+
+
+def marks(conversation: Conversation, turn: Turn) -> list[str]:
+    """Say what is particular about a turn."""
+    found: list[str] = [] if turn.state == "complete" else [turn.state]
+    if conversation.stale(turn):
+        found.append("stale: what stands above it has changed since")
+    if turn.last is not None:
+        found.append(f"sent with the last {len(turn.carried):,} turns")
+    if turn.reply.origin != "live":
+        found.append(turn.reply.origin)
+    if turn.took is not None:
+        found.append(f"took about {turn.took:,}")
+    return found
+
+
+def table(conversation: Conversation) -> tuple[str, str]:
+    """Give a line a turn, as HTML and as text."""
+    rows = []
+    for number, turn in enumerate(conversation.turns, 1):
+        prompt = safe.one_line(turn.prompt, EXCERPT)
+        reply = safe.one_line(turn.reply.text, EXCERPT)
+        rows.append((str(number), prompt, reply, "; ".join(marks(conversation, turn))))
+    end = _summary(conversation)
+    head = ("", "You", "Reply", "")
+    html = "".join(
+        "<tr>"
+        + "".join(f'<td style="text-align: left;">{escape(cell)}</td>' for cell in row)
+        + "</tr>"
+        for row in rows
+    )
+    heads = "".join(f'<th scope="col" style="text-align: left;">{name}</th>' for name in head)
+    text = "\n".join(
+        f"{number}. {prompt}\n   {reply}" + (f"\n   ({notes})" if notes else "")
+        for number, prompt, reply, notes in rows
+    )
+    grid = f"<table><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>" if rows else ""
+    return _group(f"{grid}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
+
+
+def whole(conversation: Conversation, turns: tuple[Turn, ...]) -> tuple[str, str]:
+    """Give turns in full, as HTML and as text."""
+    numbers = {turn.number: place for place, turn in enumerate(conversation.turns, 1)}
+    html, text = [], []
+    for turn in turns:
+        notes = "; ".join(marks(conversation, turn))
+        title = f"{numbers[turn.number]}. You{f' ({notes})' if notes else ''}"
+        html.append(
+            f"<p><strong>{escape(title)}</strong></p>"
+            f'<pre style="white-space: pre-wrap;">{escape(safe.visible(turn.prompt))}</pre>'
+            f"<p><strong>Reply</strong></p>{safe.to_html(turn.reply.text)}"
+        )
+        text.append(
+            f"{title}\n{safe.to_terminal(turn.prompt)}\n\nReply\n"
+            f"{safe.to_terminal(turn.reply.text)}"
+        )
+    if not turns:
+        return table(conversation)
+    return _group("".join(html)), "\n\n".join(text)
+
+
+def undone(change: Change | None) -> str:
+    """Say what an undo did."""
+    return _did(change, DID) if change else "Nothing to take back."
+
+
+def redone(change: Change | None) -> str:
+    """Say what a redo did."""
+    return _did(change, DID_AGAIN) if change else "Nothing to do again."
+
+
+def _did(change: Change, words: dict[str, str]) -> str:
+    if change.kind in {"reset", "set aside"}:
+        count = len(change.came or change.went)
+        return f"{words[change.kind]} ({count:,} turn{'' if count == 1 else 's'})."
+    turns = change.went or change.came
+    quoted = ", ".join(f"“{safe.one_line(turn.prompt, EXCERPT)}”" for turn in turns[-1:])
+    return f"{words[change.kind]} {quoted}."
+
+
+def _summary(conversation: Conversation) -> str:
+    count = len(conversation)
+    if not count:
+        return "The conversation is empty."
+    stale = len(conversation.stale_turns())
+    notes = f", {stale:,} stale (run their cells again)" if stale else ""
+    return (
+        f"{count:,} turn{'' if count == 1 else 's'}{notes}, in the order as first run. "
+        "%chat_history 1 shows one in full, %chat_history all shows everything."
+    )
+
+
+def _group(html: str) -> str:
+    return f'<div class="chatmagic" role="group" aria-label="Conversation">{html}</div>'

@@ -1,0 +1,148 @@
+"""A real ipykernel, driven as front ends drive it; and its outputs, as they show them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+
+PLAIN_ENVIRONMENT = {
+    name: value for name, value in os.environ.items() if not name.startswith("CHATMAGIC_")
+}
+
+
+@dataclass
+class Ran:
+    """What one execution gave: its messages with their times, and what is left to see."""
+
+    status: str
+    messages: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """Everything to read in the outputs, one after the other."""
+        parts = []
+        for output in self.outputs:
+            if output["type"] == "stream":
+                parts.append(output["text"])
+            elif output["type"] == "error":
+                parts.append("\n".join(output["traceback"]))
+            else:
+                parts.append(output["data"].get("text/plain", ""))
+        return "\n".join(parts)
+
+    @property
+    def replies(self) -> list[dict[str, Any]]:
+        """The outputs that carry a turn's record."""
+        return [output for output in self.outputs if output.get("metadata", {}).get("chatmagic")]
+
+
+class Kernel:
+    """A kernel and its client."""
+
+    def __init__(self, client: BlockingKernelClient, manager: KernelManager) -> None:
+        """Take over a kernel that runs."""
+        self._client = client
+        self.manager = manager
+
+    def run(
+        self,
+        code: str,
+        *,
+        cell: str | None = None,
+        person: bool = True,
+        on_message: Callable[[dict[str, Any]], object] | None = None,
+        wait: float = 60.0,
+    ) -> Ran:
+        """Execute code as JupyterLab (with ``cell``), a console, or a machine would."""
+        session = self._client.session
+        message = session.msg(
+            "execute_request",
+            {
+                "code": code,
+                "silent": False,
+                "store_history": True,
+                "user_expressions": {},
+                "allow_stdin": person,
+                "stop_on_error": True,
+            },
+        )
+        if cell is not None:
+            message["metadata"] = {"cellId": cell, "deletedCells": []}
+        self._client.shell_channel.send(message)
+        ran = Ran("unknown")
+        until = time.monotonic() + wait
+        while True:
+            got = self._client.get_iopub_msg(timeout=max(0.1, until - time.monotonic()))
+            if got["parent_header"].get("msg_id") != message["header"]["msg_id"]:
+                continue
+            ran.messages.append((time.monotonic(), got))
+            if on_message is not None:
+                on_message(got)
+            if got["msg_type"] == "status" and got["content"]["execution_state"] == "idle":
+                break
+        while True:
+            reply = self._client.get_shell_msg(timeout=max(0.1, until - time.monotonic()))
+            if reply["parent_header"].get("msg_id") == message["header"]["msg_id"]:
+                break
+        ran.status = reply["content"]["status"]
+        ran.outputs = shown([message for _, message in ran.messages])
+        return ran
+
+    def interrupt(self) -> None:
+        """Interrupt it, as the Stop button does."""
+        self.manager.interrupt_kernel()
+
+
+@contextmanager
+def kernel(environment: Mapping[str, str] | None = None) -> Iterator[Kernel]:
+    """Start a kernel, and end it."""
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(env={**PLAIN_ENVIRONMENT, **(environment or {})})
+    client = manager.blocking_client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=60)
+        yield Kernel(client, manager)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+        manager.cleanup_resources()
+
+
+def shown(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Fold messages into what a front end shows, and saves, in the end."""
+    outputs: list[dict[str, Any]] = []
+    clear = False
+    for message in messages:
+        kind, content = message["msg_type"], message["content"]
+        if kind == "clear_output":
+            clear = content["wait"]
+            if not clear:
+                outputs.clear()
+            continue
+        if kind == "update_display_data":
+            for output in outputs:
+                if output.get("id") == content["transient"]["display_id"]:
+                    output.update(data=content["data"], metadata=content["metadata"])
+            continue
+        if kind not in {"display_data", "execute_result", "stream", "error"}:
+            continue
+        if clear:
+            outputs.clear()
+            clear = False
+        output = {"type": kind, **{k: v for k, v in content.items() if k != "transient"}}
+        output["id"] = content.get("transient", {}).get("display_id")
+        last = outputs[-1] if outputs else None
+        if kind == "stream" and last and last["type"] == kind and last["name"] == content["name"]:
+            last["text"] += content["text"]
+        else:
+            outputs.append(output)
+    return outputs
