@@ -139,25 +139,25 @@ class Ledger:
     took: int | None = None
     last: Credits | None = None
 
-    def after(self, figures: Credits | None) -> Self:
+    def after(self, credits: Credits | None) -> Self:
         """Give the ledger after one more answer.
 
         Args:
-            figures: what it said; ``None`` also for a request that got no answer. The
+            credits: what it said; ``None`` also for a request that got no answer. The
                 answer after that has no figure to be compared with.
         """
         return type(self)(
-            credits=figures or self.credits,
-            took=took(self.last, figures),
-            last=figures,
+            credits=credits or self.credits,
+            took=took(self.last, credits),
+            last=credits,
         )
 
 
-def level(figures: Credits | None) -> Level:
+def level(credits: Credits | None) -> Level:
     """Tell how things stand: low is less than a fifth of the limit."""
-    if figures is None:
+    if credits is None:
         return "unknown"
-    limit, remaining, used = figures.limit, figures.remaining, figures.used
+    limit, remaining, used = credits.limit, credits.remaining, credits.used
     if remaining == 0 or (limit is not None and used is not None and used >= limit):
         return "empty"
     if limit is None or remaining is None:
@@ -165,20 +165,20 @@ def level(figures: Credits | None) -> Level:
     return "low" if remaining * 5 < limit else "ok"
 
 
-def words(figures: Credits | None) -> str:
+def words(credits: Credits | None) -> str:
     """Say the figures in one line, for people; times are in UTC."""
-    if figures is None:
+    if credits is None:
         return "credits unknown"
-    left = _left(figures)
-    if figures.resets_at is not None:
-        return f"{left} · resets {figures.resets_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    left = _left(credits)
+    if credits.resets_at is not None:
+        return f"{left} · resets {credits.resets_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     return left if left == "credits unknown" else f"{left} · reset unknown"
 
 
-def _left(figures: Credits) -> str:
-    limit, remaining = figures.limit, figures.remaining
+def _left(credits: Credits) -> str:
+    limit, remaining = credits.limit, credits.remaining
     of_limit = "" if limit is None else f" of {limit:,}"
-    match level(figures):
+    match level(credits):
         case "empty":
             return f"no credits left{of_limit}"
         case "low":

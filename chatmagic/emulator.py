@@ -2,9 +2,9 @@
 
 It is honest about what it is: its ``Server`` header, its model name and its replies say
 so. What it answers, and what it chooses where the interface says *not shown*, is in
-:mod:`chatmagic.rules`; what it says is in :mod:`chatmagic.practice`. The faults
-it can be told to make are in :mod:`chatmagic.faults`. Here is the server alone, which
-runs in a thread with a loop of its own and does nothing while nobody asks.
+:mod:`chatmagic.rules`; what it says in :mod:`chatmagic.practice`; the faults that it can
+be told to make in :mod:`chatmagic.faults`. Here is the server alone, which runs in a
+thread with a loop of its own and does nothing while nobody asks.
 """
 
 from __future__ import annotations
@@ -273,7 +273,8 @@ class _Handler(RequestHandler):
     def write_error(self, status_code: int, **_: object) -> None:
         """Answer what never came as far as :meth:`prepare` with an error body too."""
         self.set_header("Content-Type", "application/json")
-        body = ErrorBody(error="not_understood", message=f"Status {status_code}.")
+        name = self._reason.lower().replace(" ", "_")
+        body = ErrorBody(name, f"The request ended with status {status_code}.")
         self.finish(json.dumps(body.to_json()))
 
     def _put(self, headers: Mapping[str, str]) -> None:

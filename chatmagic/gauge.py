@@ -125,7 +125,7 @@ def _blocks(credits: Credits | None) -> int | None:
     share = None if credits is None else _share(credits)
     if share is None:
         return None
-    return max(round(share * CELLS), 1 if share else 0)
+    return max(int(share * CELLS), 1 if share else 0)
 
 
 def _bar(credits: Credits | None) -> str:

@@ -49,7 +49,7 @@ class AskingLine(TokenTransformBase):
 
     def __init__(self, start: tuple[int, int], percent: tuple[int, int]) -> None:
         """Note where the line begins and where its ``%`` stands."""
-        super().__init__(start)
+        super().__init__(start)  # type: ignore[no-untyped-call]
         self._column = percent[1]
         self._assigns = start != percent
 

@@ -19,7 +19,7 @@ from IPython.core.magic import (
 )
 from traitlets import Bool, Dict, Enum, Float, Integer, Unicode
 
-from chatmagic import display, frontend, gauge, lines, options, prompt, settings
+from chatmagic import display, frontend, gauge, keystore, lines, options, prompt, settings
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.session import Ask, Session, Setup, current_session
 from chatmagic.wire import AUTH_WAYS, Reply, Secret
@@ -72,6 +72,7 @@ class ChatMagics(Magics):
     def __init__(self, shell: InteractiveShell, session: Session) -> None:
         """Take the kernel's session over; send nothing."""
         super().__init__(shell)
+        self._shell = shell
         self.session = session
         # What is set now comes from a file; what changes later, from a cell.
         self._file_url = self.base_url
@@ -187,11 +188,11 @@ class ChatMagics(Magics):
         if settings.is_emulator(connection):
             raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
         origin = settings.origin(connection.base_url)
-        store = settings.open_store(os.environ)
+        store = keystore.open_store(os.environ)
         if line.strip() == "--forget":
             typed = ["this kernel"] if self._typed.pop(origin, None) else []
-            places = [*typed, *store.forget(origin)]
-            print(f"Forgotten for {origin}: {', '.join(places) or 'there was no key'}.")
+            gone = ", ".join([*typed, *store.forget(origin)])
+            print(f"Forgotten for {origin}: {gone or 'there was no key'}.")
             return
         if line.strip():
             raise InputError(
@@ -202,10 +203,10 @@ class ChatMagics(Magics):
         key = _hidden(f"API key for {origin} (hidden): ")
         self._typed[origin] = key
         answer = input(f"Keep it for next time? {_places(store)} Enter: this kernel only. ")
-        where = {"k": "keyring", "f": "private file"}.get(answer.strip().lower()[:1])
-        if where is not None:
-            where = store.save(origin, key, where)
-        print(f"Key for {origin} kept in: {where or 'this kernel only'}.")
+        places: dict[str, keystore.Place] = {"k": "keyring", "f": "private file"}
+        place = places.get(answer.strip().lower()[:1])
+        kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"
+        print(f"Key for {origin}: {kept}.")
 
     def close(self) -> None:
         """Let go of what was opened for this kernel; the conversation stays."""
@@ -217,11 +218,11 @@ class ChatMagics(Magics):
     def has_shown(self, reply: Reply) -> bool:
         """Tell whether this execution has already shown a reply."""
         return self._shown is not None and (
-            self._shown[0] == frontend.execution(self.shell).id and self._shown[1] is reply
+            self._shown[0] == frontend.execution(self._shell).id and self._shown[1] is reply
         )
 
     def _ask(self, asked: options.Asked, text: str, *, alone: bool) -> Reply:
-        execution = frontend.execution(self.shell)
+        execution = frontend.execution(self._shell)
         filled = prompt.Filled(text, ()) if asked.raw else prompt.fill(text, self._evaluate)
         ask = Ask(
             filled.text,
@@ -237,15 +238,15 @@ class ChatMagics(Magics):
             entry="cell",
             asker=execution.label,
         )
-        alone = alone or len(frontend.cell_source(self.shell).strip().splitlines()) == 1
+        alone = alone or len(frontend.cell_source(self._shell).strip().splitlines()) == 1
         try:
             reply = self.session.run(ask, self._view(execution, asked.quiet, alone)).reply
         except (ChatError, ChatInterrupted) as error:
             if asked.output and error.reply is not None:
-                self.shell.user_ns[asked.output] = error.reply
+                self._shell.user_ns[asked.output] = error.reply
             raise
         if asked.output:
-            self.shell.user_ns[asked.output] = reply
+            self._shell.user_ns[asked.output] = reply
         self._shown = (execution.id, reply)
         return reply
 
@@ -261,10 +262,10 @@ class ChatMagics(Magics):
         return display.Printed() if how == "text" else display.Once()
 
     def _evaluate(self, expression: str) -> object:
-        return eval(expression, self.shell.user_global_ns, self.shell.user_ns)  # noqa: S307 - the user's own words
+        return eval(expression, self._shell.user_global_ns, self._shell.user_ns)  # noqa: S307 - the user's own words
 
     def _owner(self) -> tuple[str | None, str | None]:
-        execution = frontend.execution(self.shell)
+        execution = frontend.execution(self._shell)
         return execution.cell, execution.id
 
     def _setup(self) -> Setup:
@@ -280,7 +281,7 @@ class ChatMagics(Magics):
             file_config=self._file_url,
             auth_config=self.auth,
             typed=self._typed,
-            store=settings.open_store(os.environ),
+            store=keystore.open_store(os.environ),
         )
 
     def _start_emulator(self) -> tuple[str, Secret]:
@@ -289,7 +290,7 @@ class ChatMagics(Magics):
             # tornado's server comes with the first practice.
             from chatmagic import emulator  # noqa: PLC0415
 
-            self._emulator = emulator.Emulator(emulator.practice_settings())
+            self._emulator = emulator.Emulator(emulator.FRESH)
             self._emulator_at = self._emulator.start(), Secret(f"practice-{secrets.token_hex(8)}")
         return self._emulator_at
 
@@ -366,7 +367,7 @@ def load(shell: InteractiveShell) -> None:
     shell.register_magics(magics)
     lines.install(shell)
     for kind, show in _formatters(magics).items():
-        shell.display_formatter.formatters[kind].for_type_by_name("chatmagic.wire", "Reply", show)
+        _formatter(shell, kind).for_type_by_name("chatmagic.wire", "Reply", show)
 
 
 def unload(shell: InteractiveShell) -> None:
@@ -379,7 +380,7 @@ def unload(shell: InteractiveShell) -> None:
         held.update(_replaced.get(id(shell), {}).get(kind, {}))
     _replaced.pop(id(shell), None)
     for kind in ("text/html", "text/plain"):
-        formatter = shell.display_formatter.formatters[kind]
+        formatter = _formatter(shell, kind)
         formatter.deferred_printers.pop(("chatmagic.wire", "Reply"), None)
         formatter.type_printers.pop(Reply, None)
     if magics is not None:
@@ -400,6 +401,10 @@ def _formatters(magics: ChatMagics) -> dict[str, Callable[..., Any]]:
         printer.text("" if magics.has_shown(reply) else reply.text)
 
     return {"text/html": html, "text/plain": plain}
+
+
+def _formatter(shell: InteractiveShell, kind: str) -> Any:
+    return getattr(shell.display_formatter, "formatters", {})[kind]
 
 
 def _say(words: str, kind: str) -> None:
@@ -427,8 +432,8 @@ def _hidden(question: str) -> Secret:
         raise InputError(f"That was not kept: {error}.") from None
 
 
-def _places(store: settings.KeyStore) -> str:
-    keyring = "k: the system's keyring, " if store.has_keyring else ""
+def _places(store: keystore.KeyStore) -> str:
+    keyring = "k: the system's keyring, " if store.keyring is not None else ""
     return f"{keyring}f: a private file of yours,"
 
 

@@ -14,12 +14,14 @@ import keyword
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 COMMANDS: Final = (
     "chat",
@@ -203,14 +205,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
 """The options, in the order in which the help shows them."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser that prints nothing and never leaves by ``SystemExit``."""
-
-    def error(self, message: str) -> NoReturn:
-        """Turn what argparse found wrong by itself into an :exc:`InputError`."""
-        raise InputError(f"{message}.", hint=_HINT)
-
-
 _HINT: Final = "A prompt that begins with a dash goes after --; %chat? shows the options."
 
 
@@ -239,7 +233,7 @@ def parse(line: str, defaults: Mapping[str, Any] = _NOTHING) -> Asked:
     rest = words[len(words) - len(found.prompt) :]
     if rest and rest[0][0] == "--":
         rest = rest[1:]
-    fields = {option.dest: _default(option, defaults) for option in OPTIONS}
+    fields: dict[str, Any] = {option.dest: _default(option, defaults) for option in OPTIONS}
     fields.update((name, value) for name, value in vars(found).items() if name in fields)
     return Asked(**fields, prompt=line[rest[0].start() :].rstrip() if rest else "")
 
@@ -262,7 +256,7 @@ def usage(examples: Sequence[str] = ()) -> str:
         *(f"    {option.spelling:<{width}}  {option.help}" for option in OPTIONS),
         "",
         "Defaults: %config ChatMagics.temperature = 0.2, and so on. A configured switch is",
-        f"taken back for one cell by {_listed([o.opposite for o in OPTIONS if o.opposite])}.",
+        f"taken back for one cell by {_listed(_opposites())}.",
     ]
     for example in examples:
         lines += ["", *(f"    {line}" for line in example.splitlines())]
@@ -304,9 +298,9 @@ def mistaken_command(prompt: str) -> str | None:
     return near[0] if near and len(words) == 1 else None
 
 
-def _parser() -> _Parser:
+def _parser() -> argparse.ArgumentParser:
     """Make the parser; fields that no option set stay out of what it finds."""
-    parser = _Parser(
+    parser = argparse.ArgumentParser(
         prog="%chat",
         add_help=False,
         allow_abbrev=False,
@@ -324,3 +318,57 @@ def _parser() -> _Parser:
             )
     parser.add_argument("prompt", nargs=argparse.REMAINDER)
     return parser
+
+
+def _default(option: Option, defaults: Mapping[str, Any]) -> object:
+    value = None if option.trait is None else defaults.get(option.trait)
+    return value if option.kind is not None else bool(value) is option.on
+
+
+def _shielded(word: str) -> str:
+    """Mark a word that begins with a dash and is no option, such as ``-5`` or ``->``.
+
+    Versions of argparse differ about which of those are options; none is.
+    """
+    return _SHIELD + word if word[0] == "-" and not _LIKE_AN_OPTION.match(word) else word
+
+
+def _reader(option: Option) -> Callable[[str], object]:
+    """Give what reads the option's value, with a message of ours for a wrong one."""
+    kind = option.kind or str
+
+    def read(word: str) -> object:
+        typed = word.removeprefix(_SHIELD)
+        try:
+            return kind(typed)
+        except ValueError:
+            shown = typed if len(typed) <= _SHOWN else f"{typed[:_SHOWN]}…"
+            raise argparse.ArgumentTypeError(f"{option.takes}, not {shown!r}") from None
+
+    return read
+
+
+def _wrong_value(error: argparse.ArgumentError) -> InputError:
+    for option in OPTIONS:
+        if option.kind is not None and error.argument_name == "/".join(option.flags):
+            given = error.message.startswith(option.takes)
+            said = error.message if given else f"{option.takes}; there is none"
+            return InputError(f"{error.argument_name} takes {said}.", hint=_HINT)
+    return InputError(f"{error.argument_name} takes no value.", hint=_HINT)
+
+
+def _no_such(word: str) -> InputError:
+    flag = word.partition("=")[0]
+    flags = [*(flag for option in OPTIONS for flag in option.flags), *_opposites()]
+    near = difflib.get_close_matches(flag.casefold(), flags, 1)
+    shown = flag if len(flag) <= _SHOWN else f"{flag[:_SHOWN]}…"
+    question = f": did you mean {near[0]}?" if near else "."
+    return InputError(f"{shown} is not an option{question}", hint=_HINT)
+
+
+def _opposites() -> list[str]:
+    return [option.opposite for option in OPTIONS if option.opposite is not None]
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
-    from markdown_it.utils import EnvType
 
 # C0 without tab and line ends, DEL, C1, bidi embeddings and isolates, surrogates, tags.
 _ACTING: Final = re.compile(
@@ -50,7 +49,7 @@ _MOST_FORMULAS: Final = 500  # a page takes some 2 ms to typeset one
 _MOST_COLOURED: Final = 10_000  # characters of code in a reply
 _SLOW_TO_COLOUR: Final = re.compile(r"[^\n]{500}|\s{200}")
 
-# Languages whose lexer took under a second for anything that passes the two limits above.
+# Languages whose lexer took at most 0.2 s for the worst found that passes those two limits.
 _COLOURED: Final = frozenset(
     """bash c console cpp css diff fortran go html ini javascript js json julia latex lua matlab
     py pycon python python3 r ruby rust sh shell sql tex toml ts typescript xml yaml yml
@@ -61,14 +60,14 @@ _COLOURS: Final = HtmlFormatter[str](nowrap=True)
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#\\]|mailto:[^\s@]+@", re.IGNORECASE)
 _LIKE_AN_ADDRESS: Final = re.compile(r"\w[.\u3002]\w|://|@")
 
-# One formula. The bodies are possessive and exclude their own opener, so that a reply full
-# of openers takes linear time; and no formula holds a delimiter of another.
+# One formula, never empty. The bodies are possessive and exclude their own opener, so that a
+# reply full of openers takes linear time; and no formula holds a delimiter of another.
 _FORMULA: Final = re.compile(
     r"""
-      (?<!\$)\$\$(?!\$)  (?P<dollars> (?:[^$\\`]|\\[^()\[\]]|\$(?!\$)){1,5000}+ ) \$\$
-    | (?<![\d$])\$(?!\s) (?P<dollar>  (?:[^$\\`]|\\[^()\[\]]){1,5000}+ ) (?<!\s)\$(?![\d$])
-    | \\\(               (?P<round>   (?:[^\\]|\\[^()\[\]]){1,5000}+ )   \\\)
-    | \\\[               (?P<square>  (?:[^\\]|\\[^()\[\]]){1,5000}+ )   \\\]
+      (?<!\$)\$\$(?!\s*\$)       (?P<dollars> (?:[^$\\`]|\\[^()\[\]]|\$(?!\$)){1,5000}+ ) \$\$
+    | (?<![A-Za-z\d$])\$(?!\s)  (?P<dollar>  (?:[^$\\`]|\\[^()\[\]]){1,5000}+ ) (?<!\s)\$(?![\d$])
+    | \\\((?!\s*\\\))            (?P<round>   (?:[^\\]|\\[^()\[\]]){1,5000}+ )   \\\)
+    | \\\[(?!\s*\\\])            (?P<square>  (?:[^\\]|\\[^()\[\]]){1,5000}+ )   \\\]
     """,
     re.VERBOSE | re.DOTALL,
 )

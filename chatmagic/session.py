@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,6 +17,8 @@ from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.wire import Message, Record, Reply, Request, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
     from chatmagic.client import Client, ReplyStream
     from chatmagic.conversation import Entry
     from chatmagic.settings import Connection
@@ -185,7 +186,7 @@ class Session:
                 stream = client.send(request)
                 problem = _listen(stream, view)
                 if problem is not None and not stream.reply.text:
-                    raise problem
+                    raise problem  # noqa: TRY301 - the view is told below, as of any other
                 answer = self._keep(ask, context, request, stream.reply)
             view.ended(answer)
         except KeyboardInterrupt:

@@ -15,6 +15,7 @@ Nothing is ever sent twice: no retry, no redirect.
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import socket
 import threading
@@ -45,8 +46,6 @@ from chatmagic.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from requests import PreparedRequest
 
     from chatmagic.errors import Which
     from chatmagic.wire import Auth, Secret
@@ -202,6 +201,7 @@ class HttpTransport:
         """
         timer = _timer(self._timeout.total, halt)
         self._current.halt = halt
+        self._current.which = "connect"
         try:
             response = self._session.post(
                 self._url,
@@ -216,7 +216,7 @@ class HttpTransport:
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             timer.cancel()
             halt.cut()
-            raise _reported(error, halt, self._timeout, "first_byte") from None
+            raise _reported(error, halt, self._timeout, self._current.which) from None
         finally:
             self._current.halt = None
         return HttpExchange(response, halt, timer, self._timeout)
@@ -258,6 +258,9 @@ class HttpExchange:
         if self._halt.reason is not None:
             self.abort()
             raise _halted(self._halt, self._timeout)
+        if self._raw.connection is None:
+            # The end was read with the piece: the connection may be another's by now.
+            self._halt.watch(None)
         if piece and self._which == "first_byte":
             self._which = "silence"
             self._halt.settimeout(self._timeout.silence)
@@ -266,13 +269,16 @@ class HttpExchange:
     def finish(self) -> None:
         """Drain what little is left and give the connection back, or close it."""
         self._timer.cancel()
+        if self._raw.connection is None:
+            self.abort()
+            return
         until = time.monotonic() + DRAIN_SECONDS
         left = DRAIN_BYTES
         # A drain that fails or is interrupted ends in a closed connection, which is all it needs.
         try:
             while left > 0 and (wait := until - time.monotonic()) > 0:
                 self._halt.settimeout(wait)
-                piece = self._raw.read1(left, decode_content=False)
+                piece = self._raw.read1(left, decode_content=self._decode)
                 if not piece:
                     self._halt.watch(None)
                     self._raw.release_conn()
@@ -307,9 +313,6 @@ class _Adapter(HTTPAdapter):
         manager.pool_classes_by_scheme = self._pools
         return manager
 
-    def add_headers(self, request: PreparedRequest, **_: Any) -> None:
-        """Add nothing."""
-
 
 def _keyed_pools(
     auth: Auth, key: Secret | None, current: threading.local
@@ -341,12 +344,15 @@ class _Connection(HTTPConnection):
     current: ClassVar[threading.local]
 
     def connect(self) -> None:
-        super().connect()
-        self._watch()
+        with contextlib.ExitStack() as twins:
+            self._twins = twins
+            super().connect()
+            self._watch()
 
     def _new_conn(self) -> socket.socket:
         sock = super()._new_conn()
-        self.current.halt.watch(sock)
+        # TLS takes this socket's descriptor over; its twin can be shut down all the same.
+        self.current.halt.watch(self._twins.enter_context(sock.dup()))
         return sock
 
     def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
@@ -371,6 +377,7 @@ class _Connection(HTTPConnection):
 
     def _watch(self) -> None:
         self.current.halt.watch(self.sock)
+        self.current.which = "first_byte"
 
 
 def _headers(*, stream: bool) -> dict[str, str | None]:
@@ -430,21 +437,19 @@ def _reported(error: BaseException, halt: Halt, timeout: Timeout, which: Which) 
     known = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
     if halt.reason is not None and isinstance(error, known):
         return _halted(halt, timeout)
-    causes = _causes(error)
     if not isinstance(error, known) or isinstance(error, ChatError):
         return error
+    causes = _causes(error)
     # A name or a route that does not exist is a kind of connect time-out there.
-    if _any(causes, urllib3.exceptions.ConnectTimeoutError) and not _any(
+    if _any(causes, urllib3.exceptions.TimeoutError, TimeoutError) and not _any(
         causes, urllib3.exceptions.NewConnectionError
     ):
-        return _late("connect", timeout)
-    if _any(causes, urllib3.exceptions.ReadTimeoutError, TimeoutError):
         return _late(which, timeout)
-    return _unconnected(causes) or _broken(causes)
+    return _unconnected(causes) if which == "connect" else _broken(causes, which)
 
 
-def _unconnected(causes: list[BaseException]) -> ChatError | None:
-    """Give the error for a request of which nothing was sent, if this is one."""
+def _unconnected(causes: list[BaseException]) -> ChatError:
+    """Give the error for a request of which nothing was sent."""
     if _any(causes, requests.exceptions.InvalidURL, urllib3.exceptions.LocationValueError):
         return InputError("The base address is not a URL that a request can be sent to.")
     if _any(causes, requests.exceptions.ProxyError, urllib3.exceptions.ProxyError):
@@ -462,25 +467,29 @@ def _unconnected(causes: list[BaseException]) -> ChatError | None:
             "The host name of the base address was not found. Nothing was sent.",
             hint="Check the address and the network; %chat shows what is set.",
         )
-    if _any(causes, urllib3.exceptions.NewConnectionError) or "CA certificate" in str(causes[0]):
+    if "CA certificate bundle" in str(causes[0]):
         return ConnectError(
-            f"No connection: {_reason(causes)}. Nothing was sent.",
-            hint="Check the address and the network; %chat shows what is set.",
+            "The file of certificate authorities was not found. Nothing was sent.",
+            hint="Correct REQUESTS_CA_BUNDLE, or CURL_CA_BUNDLE.",
         )
-    return None
+    return ConnectError(
+        f"No connection: {_reason(causes)}. Nothing was sent.",
+        hint="Check the address and the network; %chat shows what is set.",
+    )
 
 
-def _broken(causes: list[BaseException]) -> ChatError:
+def _broken(causes: list[BaseException], which: Which) -> ChatError:
     """Give the error for an answer that broke off, or was none."""
-    words = " ".join(f"{type(cause).__name__} {cause}" for cause in causes)
-    if "RemoteDisconnected" in words:
+    if _any(causes, http.client.BadStatusLine, http.client.LineTooLong) and not _any(
+        causes, http.client.RemoteDisconnected
+    ):
+        return NotUnderstoodError(
+            "The answer is not HTTP.", hint="Is the base address right: https or http, host, port?"
+        )
+    if which == "first_byte" and _any(causes, ConnectionError):
         return ServiceError(
             "The server closed the connection without an answer.",
             hint="Whether this took credits is not known; nothing was sent again.",
-        )
-    if "BadStatusLine" in words or "LineTooLong" in words or "HeaderParsing" in words:
-        return NotUnderstoodError(
-            "The answer is not HTTP.", hint="Is the base address right: https or http, host, port?"
         )
     if _any(causes, urllib3.exceptions.DecodeError):
         return NotUnderstoodError("The answer's compression could not be undone.")

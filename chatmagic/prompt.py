@@ -1,0 +1,119 @@
+"""A prompt as typed to the prompt as sent: ``{{ expression }}`` gives way to its value.
+
+Everything else is sent as typed, byte for byte: single braces, dollars, backslashes, JSON,
+LaTeX and code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from chatmagic.errors import InputError
+from chatmagic.wire import Value, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OPEN: Final = "{{"
+CLOSE: Final = "}}"
+MOST_ENDS: Final = 20
+"""How many places are tried as an expression's end: more are no expression of a person's."""
+
+_CELL_COMMENT: Final = re.compile(r"\s*(#\s*NBVAL_\w*|#\|.*)")
+_SHOWN: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A prompt with its values put in.
+
+    Args:
+        text: as it is sent.
+        values: what was put in, as expression, size and digest, in order.
+    """
+
+    text: str
+    values: tuple[Value, ...]
+
+
+def fill(text: str, evaluate: Callable[[str], object]) -> Filled:
+    """Put the values of ``{{ expression }}`` into a prompt.
+
+    Each expression is evaluated once, in order; its value's text is never looked at for
+    more expressions. An opening without any closing after it stays as it is.
+
+    Args:
+        text: the prompt as typed.
+        evaluate: gives an expression's value.
+
+    Raises:
+        InputError: what stands between the braces is no expression, or has no value.
+    """
+    pieces: list[str] = []
+    values: list[Value] = []
+    done = 0
+    last_close = text.rfind(CLOSE)
+    while (start := text.find(OPEN, done)) != -1 and start + len(OPEN) <= last_close:
+        expression, end = _expression(text, start)
+        value = _text(expression, evaluate)
+        pieces += [text[done:start], value]
+        values.append(Value(expression, len(value), digest(value)))
+        done = end
+    return Filled("".join([*pieces, text[done:]]), tuple(values))
+
+
+def refuse_cell_comments(body: str) -> None:
+    """Refuse a body that begins with a comment which is meant for a tool, not for the model.
+
+    Raises:
+        InputError: it begins with ``# NBVAL_…`` or ``#| …``.
+    """
+    found = _CELL_COMMENT.match(body)
+    if found is not None:
+        raise InputError(
+            f"{_shown(found[1])} would be sent to the model. Nothing was sent.",
+            hint="Use a cell tag instead (raises-exception, nbval-skip); --raw sends it.",
+        )
+
+
+def _expression(text: str, start: int) -> tuple[str, int]:
+    """Find the expression that opens at ``start``, and where it ends.
+
+    It ends at the first closing that makes it one: a dictionary or a string in it may hold
+    closings of their own.
+    """
+    begin = start + len(OPEN)
+    close = begin - 1
+    for _ in range(MOST_ENDS):
+        close = text.find(CLOSE, close + 1)
+        if close == -1:
+            break
+        expression = text[begin:close].strip()
+        try:
+            ast.parse(expression, mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        return expression, close + len(CLOSE)
+    shown = _shown(text[start : text.find(CLOSE, begin) + len(CLOSE)])
+    raise InputError(
+        f"{shown} holds no Python expression. Nothing was sent.",
+        hint="--raw sends the text as typed.",
+    )
+
+
+def _text(expression: str, evaluate: Callable[[str], object]) -> str:
+    try:
+        return str(evaluate(expression))
+    except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
+        raise InputError(
+            f"{{{{ {_shown(expression)} }}}} has no value: {type(error).__name__}: {error}. "
+            "Nothing was sent."
+        ) from None
+
+
+def _shown(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -1,0 +1,608 @@
+"""A reply shown: nothing in it acts, nothing of it is lost, and it looks as it was meant."""
+
+from __future__ import annotations
+
+import re
+import time
+from html.parser import HTMLParser
+from urllib.parse import urlsplit
+
+import nh3
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chatmagic import safe
+from chatmagic.safe import CodeBlock, code_blocks, one_line, to_html, to_terminal, visible
+
+# Written out here, so that a slip in the module's own lists is seen.
+TAGS = set(
+    """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong table tbody td th
+    thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
+)
+ATTRIBUTES = {
+    "a": {"href", "title", "target", "rel"},
+    "div": {"class", "dir", "tabindex", "role", "aria-label"},
+    "ol": {"start"},
+    "span": {"class"},
+    "td": {"align"},
+    "th": {"align"},
+}
+DIVS = {"chatmagic-reply mathjax_ignore", "chatmagic-scroll", "highlight", "mathjax_process"}
+VALUES = {
+    "target": r"_blank",
+    "rel": r"noopener noreferrer nofollow",
+    "dir": r"auto",
+    "tabindex": r"0",
+    "role": r"region",
+    "aria-label": r"Code(, .{1,20})?|Table|Formula|Reply as plain text",
+    "start": r"\d{1,9}",
+    "align": r"left|center|right",
+    "class": "|".join(sorted(DIVS)) + r"|[a-z][a-z0-9]{0,2}",  # the last: Pygments' short ones
+}
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+MARKS = r"""` ``` $ $$ \( \) \[ \] [ ] ( ) ! < > * ** _ ~~ # | - + 1. > & ; : / \ = " ' |-|
+&#x202e; https://a.b javascript:x x@y.z python script \href \\ <b>"""
+SETTINGS = settings(derandomize=True, deadline=None, max_examples=150)
+
+
+class Page(HTMLParser):
+    """Reads a fragment and fails at anything that is not allowed, or is not closed."""
+
+    def __init__(self, html: str) -> None:
+        """Read ``html``."""
+        super().__init__(convert_charrefs=True)
+        self.text = ""
+        self.links: list[str] = []
+        self.formulas: list[str] = []
+        self.open: list[tuple[str, str | None]] = []
+        self.feed(html)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Check a tag."""
+        assert tag in TAGS
+        found = dict(attrs)
+        assert len(found) == len(attrs)
+        assert set(found) <= ATTRIBUTES.get(tag, set())
+        for name, value in attrs:
+            assert value is not None
+            assert name not in VALUES or re.fullmatch(VALUES[name], value), (tag, name, value)
+        kind = found.get("class")
+        if tag == "div":
+            assert kind in DIVS
+            assert (kind == "chatmagic-reply mathjax_ignore") == (not self.open)
+        if tag == "span":
+            assert kind not in DIVS - {"mathjax_process"}
+        if tag == "a":
+            self.check_link(found)
+        if tag not in {"br", "hr"}:
+            self.open.append((tag, kind))
+
+    def check_link(self, found: dict[str, str | None]) -> None:
+        """Check that a link leads where it says, and nowhere but the web or a mailbox."""
+        href = found["href"]
+        assert href is not None
+        assert href == found["title"]
+        assert urlsplit(href).scheme in {"http", "https", "mailto"}
+        assert urlsplit(href).hostname or urlsplit(href).path.count("@")
+        assert {"target", "rel"} <= set(found)
+        assert "a" not in {tag for tag, _ in self.open}
+        self.links.append(href)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Check that tags close in order."""
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, data: str) -> None:
+        """Keep the text."""
+        self.text += data
+        if self.open[-1][1] == "mathjax_process":
+            self.formulas.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        """Refuse comments."""
+        raise AssertionError(data)
+
+    def handle_decl(self, decl: str) -> None:
+        """Refuse declarations."""
+        raise AssertionError(decl)
+
+    def handle_pi(self, data: str) -> None:
+        """Refuse processing instructions."""
+        raise AssertionError(data)
+
+
+def page(text: str, *, live: bool = False) -> Page:
+    """Give the checked page of a reply."""
+    html = to_html(text, live=live)
+    assert html.startswith('<div class="chatmagic-reply mathjax_ignore" dir="auto">')
+    assert html.endswith("</div>")
+    assert not UNSEEN.search(html)
+    return Page(html)
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<SCRIPT SRC=//evil.example/x.js></SCRIPT>",
+    "text <img src=x onerror=alert(1)> text",
+    "<img src=https://evil.example/pixel.png>",
+    '<iframe srcdoc="<script>alert(1)</script>"></iframe>',
+    "<svg onload=alert(1)><script>alert(1)</script></svg>",
+    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
+    "<style>*{display:none}</style>",
+    "<link rel=stylesheet href=https://evil.example/x.css>",
+    '<meta http-equiv="refresh" content="0;url=https://evil.example">',
+    '<base href="https://evil.example/">',
+    "<form action=https://evil.example><input name=password><button>Go</button></form>",
+    "<object data=https://evil.example/x></object><embed src=https://evil.example/x>",
+    "<details open ontoggle=alert(1)>x</details>",
+    "<video><source onerror=alert(1)></video><audio src=x onerror=alert(1)>",
+    '<div style="position:fixed;inset:0;background:red">overlay</div>',
+    '<a href="#" data-commandlinker-command="terminal:create-new">click</a>',
+    '<button data-commandlinker-command="filebrowser:delete">click</button>',
+    '<p id="main" class="jp-Notebook" name="x">clobber</p>',
+    "<!-- comment --><![CDATA[ <script>alert(1)</script> ]]><?php x ?><!DOCTYPE html>",
+    "<template><script>alert(1)</script></template><noscript><p title='</noscript><img src=x>'>",
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](&#106;avascript&colon;alert(1))",
+    "[x](<java\tscript:alert(1)>)",
+    "[x](\x01javascript:alert(1))",
+    "[x](<  javascript:alert(1)>)",
+    "[x](javascript&#x3a;alert(1) 'title')",
+    "[x](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)",
+    "[x](vbscript:msgbox(1))",
+    "[x](file:///etc/passwd) [x](blob:https://evil.example/1) [x](//evil.example/x)",
+    "[x](/lab/api/terminals) [x](../x) [x](?token=1) [x](#main) [x]()",
+    "[x](https:evil.example) [x](https:///evil.example) [x](http:\\\\evil.example)",
+    '[x](https://evil.example/"onmouseover="alert(1)) [x](https://e.example/<img>)',
+    '[x](https://evil.example "\\" onclick=alert(1) x=\\"")',
+    "[x](http://[::1) [x](http://[evil]/) [x](http://[z:z]/) [x](https://:80/)",
+    "[x][ref]\n\n[ref]: javascript:alert(1)",
+    "[x][ref] ![y][ref]\n\n[ref]: data:text/html,x 'onload=alert(1)'",
+    "<javascript:alert(1)> <data:text/html,x> <https://evil.example/\"onclick='x'>",
+    "<mailto:x@evil.example> <x@evil.example> [x](mailto:) [x](mailto:?cc=x@y.z)",
+    "![x](https://evil.example/pixel.png)",
+    "![x](data:image/svg+xml;base64,PHN2Zz4=) ![x](javascript:alert(1)) ![](https://e.example/)",
+    "[![x](https://evil.example/a.png)](https://evil.example) ![[a](https://b.c)](https://d.e)",
+    "```mermaid\ngraph TD; A[<img src=https://evil.example/x>]-->B\n```",
+    '```python" onload="alert(1)\nx\n```',
+    "```<script>alert(1)</script>\n</code></pre><script>alert(1)</script>\n```",
+    '~~~ {.jp-Notebook #main onclick="x"}\nx\n~~~',
+    '```js class="mathjax_process" data-x\n`$\\href{javascript:alert(1)}{x}$`\n```',
+    "| <script>alert(1)</script> | [x](javascript:alert(1)) |\n|---|:-:|\n| <img> | `</td>` |",
+    "> - > <script>x</script>\n>   1. ![x](https://e.example)\n>      # <svg/onload=alert(1)>",
+    '<span class="mathjax_process">\\(\\href{javascript:alert(1)}{x}\\)</span>',
+    "$\\href{javascript:alert(1)}{x}$",
+    "$$</script><script>alert(1)</script>$$ and $<img/src=x>$ \\(<svg/onload=x>\\)",
+    "&lt;script&gt;alert(1)&lt;/script&gt; &#60;img src=x onerror=alert(1)&#62;",
+    "&#x202e;gnp.exe&#x2066; &#xE0041; &#27;[2J &#0; &#xD800;",
+    "\x1b]0;title\x07\x1b[2J \x00 \x7f \x9b \u202eevil\u202c \ud83d \U000e0041",
+    "a\r\nb\rc\u2028d\u0085e",
+    "1. x\n999999999. y\n\n7) z",
+]
+
+ACTING_TEX = [
+    r"\href{javascript:alert(1)}{x}",
+    r"\url{https://evil.example}",
+    r"\unicode{x202E}",
+    r"\char202E",
+    r"\class{jp-Notebook}{x}",
+    r"\cssId{main}{x}",
+    r"\style{position:fixed}{x}",
+    r"\require{html}",
+    r"\def\x{\href}",
+    r"\gdef\x{y}",
+    r"\let\x=\href",
+    r"\newcommand{\x}{y}",
+    r"\renewcommand\x{y}",
+    r"\newenvironment{x}{}{}",
+    r"\DeclareMathOperator{\x}{y}",
+    r"\providecommand\x{y}",
+    r"\data{x}{y}",
+    r"\mmlToken{mi}[href=javascript:x]{y}",
+    r"\htmlData{x=y}{z}",
+    r"\htmlStyle{x}{y}",
+    r"\bbox[background:url(//evil.example)]{x}",
+    r"\fcolorbox{red;background:url(//evil.example)}{x}{y}",
+    r"\texttip{x}{y}",
+    r"\toggle{x}{y}\endtoggle",
+    r"\label{x}",
+    r"\\\href{x}{y}",
+]
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_reply_cannot_act(text: str, live: bool) -> None:
+    """Every payload gives allowed tags, attributes, values and addresses only."""
+    page(text, live=live)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_markdown_stays_harmless_inside_other_markdown(text: str) -> None:
+    """A payload in a list, a quote, a table cell, a heading, a link or half a fence is the same."""
+    flat = " ".join(text.split())
+    shapes = [
+        f"- {flat}\n  - {flat}",
+        f"> {flat}",
+        f"|{flat}|\n|-|\n|{flat}|",
+        f"# **{flat}**",
+        f"[{flat}](https://a.example)",
+        f"```\n{text}",
+        f"$$\n{text}\n$$",
+        f"\\({flat}\\)",
+    ]
+    for shape in shapes:
+        page(shape)
+
+
+def test_html_is_shown_as_it_was_written() -> None:
+    """Nothing of a payload vanishes: the reader sees what the model said."""
+    shown = page("<script>alert(1)</script> <!-- hidden -->").text
+    assert shown.strip() == "<script>alert(1)</script> <!-- hidden -->"
+
+
+@pytest.mark.parametrize("tex", ACTING_TEX)
+def test_tex_that_reaches_out_is_shown_as_code(tex: str) -> None:
+    """TeX with commands that act is not given to the page to typeset."""
+    for formula in (f"${tex}$", f"$${tex}$$", rf"\({tex}\)", f"text\n\\[\n{tex}\n\\]"):
+        found = page(formula)
+        assert found.formulas == []
+        assert tex in found.text
+
+
+@pytest.mark.parametrize(
+    "tex", [r"a \\[2pt] b", r"x \newline y", r"\hat{y}", r"\deg \left( \text{if } \ell", r"\dots"]
+)
+def test_ordinary_tex_is_typeset(tex: str) -> None:
+    """Commands that only look like dangerous ones are left alone."""
+    assert page(f"${tex}$").formulas == [rf"\({tex}\)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "formulas"),
+    [
+        ("$5 and $6", []),
+        ("It costs $5, or $ 6, or US$7 and 8$.", []),
+        ("a \\$x$ and $y\\$", []),
+        ("`$x$` and ``\\(y\\)``", []),
+        ("cost $5 `x$`", []),
+        ("$$$x$$$ $$ $$ \\( \\) \\[\\]", []),
+        ("其中$x$是", [r"\(x\)"]),
+        ("\\(not closed and \\[nor this", []),
+        ("$x$ equals 5", [r"\(x\)"]),
+        ("for $x < y$, $5 more", [r"\(x < y\)"]),
+        (r"so \( e^{i\pi} \) is", [r"\(e^{i\pi}\)"]),
+        (r"so \[ x \] is, and $$y$$ too", [r"\[x\]", r"\[y\]"]),
+        ("text\n$$\na\n- b\n+ \\text{if $c$}\n$$\ntext", ["\\[a\n- b\n+ \\text{if $c$}\\]"]),
+        ("> \\[\n> x\n> - y\n> \\]", ["\\[x\n- y\\]"]),
+        ("- a\n  $$\n  x\n  $$\n\n  b", ["\\[x\\]"]),
+        ("- a\n  $$\n  x\n$$", ["\\[x\\]"]),
+        ("- a\n\n  $$\n  x\n- y$$", []),
+        ("$$\na\n\nb\n$$", []),
+        ("    $$x$$", []),
+        ("> $$ a\n> b$$ c", ["\\[a\nb\\]"]),
+        ("> $$ a\nb$$", ["\\[a\nb\\]"]),
+        ("> $$\n>> x$$\n", ["\\[> x\\]"]),
+        ("> $$ a $b\n$ c$$", ["\\[a $b\n$ c\\]"]),
+        ("$$x", []),
+    ],
+)
+def test_formulas_are_found(text: str, formulas: list[str]) -> None:
+    """Dollars and brackets around TeX are formulas; money, code and halves are text."""
+    assert page(text).formulas == formulas
+
+
+def test_formulas_stand_where_the_page_typesets_them() -> None:
+    """Inline ones are spans, blocks are divs, and TeX is escaped."""
+    assert '<p><span class="mathjax_process">\\(a&lt;b\\)</span></p>' in to_html("$a<b$")
+    assert '\n<div class="mathjax_process">\\[a&lt;b\\]</div>\n' in to_html("$$\na<b\n$$")
+
+
+def test_a_live_reply_shows_formulas_as_their_source() -> None:
+    """While it streams nothing is typeset or coloured."""
+    html = to_html("$a_1 b_1$\n\n$$\nx\n$$\n\n```python\nimport os\n```", live=True)
+    assert "<code>$a_1 b_1$</code>" in html
+    assert "<pre><code>$$\nx\n$$</code></pre>" in html
+    assert '<div class="highlight"><pre><code>import os\n</code></pre></div>' in html
+    assert "mathjax_process" not in html
+    assert "<span" not in html
+
+
+def test_a_page_is_not_frozen_by_formulas() -> None:
+    """Past the first 500 they are shown as code."""
+    found = page("$x$ " * 501)
+    assert len(found.formulas) == 500
+    assert found.text.strip().endswith("\\) $x$")
+
+
+def test_headings_start_at_level_four() -> None:
+    """A reply's title is not the page's own."""
+    html = to_html("# a\n## b\n### c\n#### d\n###### e\n\nf\n===\n")
+    assert re.findall(r"<(h\d)>(\w)</\1>", html) == [
+        ("h4", "a"),
+        ("h5", "b"),
+        ("h6", "c"),
+        ("h6", "d"),
+        ("h6", "e"),
+    ]
+
+
+def test_lists_quotes_and_emphasis_look_as_meant() -> None:
+    """The ordinary shapes of Markdown are there."""
+    html = to_html("3. **a**\n4. *b*\n\n- c\n\n> ~~d~~\n\n---\ne  \nf")
+    for part in (
+        '<ol start="3">\n<li><strong>a</strong></li>\n<li><em>b</em></li>\n</ol>',
+        "<ul>\n<li>c</li>\n</ul>",
+        "<blockquote>\n<p><s>d</s></p>\n</blockquote>",
+        "<hr>",
+        "e<br>\nf",
+    ):
+        assert part in html
+
+
+def test_a_table_is_aligned_and_can_be_scrolled() -> None:
+    """A table stands in a box that takes focus; its columns keep their sides."""
+    html = to_html("| a | b | c |\n|---|--:|:-:|\n| 1 | 2 | 3 |")
+    box = '<div class="chatmagic-scroll" tabindex="0" role="region" aria-label="Table"><table>'
+    assert box in html
+    assert '<th>a</th>\n<th align="right">b</th>\n<th align="center">c</th>' in html
+    assert '<td>1</td>\n<td align="right">2</td>\n<td align="center">3</td>' in html
+    assert "</table></div>" in html
+
+
+def test_code_is_coloured_by_classes_that_the_page_knows() -> None:
+    """Pygments' short classes; the box says the language; the code is all there."""
+    code = "\n\nimport os  # <b>\n!pip\n"
+    html = to_html(f"```Python title=x\n{code}```")
+    assert 'aria-label="Code, Python"><div class="highlight"><pre><code>' in html
+    assert '<span class="kn">import</span>' in html
+    assert 'class="err"' not in html
+    assert Page(html).text.strip("\n") == code.strip("\n")
+    assert f"<code>{code[:2]}" in html
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "```\nimport os\n```",
+        "```mermaid\nimport os\n```",
+        "    import os",
+        "```python\nimport os\n" + "x" * 500 + "\n```",
+        "```python\nimport os" + "\n" * 200 + "```",
+        "```python\n" + "import os\n" * 1001 + "```",
+    ],
+)
+def test_code_without_colours_is_still_code(block: str) -> None:
+    """Unknown languages, and code that takes long to colour, are shown plain."""
+    html = to_html(block)
+    assert "<span" not in html
+    assert '<div class="highlight"><pre><code>' in html
+    assert "import os\n" in html
+
+
+def test_a_link_opens_elsewhere_and_shows_its_address() -> None:
+    """A link has its address in the title and gives nothing away to where it leads."""
+    assert (
+        '<a href="https://docs.python.org/3/?a=1&amp;b=2" '
+        'title="https://docs.python.org/3/?a=1&amp;b=2" target="_blank" '
+        'rel="noopener noreferrer nofollow">the docs</a>'
+    ) in to_html('[the docs](https://docs.python.org/3/?a=1&b=2 "ignored")')
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[python.org](https://www.python.org/x)", "python.org"),
+        ("[https://Python.org/a](https://python.org/b)", "https://Python.org/a"),
+        ("<https://python.org>", "https://python.org"),
+        ("<me@python.org>", "me@python.org"),
+        ("[the docs](https://evil.example)", "the docs"),
+        ("[python.org](https://evil.example)", "python.org (evil.example)"),
+        ("[**python**.org](https://evil.example)", "python.org (evil.example)"),
+        ("[python\u200b.org](https://evil.example)", "python\u200b.org (evil.example)"),
+        ("[python\uff0eorg](https://evil.example)", "python\uff0eorg (evil.example)"),
+        ("[python.org](https://python.org.evil.example)", "python.org (python.org.evil.example)"),
+        ("[python.org.evil](https://python.org)", "python.org.evil (python.org)"),
+        ("<https://python.org@evil.example>", "https://python.org@evil.example (evil.example)"),
+        ("[me@python.org](mailto:you@evil.example)", "me@python.org (you@evil.example)"),
+        ("[`python.org`](https://evil.example)", "python.org (evil.example)"),
+        ("[$a.b$](https://evil.example)", "\\(a.b\\) (evil.example)"),
+        ("[guide](docs/guide.md)", "guide (docs/guide.md)"),
+        ("<ftp://old.example>", "ftp://old.example"),
+        ("[x](javascript:alert(1))", "x (javascript:alert(1))"),
+        ("![a *plot*](https://a.example/p.png)", "image: a plot"),
+        ("![](https://a.example/p.png)", "image: https://a.example/p.png"),
+        ("![python.org](https://evil.example)", "image: python.org (evil.example)"),
+        ("![plot](plot.png)", "image: plot (plot.png)"),
+        ("![](plot.png)", "image: plot.png"),
+        ("[![a](https://a.example/p)](https://b.example)", "image: a"),
+        ("[![a](https://a.example/p)](x.md)", "image: a (x.md)"),
+    ],
+)
+def test_a_link_says_where_it_leads(text: str, shown: str) -> None:
+    """A text that looks like another address has the true one beside it; images say so."""
+    assert page(text).text.strip() == shown
+
+
+def test_an_image_is_a_link_and_is_not_fetched() -> None:
+    """Nothing but a link is left of an image."""
+    assert page("![x](https://evil.example/pixel.png)").links == ["https://evil.example/pixel.png"]
+    assert page("[![x](https://a.example)](https://b.example)").links == ["https://b.example"]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("```python\nx = 1", "<pre><code>x = 1</code></pre>"),
+        ("```pyth", '<div class="highlight"><pre><code></code></pre></div>'),
+        ("| a | b |\n|--", "<p>| a | b |\n|--</p>"),
+        ("| a | b |\n|---|---|\n| 1", "<td>1</td>\n<td></td>"),
+        ("see [the docs](https://docs.py", "<p>see [the docs](https://docs.py</p>"),
+        ("**bol", "<p>**bol</p>"),
+        ("Some text\n-", "<p>Some text\n-</p>"),
+        ("", '<div class="chatmagic-reply mathjax_ignore" dir="auto">\n</div>'),
+    ],
+)
+def test_half_a_reply_is_shown_as_far_as_it_goes(text: str, part: str) -> None:
+    """What is not finished stands there as text and changes nothing around it."""
+    assert part in to_html(text, live=True)
+
+
+def test_every_prefix_of_a_reply_is_safe() -> None:
+    """A reply that streams is never less safe on the way."""
+    text = "".join(f"{payload}\n\n" for payload in HOSTILE[::6])
+    for end in range(0, len(text), 5):
+        page(text[:end], live=True)
+
+
+@SETTINGS
+@given(st.text(st.characters(exclude_categories=())), st.booleans())
+def test_any_text_is_shown(text: str, live: bool) -> None:
+    """No text raises, acts, or gives two different pages."""
+    page(text, live=live)
+    assert to_html(text, live=live) == to_html(text, live=live)
+    code_blocks(text)
+
+
+@SETTINGS
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *MARKS.split(),
+                *["\n", "\n\n", " ", "    ", "\t", "\r", "\x1b", "\ud800"],
+            ]
+        ),
+        max_size=60,
+    ).map("".join),
+    st.booleans(),
+)
+def test_any_markdown_is_shown(text: str, live: bool) -> None:
+    """What is made of Markdown's own signs is as safe as any text."""
+    page(text, live=live)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        ">", "[", "*", "![", "_a ", "`a", "<", "&", "\\", "|", "- ", "1. ", "~~", "$", "$a",
+        "$$x\n", "\\(", "\\[x\n", "$$\n- a\n", "[a](", "[![", "a\n> ", "[a]: x\n", "[x](http://a.b)",
+        "```csharp\na\n\n", "```c\n\n\n\n", "&#x202e;", "| a |\n|---|\n",
+    ],
+)  # fmt: skip
+def test_fifty_thousand_characters_take_no_more_than_a_moment(part: str) -> None:
+    """Neither depth nor length blows the stack or the clock (this machine may be busy)."""
+    text = part * (50_000 // len(part))
+    started = time.process_time()
+    page(text)
+    assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize(
+    "text", [">" * 30 + " deep", "".join("  " * i + "- x\n" for i in range(12))]
+)
+def test_what_lies_too_deep_is_shown_plain(text: str) -> None:
+    """Nothing is left out: past the reader's depth the whole reply is plain text."""
+    found = page(text)
+    assert text in found.text
+    assert "Reply as plain text" in to_html(text)
+
+
+def test_a_fault_in_the_reader_costs_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If Markdown cannot be read for any reason, the text is shown as it is."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(safe._MARKDOWN, "parse", fail)
+    assert "<pre>&lt;b&gt; # x \u241b</pre>" in to_html("<b> # x \x1b")
+    assert code_blocks("```\nx\n```") == ()
+
+
+def test_nh3_alone_would_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last wall stands by itself: with HTML let through by the reader, nothing acts."""
+    monkeypatch.setattr(safe._MARKDOWN.renderer, "render", lambda *_: visible("\n".join(HOSTILE)))
+    html = to_html("x")
+    assert "Reply as plain text" not in html
+    for word in ("<script", "<img", "<style", "<form", "<base", "<svg", "<iframe", "<button"):
+        assert word not in html
+    assert not re.search(r"<[^>]*\s(id|name|style|on\w+|data-\w+)=", html)
+    assert 'class="jp-Notebook"' not in html
+
+
+def test_nh3_lets_only_absolute_addresses_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative addresses and other schemes lose their address even there."""
+    hrefs = [
+        "/lab",
+        "//evil.example",
+        "javascript:x",
+        "data:,x",
+        "http://[::1",
+        "https://good.example",
+    ]
+    links = "".join(f'<a href="{href}">x</a>' for href in hrefs)
+    monkeypatch.setattr(safe._MARKDOWN.renderer, "render", lambda *_: links)
+    assert re.findall(r'href="([^"]*)"', to_html("x")) == ["https://good.example"]
+
+
+def test_the_html_is_what_nh3_would_make_of_it_again() -> None:
+    """Reading the page again changes nothing: there is no second meaning in it."""
+    for text in HOSTILE:
+        html = to_html(text)
+        assert nh3.is_html(html)
+        assert safe._closed(html.removeprefix(html[: html.index(">") + 2])[:-6]) == html
+
+
+def test_visible_shows_what_would_act() -> None:
+    """Each kind of character has its own sign; ordinary text is as it was."""
+    assert visible("\x00\x07\x1b\x0b\x0c\x7f") == "\u2400\u2407\u241b\u240b\u240c\u2421"
+    assert visible("\x80\x9b\u202e\u2066\u2069\U000e0041\ud800") == "\ufffd" * 7
+    assert visible("\ud83d\ude00") == "\U0001f600"
+    plain = "a\tb\r\nc é 你好 \u200d\u200f שלום \U0001f469\u200d\U0001f4bb"
+    assert visible(plain) == plain
+
+
+def test_a_terminal_is_told_nothing_but_text() -> None:
+    """No escape and no carriage return gets through; CRLF is a line end."""
+    assert to_terminal("a\r\nb\rc\x1b[2J\x08\x9b\t") == "a\nbc\u241b[2J\u2408\ufffd\t"
+
+
+@SETTINGS
+@given(st.lists(st.text(st.characters(exclude_categories=()))))
+def test_a_terminal_may_be_given_fragments(parts: list[str]) -> None:
+    """Fragment by fragment is the same as all at once, and prints in UTF-8."""
+    whole = to_terminal("".join(parts))
+    assert "".join(map(to_terminal, parts)) == whole
+    assert not UNSEEN.search(whole)
+    assert "\r" not in whole
+    whole.encode()
+
+
+@pytest.mark.parametrize(
+    ("limit", "line"),
+    [(99, "a b \u241b c"), (7, "a b \u241b c"), (6, "a b \u241b…"), (5, "a b…"), (1, "…"), (0, "")],
+)
+def test_one_line_folds_and_cuts(limit: int, line: str) -> None:
+    """An excerpt is one line of at most so many characters."""
+    assert one_line(" a\n\n b\t\x1b\u2028c\n", limit) == line
+
+
+def test_code_blocks_are_the_fenced_ones_in_order() -> None:
+    """Fences in lists and quotes count, indented code does not, and an open one counts."""
+    text = (
+        "```python x=1\nprint('hi')\n```\n\n- a\n  ~~~\n  b\n\n    c\n  ~~~\n\n"
+        "> ```R\n> 1\n> ```\n\n    indented\n\n`inline`\n\n```\nopen \u202e"
+    )
+    assert code_blocks(text) == (
+        CodeBlock("python", "print('hi')\n"),
+        CodeBlock("", "b\n\n  c\n"),
+        CodeBlock("R", "1\n"),
+        CodeBlock("", "open \ufffd"),
+    )
