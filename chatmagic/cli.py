@@ -228,14 +228,13 @@ def _demo(asked: Mapping[str, Any]) -> int:
     for what, names in (("copied", copied), ("kept as they are", kept)):
         if names:
             print(f"  {what}: {', '.join(names)}")
+    command = lab_command(folder, port=_free_port(asked["port"]), browser=asked["browser"])
     print("JupyterLab is starting.", flush=True)
     with (
         tempfile.TemporaryDirectory(prefix="chatmagic-", ignore_cleanup_errors=True) as name,
         _signals_noted() as caught,
     ):
-        private = Path(name)
-        command = lab_command(folder, port=asked["port"], browser=asked["browser"])
-        return _run_lab(command, private, caught)
+        return _run_lab(command, Path(name), caught)
 
 
 def lesson_places() -> list[Path]:
@@ -319,7 +318,7 @@ def lab_command(folder: Path, *, port: int, browser: bool) -> list[str]:
 
     Args:
         folder: the notebooks' folder, absolute.
-        port: where it listens; 0 for any that is free.
+        port: where it listens; a later one, should somebody take it meanwhile.
         browser: whether it opens one.
     """
     return [
@@ -329,8 +328,8 @@ def lab_command(folder: Path, *, port: int, browser: bool) -> list[str]:
         "jupyterlab",
         f"--ServerApp.root_dir={folder}",
         f"--ServerApp.ip={_HOST}",
-        f"--ServerApp.port={port or _free_port()}",
-        f"--ServerApp.port_retries={0 if port else _OTHER_PORTS}",
+        f"--ServerApp.port={port}",
+        f"--ServerApp.port_retries={_OTHER_PORTS}",
         f"--ServerApp.open_browser={browser}",
         "--ServerApp.allow_root=True",  # as in many containers; only this machine gets in
         "--PasswordIdentityProvider.hashed_password=",  # so that the address is enough
@@ -338,6 +337,7 @@ def lab_command(folder: Path, *, port: int, browser: bool) -> list[str]:
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
+        "--log-level=WARN",
     ]
 
 
@@ -430,11 +430,20 @@ def _path() -> str:
     return f"lab/tree/{quote(FIRST)}"
 
 
-def _free_port() -> int:
+def _free_port(port: int) -> int:
+    """Give this port if it is free; for 0, any that is."""
     with socket.socket() as listener:
-        listener.bind((_HOST, 0))
-        port: int = listener.getsockname()[1]
-    return port
+        if os.name != "nt":  # there it would take a port that is in use
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((_HOST, port))
+        except OSError as error:
+            raise InputError(
+                f"JupyterLab cannot listen on port {port} ({error.strerror}).",
+                hint="Leave --port out for any that is free.",
+            ) from None
+        free: int = listener.getsockname()[1]
+    return free
 
 
 @contextmanager

@@ -32,6 +32,7 @@ STATE_WORDS: Final = {
     "cut off": "Cut off: this reply is not complete.",
 }
 NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
+SCROLL_CLASS: Final = 'class="chatmagic-scroll"'
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
 
 
@@ -221,6 +222,8 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
 
 
 def _frame(html: str) -> str:
+    # The renderer lets no style through, so the boxes that scroll get theirs here.
+    html = html.replace(SCROLL_CLASS, f'{SCROLL_CLASS} style="overflow-x: auto;"')
     return f'<div class="chatmagic" role="group" aria-label="Reply">{html}</div>'
 
 

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
 
 from tornado.httpserver import HTTPServer
 from tornado.iostream import StreamClosedError
-from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
 from chatmagic.errors import InputError
@@ -120,17 +119,18 @@ class Emulator:
         if self._thread is not None:
             return self.url
         try:
-            sockets = bind_sockets(self._port, HOST, family=socket.AF_INET)
+            listener = socket.create_server((HOST, self._port))
         except (OSError, OverflowError) as error:
             raise InputError(
                 f"The emulator cannot listen on port {self._port} ({error}).",
                 hint="Choose another port, or 0 for any that is free.",
             ) from None
-        self.url = f"http://{HOST}:{sockets[0].getsockname()[1]}"
+        listener.setblocking(False)
+        self.url = f"http://{HOST}:{listener.getsockname()[1]}"
         self._stopping = asyncio.Event()
         listening = threading.Event()
         self._thread = threading.Thread(
-            target=self._run, args=(sockets, listening), name="chatmagic-emulator", daemon=True
+            target=self._run, args=(listener, listening), name="chatmagic-emulator", daemon=True
         )
         self._thread.start()
         listening.wait()
@@ -192,16 +192,16 @@ class Emulator:
         del self.requests[:-KEPT]
         return given, received
 
-    def _run(self, sockets: list[socket.socket], listening: threading.Event) -> None:
+    def _run(self, listener: socket.socket, listening: threading.Event) -> None:
         # Tornado wants a selector loop; elsewhere than on Windows it is the usual one.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-            runner.run(self._serve(sockets, listening))
+            runner.run(self._serve(listener, listening))
 
-    async def _serve(self, sockets: list[socket.socket], listening: threading.Event) -> None:
+    async def _serve(self, listener: socket.socket, listening: threading.Event) -> None:
         self._loop = asyncio.get_running_loop()
         application = Application([(r".*", _Handler)], emulator=self, log_function=_log_nothing)
         server = HTTPServer(application)
-        server.add_sockets(sockets)
+        server.add_socket(listener)
         listening.set()
         await self._stopping.wait()
         server.stop()

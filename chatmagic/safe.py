@@ -257,7 +257,7 @@ def _block_formula(state: StateBlock, start: int, end: int, silent: bool) -> boo
     Else a line of it that begins with a minus or a plus would be taken for a list.
     """
     pos = state.bMarks[start] + state.tShift[start]
-    if not state.src.startswith(("$$", "\\["), pos) or state.is_code_block(start):
+    if not state.src.startswith(("$$", "\\["), pos):
         return False
     match = _FORMULA.match(state.src, pos, state.eMarks[end - 1])
     last = start

@@ -258,7 +258,14 @@ def test_tex_that_reaches_out_is_shown_as_code(tex: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "tex", [r"a \\[2pt] b", r"x \newline y", r"\hat{y}", r"\deg \left( \text{if } \ell", r"\dots"]
+    "tex",
+    [
+        r"a \\[2pt] b",
+        r"x \newline y",
+        r"\hat{y} \Uparrow",
+        r"\deg \left( \text{if } \ell",
+        r"\dots",
+    ],
 )
 def test_ordinary_tex_is_typeset(tex: str) -> None:
     """Commands that only look like dangerous ones are left alone."""
@@ -303,6 +310,16 @@ def test_formulas_stand_where_the_page_typesets_them() -> None:
     """Inline ones are spans, blocks are divs, and TeX is escaped."""
     assert '<p><span class="mathjax_process">\\(a&lt;b\\)</span></p>' in to_html("$a<b$")
     assert '\n<div class="mathjax_process">\\[a&lt;b\\]</div>\n' in to_html("$$\na<b\n$$")
+
+
+def test_text_after_a_formula_stays() -> None:
+    """A formula that shares its last line with words is no block, and the words stay."""
+    assert page("$$x$$ and more").text.strip() == "\\[x\\] and more"
+
+
+def test_characters_that_act_are_shown_among_markdown() -> None:
+    """They take a sign of their own and disturb nothing around them."""
+    assert "<strong>\u2400\ufffd\u241b</strong>" in to_html("**\x00\ud800\x1b**")
 
 
 def test_a_live_reply_shows_formulas_as_their_source() -> None:
@@ -401,6 +418,7 @@ def test_a_link_opens_elsewhere_and_shows_its_address() -> None:
     [
         ("[python.org](https://www.python.org/x)", "python.org"),
         ("[https://Python.org/a](https://python.org/b)", "https://Python.org/a"),
+        ("[www.python.org](https://python.org)", "www.python.org"),
         ("<https://python.org>", "https://python.org"),
         ("<me@python.org>", "me@python.org"),
         ("[the docs](https://evil.example)", "the docs"),

@@ -21,10 +21,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from kernels import Kernel, kernel
 
-WORDS = (
+PROSE = (
     "The sample mean is a point estimate and its standard error says how far it would move "
     "if the study were done again with **other** people drawn from the same population. "
-).split()
+)
+WORDS = PROSE.split()
 HEAD = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n"
     b"X-RateLimit-Limit: 100\r\nX-RateLimit-Remaining: 90\r\n\r\n"
