@@ -102,7 +102,8 @@ def _parser() -> _Parser:
             "emulator",
             help="run a local server that speaks the whole interface",
             description="Run a server on this machine that speaks the whole interface. "
-            "It is for practice and for tests; any word is a key.",
+            "It is for practice and for tests. Any word is a key that does not begin with "
+            "'invalid', and has credits of its own.",
             argument_default=argparse.SUPPRESS,
             allow_abbrev=False,
         )
@@ -129,14 +130,26 @@ def _add_emulator(parser: argparse.ArgumentParser) -> None:
     """Add the port, and one option for each field of :class:`Settings`."""
     add = parser.add_argument
     add("--port", type=_port, default=0, metavar="N", help="default: any free one")
-    add("--credits", type=int, metavar="N", help="credit limit of a key (default: 100)")
-    add("--cost", type=int, metavar="N", help="credits a request takes (default: 1)")
-    add("--delay", type=float, metavar="SECONDS", help="pause between fragments (default: 0.02)")
+    add(
+        "--credits", type=int, metavar="N", help=f"credit limit of a key (default: {FRESH.credits})"
+    )
+    add("--cost", type=int, metavar="N", help=f"credits a request takes (default: {FRESH.cost})")
+    add(
+        "--delay",
+        type=float,
+        metavar="SECONDS",
+        help=f"pause between fragments (default: {FRESH.delay})",
+    )
     add("--now", type=_time, metavar="ISO", help="stop the clock at this time, with its zone")
     add("--period", type=int, metavar="SECONDS", help="between two resets (default: a day)")
     choices = parser.add_argument_group("where the interface leaves the choice")
     add = choices.add_argument
-    add("--rate-limit-status", type=int, metavar="N", help="its HTTP status (default: 429)")
+    add(
+        "--rate-limit-status",
+        type=int,
+        metavar="N",
+        help=f"HTTP status of the rate-limit error (default: {FRESH.rate_limit_status})",
+    )
     add(
         "--no-headers-on-errors",
         dest="headers_on_errors",
@@ -390,9 +403,9 @@ def _run_lab(command: list[str], private: Path, caught: list[int]) -> int:
     if caught or (address and ended == 0):
         return 0
     last = said.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:]
-    print("\n".join(last), file=sys.stderr)
+    print(*last, sep="\n", end="\n" if last else "", file=sys.stderr)
     what = "did not answer" if ended is None else f"ended with exit code {ended}"
-    raise ChatError(f"JupyterLab {what}; its last words are above.")
+    raise ChatError(f"JupyterLab {what}.")
 
 
 def _address(server: subprocess.Popen[bytes], runtime: Path, caught: list[int]) -> str | None:

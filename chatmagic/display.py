@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import re
 import threading
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
@@ -32,7 +33,8 @@ STATE_WORDS: Final = {
     "cut off": "Cut off: this reply is not complete.",
 }
 NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
-SCROLL_CLASS: Final = 'class="chatmagic-scroll"'
+BOX: Final = '<div class="chatmagic-scroll"'
+CELL: Final = re.compile(r'<(t[dh])(?: align="(\w+)")?>')
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
 
 
@@ -222,8 +224,9 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
 
 
 def _frame(html: str) -> str:
-    # The renderer lets no style through, so the boxes that scroll get theirs here.
-    html = html.replace(SCROLL_CLASS, f'{SCROLL_CLASS} style="overflow-x: auto;"')
+    # The renderer lets no style through; a tag of its own begins with "<", and no text does.
+    html = html.replace(BOX, f'{BOX} style="overflow-x: auto;"')
+    html = CELL.sub(lambda cell: f'<{cell[1]} style="text-align: {cell[2] or "left"};">', html)
     return f'<div class="chatmagic" role="group" aria-label="Reply">{html}</div>'
 
 

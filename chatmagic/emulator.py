@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["FRESH", "HOST", "Emulator", "Received", "Settings", "serve"]
 
 HOST: Final = "127.0.0.1"
+HIGHEST_PORT: Final = 65_535
 KEPT: Final = 1000
 """How many of the latest requests :attr:`Emulator.requests` keeps."""
 
@@ -97,10 +98,15 @@ class Emulator:
     Args:
         settings: how it behaves.
         port: where it listens; 0 lets the system choose.
+
+    Raises:
+        InputError: no port has this number.
     """
 
     def __init__(self, settings: Settings | None = None, port: int = 0) -> None:
         """Prepare; nothing listens before :meth:`start`."""
+        if not 0 <= port <= HIGHEST_PORT:
+            raise InputError(f"A port is a number from 0 to {HIGHEST_PORT}, not {port}.")
         self.settings = settings or Settings()
         self.requests: list[Received] = []
         self.url = ""
@@ -120,7 +126,7 @@ class Emulator:
             return self.url
         try:
             listener = socket.create_server((HOST, self._port))
-        except (OSError, OverflowError) as error:
+        except OSError as error:
             raise InputError(
                 f"The emulator cannot listen on port {self._port} ({error}).",
                 hint="Choose another port, or 0 for any that is free.",

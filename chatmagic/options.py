@@ -51,29 +51,37 @@ class Option:
         flags: as typed, the short one first.
         dest: the field of :class:`Asked` that it sets.
         help: what it does, in a few words.
+        opposite: the flag that takes a configured switch back for one cell.
         default: what holds without it, in words.
         kind: reads the word after it, or raises :exc:`ValueError`; ``None`` for a switch.
         metavar: that word's name in the help.
         takes: that word's nature, for messages.
-        trait: the ``ChatMagics`` trait that gives its default; ``None`` without one.
-        on: what a switch sets its field to.
-        opposite: the flag that takes a configured switch back for one cell.
+        configurable: whether a ``ChatMagics`` trait gives its default.
     """
 
     flags: tuple[str, ...]
     dest: str
     help: str
-    default: str
+    opposite: str | None = None
+    default: str = "off"
     kind: Callable[[str], object] | None = None
     metavar: str | None = None
     takes: str = ""
-    trait: str | None = None
-    on: bool = True
-    opposite: str | None = None
+    configurable: bool = True
+
+    @property
+    def trait(self) -> str | None:
+        """The trait that gives its default: the long name with underscores, or ``None``."""
+        return self.flags[-1][2:].replace("-", "_") if self.configurable else None
+
+    @property
+    def on(self) -> bool:
+        """What a switch sets its field to."""
+        return not self.flags[-1].startswith("--no-")
 
     @property
     def spelling(self) -> str:
-        """Give the flags with their argument, as the help shows them."""
+        """The flags with their argument, as the help shows them."""
         shown = ", ".join(self.flags)
         return shown if self.metavar is None else f"{shown} {self.metavar}"
 
@@ -132,78 +140,47 @@ OPTIONS: Final[tuple[Option, ...]] = (
         ("-t", "--temperature"),
         "temperature",
         "sampling temperature",
-        "the service's own",
+        default="the service's own",
         kind=_number,
         metavar="NUMBER",
         takes="a finite number",
-        trait="temperature",
     ),
     Option(
         ("-n", "--max-tokens"),
         "max_tokens",
         "upper limit on the generated tokens",
-        "the service's own",
+        default="the service's own",
         kind=int,
         metavar="N",
         takes="a whole number",
-        trait="max_tokens",
     ),
     Option(
         ("--last",),
         "last",
         "send only the newest N turns before this one",
-        "all turns",
+        default="all turns",
         kind=_count,
         metavar="N",
         takes="a whole number, 0 or more",
-        trait="last",
     ),
     Option(
-        ("--no-history",),
-        "history",
-        "send the prompt alone and keep nothing of it",
-        "off",
-        trait="no_history",
-        on=False,
-        opposite="--history",
+        ("--no-history",), "history", "send the prompt alone and keep nothing of it", "--history"
     ),
-    Option(
-        ("--no-stream",),
-        "stream",
-        "ask for the reply in one piece",
-        "off",
-        trait="no_stream",
-        on=False,
-        opposite="--stream",
-    ),
+    Option(("--no-stream",), "stream", "ask for the reply in one piece", "--stream"),
     Option(
         ("-o", "--output"),
         "output",
         "put the reply into the variable NAME",
-        "no variable",
+        default="no variable",
         kind=_name,
         metavar="NAME",
         takes="the name of a variable",
+        configurable=False,
     ),
-    Option(
-        ("--raw",),
-        "raw",
-        "send {{ }} as typed",
-        "off",
-        trait="raw",
-        opposite="--no-raw",
-    ),
-    Option(
-        ("-q", "--quiet"),
-        "quiet",
-        "do not show the reply",
-        "off",
-        trait="quiet",
-        opposite="--no-quiet",
-    ),
+    Option(("--raw",), "raw", "send {{ }} as typed", "--no-raw"),
+    Option(("-q", "--quiet"), "quiet", "do not show the reply", "--no-quiet"),
 )
 """The options, in the order in which the help shows them."""
-
 
 _HINT: Final = "A prompt that begins with a dash goes after --; %chat? shows the options."
 
@@ -309,13 +286,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     for option in OPTIONS:
         if option.kind is not None:
-            parser.add_argument(*option.flags, dest=option.dest, type=_reader(option))
-            continue
-        parser.add_argument(*option.flags, dest=option.dest, action="store_const", const=option.on)
-        if option.opposite is not None:
             parser.add_argument(
-                option.opposite, dest=option.dest, action="store_const", const=not option.on
+                *option.flags, dest=option.dest, type=_reader(option.kind, option.takes)
             )
+            continue
+        for flags, value in ((option.flags, option.on), (_opposites(option), not option.on)):
+            parser.add_argument(*flags, dest=option.dest, action="store_const", const=value)
     parser.add_argument("prompt", nargs=argparse.REMAINDER)
     return parser
 
@@ -333,17 +309,15 @@ def _shielded(word: str) -> str:
     return _SHIELD + word if word[0] == "-" and not _LIKE_AN_OPTION.match(word) else word
 
 
-def _reader(option: Option) -> Callable[[str], object]:
-    """Give what reads the option's value, with a message of ours for a wrong one."""
-    kind = option.kind or str
+def _reader(kind: Callable[[str], object], takes: str) -> Callable[[str], object]:
+    """Give what reads an option's value, with a message of ours for a wrong one."""
 
     def read(word: str) -> object:
         typed = word.removeprefix(_SHIELD)
         try:
             return kind(typed)
         except ValueError:
-            shown = typed if len(typed) <= _SHOWN else f"{typed[:_SHOWN]}…"
-            raise argparse.ArgumentTypeError(f"{option.takes}, not {shown!r}") from None
+            raise argparse.ArgumentTypeError(f"{takes}, not {_shown(typed)!r}") from None
 
     return read
 
@@ -361,13 +335,16 @@ def _no_such(word: str) -> InputError:
     flag = word.partition("=")[0]
     flags = [*(flag for option in OPTIONS for flag in option.flags), *_opposites()]
     near = difflib.get_close_matches(flag.casefold(), flags, 1)
-    shown = flag if len(flag) <= _SHOWN else f"{flag[:_SHOWN]}…"
     question = f": did you mean {near[0]}?" if near else "."
-    return InputError(f"{shown} is not an option{question}", hint=_HINT)
+    return InputError(f"{_shown(flag)} is not an option{question}", hint=_HINT)
 
 
-def _opposites() -> list[str]:
-    return [option.opposite for option in OPTIONS if option.opposite is not None]
+def _shown(word: str) -> str:
+    return word if len(word) <= _SHOWN else f"{word[:_SHOWN]}…"
+
+
+def _opposites(*of: Option) -> list[str]:
+    return [option.opposite for option in of or OPTIONS if option.opposite is not None]
 
 
 def _listed(words: Sequence[str]) -> str:

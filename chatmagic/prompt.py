@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
 
 OPEN: Final = "{{"
 CLOSE: Final = "}}"
-MOST_ENDS: Final = 20
+MOST_ENDS: Final = 100
 """How many places are tried as an expression's end: more are no expression of a person's."""
+LONGEST: Final = 10_000
+"""How many characters an expression may have; both bounds keep a hostile text cheap."""
 
-_CELL_COMMENT: Final = re.compile(r"\s*(#\s*NBVAL_\w*|#\|.*)")
+_CELL_COMMENT: Final = re.compile(r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)")
+_RAW: Final = "--raw sends the text as typed."
 _SHOWN: Final = 60
+_SAID: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +57,13 @@ def fill(text: str, evaluate: Callable[[str], object]) -> Filled:
     Raises:
         InputError: what stands between the braces is no expression, or has no value.
     """
+    # All are found before the first is evaluated: a mistake in the last costs nothing.
+    found = _expressions(text)
     pieces: list[str] = []
     values: list[Value] = []
     done = 0
-    last_close = text.rfind(CLOSE)
-    while (start := text.find(OPEN, done)) != -1 and start + len(OPEN) <= last_close:
-        expression, end = _expression(text, start)
-        value = _text(expression, evaluate)
+    for expression, start, end in found:
+        value = _value(expression, evaluate)
         pieces += [text[done:start], value]
         values.append(Value(expression, len(value), digest(value)))
         done = end
@@ -79,6 +84,17 @@ def refuse_cell_comments(body: str) -> None:
         )
 
 
+def _expressions(text: str) -> list[tuple[str, int, int]]:
+    """Find the expressions, and where their braces open and end."""
+    found: list[tuple[str, int, int]] = []
+    end = 0
+    last_close = text.rfind(CLOSE)
+    while (start := text.find(OPEN, end)) != -1 and start + len(OPEN) <= last_close:
+        expression, end = _expression(text, start)
+        found.append((expression, start, end))
+    return found
+
+
 def _expression(text: str, start: int) -> tuple[str, int]:
     """Find the expression that opens at ``start``, and where it ends.
 
@@ -88,32 +104,47 @@ def _expression(text: str, start: int) -> tuple[str, int]:
     begin = start + len(OPEN)
     close = begin - 1
     for _ in range(MOST_ENDS):
-        close = text.find(CLOSE, close + 1)
+        close = text.find(CLOSE, close + 1, begin + LONGEST)
         if close == -1:
             break
         expression = text[begin:close].strip()
-        try:
-            ast.parse(expression, mode="eval")
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        return expression, close + len(CLOSE)
+        if _is_expression(expression):
+            return expression, close + len(CLOSE)
     shown = _shown(text[start : text.find(CLOSE, begin) + len(CLOSE)])
-    raise InputError(
-        f"{shown} holds no Python expression. Nothing was sent.",
-        hint="--raw sends the text as typed.",
-    )
+    raise InputError(f"{shown} holds no Python expression. Nothing was sent.", hint=_RAW)
 
 
-def _text(expression: str, evaluate: Callable[[str], object]) -> str:
+def _is_expression(text: str) -> bool:
+    with warnings.catch_warnings():
+        # What Python thinks of a backslash is said once, by whoever evaluates.
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(text, mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
+
+
+def _value(expression: str, evaluate: Callable[[str], object]) -> str:
     try:
         return str(evaluate(expression))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
         raise InputError(
-            f"{{{{ {_shown(expression)} }}}} has no value: {type(error).__name__}: {error}. "
-            "Nothing was sent."
+            f"{{{{ {_shown(expression)} }}}} has no value: {_said(error)}. Nothing was sent.",
+            hint=_RAW,
         ) from None
 
 
-def _shown(text: str) -> str:
+def _said(error: Exception) -> str:
+    """Give an exception's type and message; it is the user's, and may fail even at that."""
+    name = type(error).__name__
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - as above
+        return name
+    return f"{name}: {_shown(message, _SAID).rstrip('.')}" if message.strip() else name
+
+
+def _shown(text: str, most: int = _SHOWN) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return text if len(text) <= most else text[: most - 1] + "…"

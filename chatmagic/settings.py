@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 EMULATOR: Final = "emulator"
 PATH: Final = "/v1/chat/completions"
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
+
+_NEVER: Final = re.compile(r"[\s\x00-\x1f\x7f\\]")
 
 local_emulator: Callable[[], tuple[str, Secret]] | None = None
 """Starts the emulator of this process and gives its address and a key; set by the extension."""
@@ -41,7 +44,7 @@ class Connection:
         key: the key; ``None`` where there is none for this address.
         url_from: who decided the address, in words.
         key_from: where the key comes from, in words.
-        elsewhere: the origin that the environment's key belongs to, where that is another.
+        elsewhere: what the environment's key belongs to, in words, where that is not here.
     """
 
     base_url: str
@@ -84,22 +87,13 @@ def resolve(
         (file_config, "configuration file"),
     )
     if base_url == EMULATOR:
-        return Connection(EMULATOR, "bearer", None, url_from, EMULATOR)
-    auth = _auth(environ.get("CHATMAGIC_AUTH") or auth_config)
-    here = origin(base_url)
+        return _practice(url_from)
+    auth = _auth((environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"), (auth_config, "auth"))
+    open_door = Connection(base_url, auth, None, url_from)
     if auth == "none":
-        return Connection(base_url, auth, None, url_from)
-    if typed and here in typed:
-        return Connection(base_url, auth, typed[here], url_from, "%chat_login")
-    own = environ.get("CHATMAGIC_BASE_URL") or file_config
-    its_own = None if own is None or own == EMULATOR else origin(own)
-    if here == its_own and (found := _from_environment(environ)):
-        return Connection(base_url, auth, found[0], url_from, found[1])
-    if store is not None and (found := store.load(here)):
-        return Connection(base_url, auth, found[0], url_from, found[1])
-    named = environ.get("CHATMAGIC_API_KEY") or environ.get("CHATMAGIC_API_KEY_FILE")
-    elsewhere = its_own if named and its_own != here else None
-    return Connection(base_url, auth, None, url_from, None, elsewhere)
+        return open_door
+    own = environ.get("CHATMAGIC_BASE_URL", "").strip() or file_config
+    return _with_key(open_door, environ, own, typed or {}, store)
 
 
 def for_client(
@@ -111,23 +105,28 @@ def for_client(
 ) -> Connection:
     """Find out what a client in Python was given, or else what the environment has.
 
+    Args:
+        environ: the environment's variables.
+        base_url: address of the service; ``None`` takes the environment's.
+        api_key: the key, for whichever address it is; ``None`` takes the environment's,
+            which goes to the environment's address alone.
+        auth: in which way the key is given; ``None`` takes the environment's.
+
     Raises:
         ConnectError: no address is set, or the emulator cannot be started here.
         InputError: an argument cannot be used.
     """
-    found = resolve(environ, chosen=base_url, store=None)
-    if base_url is not None:
-        found = replace(found, url_from="argument")
-    if auth is not None:
-        found = replace(found, auth=_auth(auth))
-    if api_key is not None:
-        try:
-            found = replace(found, key=Secret(api_key), key_from="argument")
-        except ValueError as error:
-            raise InputError(f"{error}.") from None
-    if found.auth == "none":
-        found = replace(found, key=None, key_from=None)
-    return practised(found)
+    own = environ.get("CHATMAGIC_BASE_URL")
+    address, url_from = _address((base_url, "argument"), (own, "CHATMAGIC_BASE_URL"))
+    if address == EMULATOR:
+        return practised(_practice(url_from))
+    way = _auth((auth, "auth"), (environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"))
+    open_door = Connection(address, way, None, url_from)
+    if way == "none":
+        return open_door
+    if api_key is None:
+        return _with_key(open_door, environ, own, {}, None)
+    return replace(open_door, key=_secret(api_key, "api_key"), key_from="argument")
 
 
 def practised(connection: Connection) -> Connection:
@@ -169,8 +168,9 @@ def endpoint(base_url: str) -> str:
         InputError: it is not an http or https address, or holds what no base URL holds.
     """
     parts = _split(base_url)
-    path = re.sub(r"(/v1)?(/chat/completions)?/*$", "", parts.path)
-    return f"{parts.scheme.lower()}://{parts.netloc}{path}{PATH}"
+    path = parts.path.rstrip("/")
+    before = path.removesuffix(PATH) if path.endswith(PATH) else path.removesuffix("/v1")
+    return f"{parts.scheme}://{parts.netloc}{before}{PATH}"
 
 
 def origin(url: str) -> str:
@@ -180,37 +180,85 @@ def origin(url: str) -> str:
         InputError: as :func:`endpoint`.
     """
     parts = _split(url)
-    scheme = parts.scheme.lower()
-    host = (parts.hostname or "").rstrip(".")
+    host = _host(parts)
     host = f"[{host}]" if ":" in host else host
-    return f"{scheme}://{host}:{parts.port or DEFAULT_PORTS[scheme]}"
+    return f"{parts.scheme}://{host}:{parts.port or DEFAULT_PORTS[parts.scheme]}"
 
 
 def is_loopback(url: str) -> bool:
     """Tell whether an address is on this machine."""
-    host = (_split(url).hostname or "").rstrip(".")
+    host = _host(_split(url))
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
         return False
+    # Before Python 3.13 an IPv4 address in an IPv6 one does not count by itself.
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
 
 
 def warnings_for(url: str) -> list[str]:
     """Say what is unwise about an address."""
-    if url != EMULATOR and urlsplit(url).scheme.lower() == "http" and not is_loopback(url):
+    if url != EMULATOR and _split(url).scheme == "http" and not is_loopback(url):
         return [f"{origin(url)} is not encrypted: the key and the conversation can be read."]
     return []
 
 
+def _practice(url_from: str) -> Connection:
+    return Connection(EMULATOR, "bearer", None, url_from, EMULATOR)
+
+
+def _with_key(
+    connection: Connection,
+    environ: Mapping[str, str],
+    own: str | None,
+    typed: Mapping[str, Secret],
+    store: KeyStore | None,
+) -> Connection:
+    """Add the key that was given for the connection's origin, if there is one.
+
+    Args:
+        connection: where to ask.
+        environ: the environment's variables.
+        own: the address that the environment's key belongs to.
+        typed: keys from a hidden prompt, by origin.
+        store: the keys that were kept.
+    """
+    here = origin(connection.base_url)
+    if here in typed:
+        return replace(connection, key=typed[here], key_from="%chat_login")
+    home = _home(own)
+    found: tuple[Secret, str] | None = _from_environment(environ) if here == home else None
+    if found is None and store is not None:
+        found = store.load(here)
+    if found is not None:
+        return replace(connection, key=found[0], key_from=found[1])
+    named = any(environ.get(name, "").strip() for name in KEY_VARIABLES)
+    if not named or here == home:
+        return connection
+    return replace(connection, elsewhere=home or "no address, as CHATMAGIC_BASE_URL gives none")
+
+
+def _home(own: str | None) -> str | None:
+    """Give the origin that the environment's key belongs to.
+
+    An address that cannot be used has none: that is no reason to stop an ask elsewhere.
+    """
+    try:
+        return origin(own) if own else None
+    except InputError:
+        return None
+
+
 def _address(*found: tuple[str | None, str]) -> tuple[str, str]:
     for url, url_from in found:
-        if url:
-            word = url.strip()
-            if word.lower() == EMULATOR:
-                return EMULATOR, url_from
-            _split(word)
+        word = (url or "").strip()
+        if word.lower() == EMULATOR:
+            return EMULATOR, url_from
+        if word:
+            _split(word, f"The base address ({url_from})")
             return word, url_from
     raise ConnectError(
         "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or run "
@@ -219,45 +267,68 @@ def _address(*found: tuple[str | None, str]) -> tuple[str, str]:
     )
 
 
-def _split(url: str) -> SplitResult:
+def _split(url: str, name: str = "The base address") -> SplitResult:
     """Take an address apart; what it says is not repeated, for it may hold a secret."""
+    word = url.strip()
     try:
-        parts = urlsplit(url.strip())
-        valid = parts.port is None or parts.port > 0
+        # Two readers of a URL must not differ about its host: what they differ on is refused.
+        parts = urlsplit("" if _NEVER.search(word) else word)
+        host, port = _host(parts), parts.port
     except ValueError:
-        valid = False
-    if not valid or parts.scheme.lower() not in DEFAULT_PORTS or not parts.hostname:
-        raise InputError("The base address is not a URL like https://chat.example.org.")
+        host, port = "", None
+    if not host or parts.scheme not in DEFAULT_PORTS or port == 0 or "%" in host:
+        raise InputError(f"{name} is not a URL like https://chat.example.org.")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise InputError(
-            "The base address holds a user name, a query or a fragment; leave those out.",
+            f"{name} holds a user name, a query or a fragment; leave those out.",
             hint="A key goes into CHATMAGIC_API_KEY, or is asked for by %chat_login.",
         )
     return parts
 
 
-def _auth(way: str | None) -> Auth:
-    word = (way or "bearer").strip().lower()
-    for known in AUTH_WAYS:
-        if word == known:
-            return known
-    raise InputError(f"The key is sent in one of these ways: {', '.join(AUTH_WAYS)}.")
+def _host(parts: SplitResult) -> str:
+    """Give the host in lower case; the dot that may end a name is no part of it."""
+    return (parts.hostname or "").removesuffix(".")
+
+
+def _auth(*found: tuple[str | None, str]) -> Auth:
+    """Give the first way that is set; what was set is not repeated: it might be a key."""
+    for way, name in found:
+        word = (way or "").strip().lower()
+        for known in AUTH_WAYS:
+            if word == known:
+                return known
+        if word:
+            raise InputError(f"{name} is one of {', '.join(AUTH_WAYS)}; it is something else.")
+    return "bearer"
 
 
 def _from_environment(environ: Mapping[str, str]) -> tuple[Secret, str] | None:
-    """Give the environment's key, whose value no message repeats."""
-    name, value = "CHATMAGIC_API_KEY", environ.get("CHATMAGIC_API_KEY")
-    if not value and (path := environ.get("CHATMAGIC_API_KEY_FILE")):
-        name = "CHATMAGIC_API_KEY_FILE"
-        try:
-            value = Path(path).expanduser().read_text(encoding="utf-8").strip()
-        except (OSError, ValueError):
-            raise InputError(f"The file that {name} names cannot be read.") from None
-    if not value:
-        return None
+    """Give the environment's key and its variable; no message repeats what they hold."""
+    variable, file_variable = KEY_VARIABLES
+    if value := environ.get(variable, "").strip():
+        return _secret(value, variable), variable
+    if path := environ.get(file_variable, "").strip():
+        return _secret(_content(path, file_variable), file_variable), file_variable
+    return None
+
+
+def _content(path: str, name: str) -> str:
+    """Read a key's file. A key that was put where the path belongs is not repeated either."""
+    why = "it is not text"
     try:
-        return Secret(value), name
+        return Path(path).expanduser().read_text(encoding="utf-8-sig").strip()
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+    except (ValueError, RuntimeError):
+        # Raised below, so that no exception that quotes the file hangs on to ours.
+        pass
+    raise InputError(f"The file that {name} names cannot be read: {why}.")
+
+
+def _secret(value: str, name: str) -> Secret:
+    try:
+        return Secret(value)
     except ValueError:
-        raise InputError(
-            f"{name} holds no key: a key is one word of printable ASCII characters."
-        ) from None
+        why = "one word of printable ASCII characters"
+    raise InputError(f"{name} holds no key: a key is {why}.")

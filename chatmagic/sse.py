@@ -259,17 +259,15 @@ def kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind 
         ``ended``). ``empty`` is a body that ended with nothing but white space.
     """
     start = head.removeprefix(_BOM).lstrip(_WHITE)
-    if not ended and (not start or any(mark.startswith(start) for mark in (_BOM, *_FIELDS[:-1]))):
-        return None
-    if not start:
-        return "empty"
     if start.startswith((b"{", b"[")):
         return "json"
     if start.startswith(b"<"):
         return "html"
     if start.startswith(_FIELDS):
         return "sse"
-    return _claimed(content_type)
+    if not ended and any(mark.startswith(start) for mark in (_BOM, *_FIELDS)):
+        return None
+    return _claimed(content_type) if start else "empty"
 
 
 def _claimed(content_type: str | None) -> Kind:

@@ -269,26 +269,17 @@ class HttpExchange:
     def finish(self) -> None:
         """Drain what little is left and give the connection back, or close it."""
         self._timer.cancel()
-        if self._raw.connection is None:
-            self.abort()
-            return
         until = time.monotonic() + DRAIN_SECONDS
         left = DRAIN_BYTES
-        # A drain that fails or is interrupted ends in a closed connection, which is all it needs.
         try:
-            while left > 0 and (wait := until - time.monotonic()) > 0:
+            while self._raw.connection and left > 0 and (wait := until - time.monotonic()) > 0:
                 self._halt.settimeout(wait)
-                piece = self._raw.read1(left, decode_content=self._decode)
-                if not piece:
-                    self._halt.watch(None)
-                    self._raw.release_conn()
-                    return
-                left -= len(piece)
-        except (urllib3.exceptions.HTTPError, OSError, RuntimeError):
+                left -= len(self._raw.read1(left, decode_content=self._decode))
+        except (urllib3.exceptions.HTTPError, OSError):
             pass
         finally:
-            if self._raw.connection is not None or not self._raw.closed:
-                self.abort()
+            # An answer that was read to its end has given its connection back by itself.
+            self.abort()
 
     def abort(self) -> None:
         """Close the connection at once."""

@@ -136,7 +136,7 @@ class Request:
         if self.temperature is not None and (
             isinstance(self.temperature, bool)
             or not isinstance(self.temperature, int | float)
-            or not math.isfinite(self.temperature)
+            or not _is_finite(self.temperature)
         ):
             raise ValueError(f"temperature is a finite number, not {self.temperature!r}")
 
@@ -296,12 +296,13 @@ class ErrorBody:
         ``detail``, ``title``, a bare ``message``, and a list around any of them.
         """
         if isinstance(value, list):
-            found = (cls.from_json(item) for item in value)
+            found = (cls.from_json(item) for item in value if isinstance(item, Mapping))
             return next((item for item in found if item is not None), None)
         if not isinstance(value, Mapping):
             return None
         inner = value.get("error") or value.get("errors") or None
-        if inner is None and value.get("object") != "error" and _looks_like_a_reply(value):
+        is_told = inner is not None
+        if not is_told and value.get("object") != "error" and _looks_like_a_reply(value):
             return None
         nested = inner if isinstance(inner, Mapping) else None
         if isinstance(inner, list):
@@ -318,7 +319,7 @@ class ErrorBody:
             or _first_detail(value.get("detail"))
         )
         if name is None and message is None:
-            return None if inner is None else cls(error="error")
+            return cls(error="error") if is_told else None
         return cls(
             error=name,
             message=message,
@@ -572,6 +573,13 @@ def without_lone_surrogates(text: str) -> str:
     if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number beyond every float
+        return False
 
 
 def _known(**items: Any) -> dict[str, Any]:
