@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic import errors
@@ -27,6 +29,9 @@ __all__ = [
     "current_session",
     "errors",
 ]
+
+on_session: Callable[[Session], object] | None = None
+"""Called with this process's session when it is made; the extension sets it."""
 
 _HOMES: Final = {
     "Client": "client",

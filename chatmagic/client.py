@@ -224,7 +224,9 @@ class ReplyStream:
         self._request = request
         self._halt = halt or Halt()
         self._exchange: Exchange | None = None
+        self._iterator: Iterator[str] | None = None
         self._assembly = _Assembly()
+        self._before: crediting.Ledger | None = None
         self._state: State = "interrupted"
         self._ended = False
 
@@ -247,14 +249,21 @@ class ReplyStream:
             body = self._request.encode()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
-        if connection.key is not None and connection.key.reveal() in body.decode():
+        # As typed and as JSON writes it, which differ where a key holds a quotation mark.
+        texts = [body.decode(), *(message.content for message in self._request.messages)]
+        if connection.key is not None and any(map(connection.key.is_in, texts)):
             raise InputError(
                 "The prompt, or the conversation, holds your API key. Nothing was sent.",
                 hint="Take it out; a key that was shown to anybody is better revoked.",
             )
-        self._exchange = self._client._transport.send(  # noqa: SLF001 - two halves of one thing
-            body, stream=self._request.stream, halt=self._halt
-        )
+        try:
+            self._exchange = self._client._transport.send(  # noqa: SLF001 - two halves of one thing
+                body, stream=self._request.stream, halt=self._halt
+            )
+        except BaseException:
+            # Without an answer, what the next one took cannot be told.
+            self._account(None)
+            raise
         try:
             self._begin(self._exchange)
         except BaseException:
@@ -276,7 +285,7 @@ class ReplyStream:
                 self._exchange.abort()
 
     def __iter__(self) -> Iterator[str]:
-        """Give the fragments as they come.
+        """Give the fragments as they come; a second loop goes on where the first one stopped.
 
         Raises:
             ChatError: the reply is cut off, or is none; the part that came is in ``reply``.
@@ -284,13 +293,19 @@ class ReplyStream:
         """
         if self._exchange is None:
             raise InputError("Enter the stream first: with client.stream(…) as stream: …")
+        if self._iterator is None:
+            self._iterator = self._iterate(self._exchange)
+        return self._iterator
+
+    def _iterate(self, exchange: Exchange) -> Iterator[str]:
+        """Give the fragments; tell the state, and add to an error what is known."""
         try:
-            yield from self._fragments(self._exchange)
+            yield from self._fragments(exchange)
         except (ChatError, ChatInterrupted) as error:
             self._state = "interrupted" if isinstance(error, ChatInterrupted) else "cut off"
             error.reply = error.reply or (self.reply if self.reply.text else None)
             error.credits = error.credits or self._assembly.credits
-            error.status = error.status or self._exchange.status
+            error.status = error.status or exchange.status
             raise
         self._state = "complete"
 
@@ -316,7 +331,9 @@ class ReplyStream:
         self._account(assembly.credits)
 
     def _account(self, seen: Credits | None) -> None:
-        self._client._ledger = self._client._ledger.after(seen)  # noqa: SLF001 - as above
+        """Enter what this answer says of the credits, in place of what it said before."""
+        self._before = self._before or self._client._ledger  # noqa: SLF001 - as above
+        self._client._ledger = self._before.after(seen)  # noqa: SLF001 - as above
 
     def _fragments(self, exchange: Exchange) -> Iterator[str]:
         content_type = next(
@@ -324,20 +341,21 @@ class ReplyStream:
         )
         head = b""
         kind = None
-        while kind is None and (piece := exchange.read()):
+        while kind is None:
+            piece = exchange.read()
             head += piece
-            kind = sse.kind(content_type, head)
-        if kind == "sse" or (kind is None and self._request.stream and head):
+            kind = sse.kind(content_type, head, ended=not piece)
+        if kind == "sse":
             yield from self._events(exchange, head)
         elif kind == "json":
             yield from self._document(exchange, head)
-        elif not head.strip():
+        elif kind == "empty":
             raise ServiceError(
                 "The answer is empty.",
                 hint="Nothing was sent again; whether it took credits is not known.",
             )
         else:
-            raise self._refusal(exchange, head)
+            raise self._refusal(exchange, _beginning(exchange, head)[0])
 
     def _events(self, exchange: Exchange, head: bytes) -> Iterator[str]:
         """Read a stream; interface §4.1, and what else servers make of it."""
@@ -490,10 +508,10 @@ class _Assembly:
         )
 
 
-def _beginning(exchange: Exchange) -> tuple[bytes, bool]:
-    """Read the beginning of an error's body; say whether that is all of it."""
-    pieces: list[bytes] = []
-    size = 0
+def _beginning(exchange: Exchange, head: bytes = b"") -> tuple[bytes, bool]:
+    """Read on to the bound from the head of a body; say whether that is all of it."""
+    pieces = [head]
+    size = len(head)
     while size < BODY_BYTES:
         try:
             piece = exchange.read()

@@ -148,7 +148,7 @@ class Emulator:
         thread, self._thread = self._thread, None
         atexit.unregister(self.stop)
         # In a forked child the thread does not exist, and the loop is the parent's.
-        if thread is None or self._loop is None or not thread.is_alive():
+        if thread is None or self._loop is None:
             return
         self._loop.call_soon_threadsafe(self._stopping.set)
         thread.join(_SECONDS_TO_STOP)

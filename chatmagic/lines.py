@@ -5,7 +5,7 @@
 - A ``%%chat`` cell's body arrives as typed: prompts such as ``>>>`` at its beginning are
   not stripped, and ``%%chat question`` with an empty body asks the question.
 
-``%chat?``, ``%chat??`` and ``%%chat?`` still ask for help.
+``%chat?``, ``%chat ?`` and ``%%chat?`` still ask for help.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-CELL: Final = re.compile(r"%%chat(?:[ \t]+(?P<line>.*))?[ \t]*$")
-HELP: Final = re.compile(r"%chat\s*\?\??\s*$")
+# Compiled with the first cell that is read, not while the extension is loaded.
+CELL: Final = r"%%chat(?:[ \t]+(?P<line>.*))?[ \t]*$"
 
 
 def whole_cell(lines: list[str]) -> list[str]:
     """Turn a ``%%chat`` cell into its call, before anything else is done to its body."""
     first = next((number for number, line in enumerate(lines) if line.strip()), None)
-    found = None if first is None else CELL.match(lines[first].rstrip("\r\n"))
+    found = None if first is None else re.match(CELL, lines[first].rstrip("\r\n"))
     if first is None or found is None:
         return lines
     # IPython refuses an empty body before a magic sees it; a line end is none.
@@ -62,7 +62,7 @@ class AskingLine(TokenTransformBase):
             if percent is None:
                 continue
             text = percent.line[percent.start[1] :]
-            if re.match(r"%chat\s+\S", text) and not HELP.match(text):
+            if re.match(r"%chat\s+\S", text):
                 return cls(tokens[0].start, percent.start)
         return None
 
@@ -71,13 +71,18 @@ class AskingLine(TokenTransformBase):
         end = find_end_of_continued_line(lines, self.start_line)
         text = assemble_continued_line(lines, (self.start_line, self._column), end)
         prompt = text.removeprefix("%chat")[1:]
-        call = (
-            f"get_ipython().run_line_magic('chat', {prompt!r})"
-            if self._assigns
-            else f"get_ipython().run_cell_magic('chat', {prompt!r}, '\\n')"
-        )
+        if prompt.strip() in {"?", "??"}:
+            call = "get_ipython().run_line_magic('pinfo', '%chat')"
+        elif self._assigns:
+            call = f"get_ipython().run_line_magic('chat', {prompt!r})"
+        else:
+            call = f"get_ipython().run_cell_magic('chat', {prompt!r}, '\\n')"
         before = lines[self.start_line][: self._column]
         return [*lines[: self.start_line], before + call + "\n", *lines[end + 1 :]]
+
+
+# While a cell is typed in a terminal, IPython itself decides when its body has ended.
+whole_cell.has_side_effects = True  # type: ignore[attr-defined]
 
 
 def install(shell: InteractiveShell) -> None:

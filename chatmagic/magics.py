@@ -1,45 +1,31 @@
-"""The magics: parse the line, call the session, pick a view."""
+"""The magics and their settings, light enough to be loaded in every notebook.
+
+What they do is in :mod:`chatmagic.commands`, which comes with the first one that is used.
+"""
 
 from __future__ import annotations
 
-import getpass
-import os
-import secrets
 import sys
-from datetime import UTC, datetime
-from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from IPython.core.magic import (
-    Magics,
-    line_cell_magic,
-    line_magic,
-    magics_class,
-    no_var_expand,
-)
+from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Bool, Dict, Enum, Float, Integer, Unicode
 
-from chatmagic import display, frontend, gauge, keystore, lines, options, prompt, settings
-from chatmagic.errors import ChatError, ChatInterrupted, InputError
-from chatmagic.session import Ask, Session, Setup, current_session
-from chatmagic.wire import AUTH_WAYS, Reply, Secret
+import chatmagic
+from chatmagic import lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.emulator import Emulator
-    from chatmagic.frontend import Execution
-    from chatmagic.session import View
-    from chatmagic.settings import Connection
+    from chatmagic.commands import Commands
+    from chatmagic.session import Session
+    from chatmagic.wire import Reply
 
-EXAMPLES: Final = (
-    "%%chat\nExplain the central limit theorem to a biologist.\nUse one example.",
-    "%%chat -t 0 --max-tokens 200\nWhat is wrong with this code?\n\n{{ source }}",
-    "%chat And in one sentence?",
-    "reply = %chat Name three estimators of the mean.",
-)
+
+REPLY = ("chatmagic.wire", "Reply")
 
 
 @magics_class
@@ -47,15 +33,9 @@ class ChatMagics(Magics):
     """Chat with a completion service; ``%%chat?`` shows how."""
 
     base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)
-    auth = Enum(
-        [None, *AUTH_WAYS], None, allow_none=True, help="How the key is sent (interface §5)."
-    ).tag(config=True)
-    timeout = Float(
-        None, allow_none=True, help="Seconds to wait for the first byte, and in silence."
-    ).tag(config=True)
-    extra_body = Dict(help="Fields that a compatible server wants, such as a model.").tag(
-        config=True
-    )
+    auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….").tag(config=True)
+    timeout = Float(None, allow_none=True, help="Seconds to wait.").tag(config=True)
+    extra_body = Dict(help="Fields that a compatible server wants.").tag(config=True)
     temperature = Float(None, allow_none=True, help="Default of --temperature.").tag(config=True)
     max_tokens = Integer(None, allow_none=True, help="Default of --max-tokens.").tag(config=True)
     last = Integer(None, allow_none=True, min=0, help="Default of --last.").tag(config=True)
@@ -69,42 +49,59 @@ class ChatMagics(Magics):
         help="How a reply is shown while it comes: off shows it once, at its end.",
     ).tag(config=True)
 
-    def __init__(self, shell: InteractiveShell, session: Session) -> None:
-        """Take the kernel's session over; send nothing."""
+    def __init__(self, shell: InteractiveShell) -> None:
+        """Read the settings; nothing else is loaded yet."""
         super().__init__(shell)
-        self._shell = shell
-        self.session = session
         # What is set now comes from a file; what changes later, from a cell.
-        self._file_url = self.base_url
-        self._chosen: str | None = None
-        self._typed: dict[str, Secret] = {}
-        self._emulator: Emulator | None = None
-        self._shown: tuple[str | None, Reply] | None = None
-        session.setup = self._setup
-        session.execution = self._owner
-        settings.local_emulator = self._start_emulator
+        self.file_url = self.base_url
+        self._shell = shell
+        self._commands: Commands | None = None
+        self._formatters: list[Any] = []
+
+    @property
+    def commands(self) -> Commands:
+        """What the magics do, loaded when it is first asked for."""
+        if self._commands is None:
+            self.join(chatmagic.current_session())
+        return self._commands  # type: ignore[return-value] # joining has made them
+
+    def join(self, session: Session) -> None:
+        """Let a session ask as this shell's settings say."""
+        # The commands, and all below them, come with the first use.
+        from chatmagic.commands import Commands  # noqa: PLC0415
+
+        if self._commands is None or self._commands.session is not session:
+            self._commands = Commands(self._shell, session, self)
+
+    def leave(self) -> None:
+        """Let go of the shell and of the session, whose conversation stays."""
+        if self.show_replies in self._shell.events.callbacks["pre_run_cell"]:
+            self._shell.events.unregister("pre_run_cell", self.show_replies)
+        for formatter in self._formatters:
+            formatter.pop(".".join(REPLY), None)
+        if self._commands is not None:
+            self._commands.close()
+
+    def show_replies(self, *_: object) -> None:
+        """Let a reply display itself, from the next cell on: formatters are slow to make."""
+        self._shell.events.unregister("pre_run_cell", self.show_replies)
+        formatters = getattr(self._shell.display_formatter, "formatters", {})
+        for kind in ("text/html", "text/plain"):
+            formatters[kind].for_type_by_name(*REPLY, partial(self._shown, kind))
+            self._formatters.append(formatters[kind])
+
+    def _shown(self, kind: str, reply: Reply, *printer: Any) -> str | None:
+        shown = self.commands.shown(kind, reply)
+        if not printer:
+            return shown
+        printer[0].text(shown or "")
+        return None
 
     @no_var_expand
     @line_cell_magic
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
-        """Ask the model; replaced by the table of options when the extension is loaded."""
-        asked = options.parse(line, self.trait_values())
-        text = asked.prompt
-        if cell is None and not text:
-            print(self._state())
-            return None
-        body = (cell or "").removesuffix("\n")
-        if body and not asked.raw:
-            prompt.refuse_cell_comments(body)
-        text = "\n".join(part for part in (text, body) if part)
-        meant = options.mistaken_command(text)
-        if meant is not None:
-            raise InputError(
-                f"Did you mean %{meant}? Nothing was sent.",
-                hint="To ask just that, put it into a sentence.",
-            )
-        reply = self._ask(asked, text, alone=cell is not None)
-        return None if cell is not None else reply
+        """Ask the model; ``%chat`` alone shows the state."""
+        return self.commands.chat(line, cell)
 
     @line_magic
     def chat_history(self, line: str) -> None:
@@ -113,50 +110,27 @@ class ChatMagics(Magics):
         ``%chat_history`` gives a line a turn, ``%chat_history 2`` the second turn in full,
         ``%chat_history all`` everything.
         """
-        # The renderer comes with the first thing there is to show.
-        from chatmagic import transcript  # noqa: PLC0415
-
-        conversation = self.session.conversation
-        turns = conversation.turns
-        word = line.strip()
-        if not word:
-            display.show_html(*transcript.table(conversation))
-        elif word == "all":
-            display.show_html(*transcript.whole(conversation, turns))
-        elif word.isdecimal() and 1 <= int(word) <= len(turns):
-            display.show_html(*transcript.whole(conversation, (turns[int(word) - 1],)))
-        else:
-            raise InputError(
-                f"%chat_history takes nothing, 'all', or a turn's number from 1 to {len(turns):,}."
-            )
+        self.commands.history(line)
 
     @line_magic
     def chat_undo(self, line: str) -> None:
         """Take back the last change: a question, a re-run, or a reset."""
-        self._step("undo", line)
+        self.commands.undo(line)
 
     @line_magic
     def chat_redo(self, line: str) -> None:
         """Do again what ``%chat_undo`` took back last."""
-        self._step("redo", line)
+        self.commands.redo(line)
 
     @line_magic
     def chat_reset(self, line: str) -> None:
         """Begin a new conversation; ``%chat_undo`` brings the old one back."""
-        _no_words("chat_reset", line)
-        gone = len(self.session.conversation.reset().went)
-        words = f"A new conversation begins ({gone:,} turn{'' if gone == 1 else 's'} put aside"
-        _say(f"{words}; %chat_undo brings them back).", "reset")
+        self.commands.reset(line)
 
     @line_magic
     def chat_credits(self, line: str) -> None:
         """Show the credits large: what is left, what the last turn took, as of when."""
-        _no_words("chat_credits", line)
-        figures, took = self.session.credits, self.session.took
-        now = self._now()
-        display.show_html(
-            gauge.large_html(figures, took, now=now), gauge.large_words(figures, took, now=now)
-        )
+        self.commands.credits(line)
 
     @line_magic
     def chat_connect(self, line: str) -> None:
@@ -165,17 +139,7 @@ class ChatMagics(Magics):
         Nothing is sent. A key goes only where it was given for: ``%chat_login`` asks for
         one. The emulator runs in this kernel, needs no account, and says what it is.
         """
-        word = line.strip()
-        if not word or len(word.split()) > 1:
-            raise InputError("Say where to: %chat_connect URL, or %chat_connect emulator.")
-        chosen = settings.EMULATOR if word.lower() == settings.EMULATOR else word
-        if chosen != settings.EMULATOR:
-            settings.endpoint(chosen)
-        self._chosen = chosen
-        connection = self._connection()
-        print(self._where(connection))
-        for warning in settings.warnings_for(connection.base_url):
-            print(warning)
+        self.commands.connect(line)
 
     @line_magic
     def chat_login(self, line: str) -> None:
@@ -184,171 +148,7 @@ class ChatMagics(Magics):
         The key belongs to the address that is connected now, and goes nowhere else.
         ``%chat_login --forget`` forgets the key that was kept for it.
         """
-        connection = self._connection()
-        if settings.is_emulator(connection):
-            raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
-        origin = settings.origin(connection.base_url)
-        store = keystore.open_store(os.environ)
-        if line.strip() == "--forget":
-            typed = ["this kernel"] if self._typed.pop(origin, None) else []
-            gone = ", ".join([*typed, *store.forget(origin)])
-            print(f"Forgotten for {origin}: {gone or 'there was no key'}.")
-            return
-        if line.strip():
-            raise InputError(
-                "%chat_login takes no key on its line, where it would be saved with the notebook."
-                if not line.strip().startswith("-")
-                else "%chat_login has one option: --forget."
-            )
-        key = _hidden(f"API key for {origin} (hidden): ")
-        self._typed[origin] = key
-        answer = input(f"Keep it for next time? {_places(store)} Enter: this kernel only. ")
-        places: dict[str, keystore.Place] = {"k": "keyring", "f": "private file"}
-        place = places.get(answer.strip().lower()[:1])
-        kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"
-        print(f"Key for {origin}: {kept}.")
-
-    def close(self) -> None:
-        """Let go of what was opened for this kernel; the conversation stays."""
-        if self._emulator is not None:
-            self._emulator.stop()
-            self._emulator = None
-        settings.local_emulator = None
-
-    def has_shown(self, reply: Reply) -> bool:
-        """Tell whether this execution has already shown a reply."""
-        return self._shown is not None and (
-            self._shown[0] == frontend.execution(self._shell).id and self._shown[1] is reply
-        )
-
-    def _ask(self, asked: options.Asked, text: str, *, alone: bool) -> Reply:
-        execution = frontend.execution(self._shell)
-        filled = prompt.Filled(text, ()) if asked.raw else prompt.fill(text, self._evaluate)
-        ask = Ask(
-            filled.text,
-            max_tokens=asked.max_tokens,
-            temperature=asked.temperature,
-            stream=asked.stream,
-            history=asked.history,
-            last=asked.last,
-            typed=text if filled.values else None,
-            values=filled.values,
-            owner=execution.cell,
-            execution=execution.id,
-            entry="cell",
-            asker=execution.label,
-        )
-        alone = alone or len(frontend.cell_source(self._shell).strip().splitlines()) == 1
-        try:
-            reply = self.session.run(ask, self._view(execution, asked.quiet, alone)).reply
-        except (ChatError, ChatInterrupted) as error:
-            if asked.output and error.reply is not None:
-                self._shell.user_ns[asked.output] = error.reply
-            raise
-        if asked.output:
-            self._shell.user_ns[asked.output] = reply
-        self._shown = (execution.id, reply)
-        return reply
-
-    def _view(self, execution: Execution, quiet: bool, alone: bool) -> View:
-        """Pick who is shown what (the README's table under "Where it runs")."""
-        if quiet:
-            return display.Silent()
-        how = self.stream
-        if how == "auto":
-            how = {"machine": "off", "page": "updates", "text": "text"}[execution.audience]
-        if how == "updates":
-            return display.Live(alone=alone)
-        return display.Printed() if how == "text" else display.Once()
-
-    def _evaluate(self, expression: str) -> object:
-        return eval(expression, self._shell.user_global_ns, self._shell.user_ns)  # noqa: S307 - the user's own words
-
-    def _owner(self) -> tuple[str | None, str | None]:
-        execution = frontend.execution(self._shell)
-        return execution.cell, execution.id
-
-    def _setup(self) -> Setup:
-        connection = settings.practised(self._connection())
-        return Setup(connection, self.timeout, dict(self.extra_body))
-
-    def _connection(self) -> Connection:
-        """Find out where to and with which key, as things are set now."""
-        return settings.resolve(
-            os.environ,
-            chosen=self._chosen,
-            cell_config=self.base_url if self.base_url != self._file_url else None,
-            file_config=self._file_url,
-            auth_config=self.auth,
-            typed=self._typed,
-            store=keystore.open_store(os.environ),
-        )
-
-    def _start_emulator(self) -> tuple[str, Secret]:
-        """Start this kernel's emulator, with an account of its own; give address and key."""
-        if self._emulator is None:
-            # tornado's server comes with the first practice.
-            from chatmagic import emulator  # noqa: PLC0415
-
-            self._emulator = emulator.Emulator(emulator.FRESH)
-            self._emulator_at = self._emulator.start(), Secret(f"practice-{secrets.token_hex(8)}")
-        return self._emulator_at
-
-    def _step(self, step: str, line: str) -> None:
-        """Take a change back, or do it again, and say which."""
-        from chatmagic import transcript  # noqa: PLC0415 - as in chat_history
-
-        _no_words(f"chat_{step}", line)
-        conversation = self.session.conversation
-        if step == "undo":
-            _say(transcript.undone(conversation.undo()), step)
-        else:
-            _say(transcript.redone(conversation.redo()), step)
-
-    def _state(self) -> str:
-        """Say what ``%chat`` alone says: where, key from where, conversation, credits."""
-        try:
-            where = self._where(self._connection())
-        except ChatError as error:
-            where = str(error)
-        conversation = self.session.conversation
-        count, stale = len(conversation), len(conversation.stale_turns())
-        notes = f", {stale:,} stale" if stale else ""
-        values = [
-            f"{option.trait} = {getattr(self, option.trait)}"
-            for option in options.OPTIONS
-            if option.trait and getattr(self, option.trait) not in (None, False)
-        ]
-        return "\n".join(
-            (
-                where,
-                f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
-                gauge.large_words(self.session.credits, self.session.took, now=self._now()),
-                f"Set for every question: {', '.join(values) or 'nothing'}.",
-            )
-        )
-
-    def _now(self) -> datetime:
-        """Give the time; the emulator's stands still, so that a notebook's outputs repeat."""
-        figures, connection = self.session.credits, self.session.connection
-        if figures is not None and connection is not None and settings.is_emulator(connection):
-            return figures.seen_at
-        return datetime.now(UTC)
-
-    @staticmethod
-    def _where(connection: Connection) -> str:
-        """Say where a session asks and where its key comes from, and nothing of the key."""
-        if settings.is_emulator(connection):
-            return (
-                f"Connected to the emulator of this kernel ({connection.url_from}): practice "
-                "replies, no account, no key."
-            )
-        at = f"Connected to {settings.origin(connection.base_url)} ({connection.url_from})"
-        if connection.auth == "none":
-            return f"{at}, without a key."
-        if connection.key is None:
-            return f"{at}. No key for this address yet: %chat_login asks for it."
-        return f"{at}; key from {connection.key_from}, sent as {connection.auth}."
+        self.commands.login(line)
 
 
 def load(shell: InteractiveShell) -> None:
@@ -358,83 +158,45 @@ def load(shell: InteractiveShell) -> None:
         return
     if before is not None:
         owner = getattr(before, "__module__", "another extension")
-        print(f"chatmagic: %%chat was {owner}'s and is ours until %unload_ext.", file=sys.stderr)
-    magics = ChatMagics(shell, current_session())
+        print(f"chatmagic: %%chat was {owner}'s, and is again after %unload_ext.", file=sys.stderr)
+    magics = ChatMagics(shell)
     _replaced[id(shell)] = {
-        kind: {name: held[name] for name in options.COMMANDS if name in held}
+        kind: {name: held[name] for name in magics.magics[kind] if name in held}
         for kind, held in shell.magics_manager.magics.items()
     }
     shell.register_magics(magics)
     lines.install(shell)
-    for kind, show in _formatters(magics).items():
-        _formatter(shell, kind).for_type_by_name("chatmagic.wire", "Reply", show)
+    shell.events.register("pre_run_cell", magics.show_replies)
+    chatmagic.on_session = magics.join
+    session = sys.modules.get("chatmagic.session")
+    if session is not None and session.has_begun():
+        magics.join(session.current_session())
 
 
 def unload(shell: InteractiveShell) -> None:
     """Leave nothing behind, and give back the magics that were replaced."""
     magics = shell.magics_manager.registry.pop("ChatMagics", None)
     lines.remove(shell)
+    replaced = _replaced.pop(id(shell), {})
     for kind, held in shell.magics_manager.magics.items():
-        for name in options.COMMANDS:
+        for name in magics.magics[kind] if magics is not None else ():
             held.pop(name, None)
-        held.update(_replaced.get(id(shell), {}).get(kind, {}))
-    _replaced.pop(id(shell), None)
-    for kind in ("text/html", "text/plain"):
-        formatter = _formatter(shell, kind)
-        formatter.deferred_printers.pop(("chatmagic.wire", "Reply"), None)
-        formatter.type_printers.pop(Reply, None)
+        held.update(replaced.get(kind, {}))
     if magics is not None:
         shell.configurables.remove(magics)
-        magics.close()
+        magics.leave()
+    chatmagic.on_session = None
 
 
 _replaced: dict[int, dict[str, dict[str, Callable[..., Any]]]] = {}
 
 
-def _formatters(magics: ChatMagics) -> dict[str, Callable[..., Any]]:
-    """Let a reply that has not been shown display itself."""
+def _usage() -> str:
+    # With the other commands, and not before.
+    from chatmagic.commands import usage  # noqa: PLC0415
 
-    def html(reply: Reply) -> str | None:
-        return None if magics.has_shown(reply) else str(display.bundle(reply)["text/html"])
-
-    def plain(reply: Reply, printer: Any, _cycle: bool) -> None:
-        printer.text("" if magics.has_shown(reply) else reply.text)
-
-    return {"text/html": html, "text/plain": plain}
+    return usage()
 
 
-def _formatter(shell: InteractiveShell, kind: str) -> Any:
-    return getattr(shell.display_formatter, "formatters", {})[kind]
-
-
-def _say(words: str, kind: str) -> None:
-    """Say what was done to the conversation, and let the output remember it."""
-    html = f'<p style="{gauge.QUIET}">{escape(words)}</p>'
-    display.show_html(html, words, {"version": 1, "kind": kind})
-
-
-def _no_words(name: str, line: str) -> None:
-    if line.strip():
-        raise InputError(f"%{name} takes nothing after its name.", hint=f"%{name}? shows its help.")
-
-
-def _hidden(question: str) -> Secret:
-    try:
-        typed = getpass.getpass(question)
-    except Exception:  # noqa: BLE001 - whatever a front end says that has nobody to ask
-        raise InputError(
-            "Nobody can be asked for a key here.",
-            hint="Set CHATMAGIC_API_KEY, or CHATMAGIC_API_KEY_FILE, before the kernel starts.",
-        ) from None
-    try:
-        return Secret(typed.strip())
-    except ValueError as error:
-        raise InputError(f"That was not kept: {error}.") from None
-
-
-def _places(store: keystore.KeyStore) -> str:
-    keyring = "k: the system's keyring, " if store.keyring is not None else ""
-    return f"{keyring}f: a private file of yours,"
-
-
-ChatMagics.chat.__doc__ = options.usage(EXAMPLES)
+# IPython asks this way for a help text that is not simply written down.
+ChatMagics.chat.getdoc = _usage  # type: ignore[union-attr]

@@ -232,8 +232,8 @@ def usage(examples: Sequence[str] = ()) -> str:
         "",
         *(f"    {option.spelling:<{width}}  {option.help}" for option in OPTIONS),
         "",
-        "Defaults: %config ChatMagics.temperature = 0.2, and so on. A configured switch is",
-        f"taken back for one cell by {_listed(_opposites())}.",
+        "Defaults: %config ChatMagics.temperature = 0.2, and so on. For one cell a configured",
+        f"switch is taken back by its opposite: {', '.join(_opposites())}.",
     ]
     for example in examples:
         lines += ["", *(f"    {line}" for line in example.splitlines())]
@@ -333,8 +333,10 @@ def _wrong_value(error: argparse.ArgumentError) -> InputError:
 
 def _no_such(word: str) -> InputError:
     flag = word.partition("=")[0]
+    typed = flag.casefold()
     flags = [*(flag for option in OPTIONS for flag in option.flags), *_opposites()]
-    near = difflib.get_close_matches(flag.casefold(), flags, 1)
+    begun = [known for known in flags if known.startswith(typed)]
+    near = begun or difflib.get_close_matches(typed, flags, 1)
     question = f": did you mean {near[0]}?" if near else "."
     return InputError(f"{_shown(flag)} is not an option{question}", hint=_HINT)
 
@@ -345,7 +347,3 @@ def _shown(word: str) -> str:
 
 def _opposites(*of: Option) -> list[str]:
     return [option.opposite for option in of or OPTIONS if option.opposite is not None]
-
-
-def _listed(words: Sequence[str]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"

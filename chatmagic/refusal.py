@@ -54,7 +54,7 @@ def refusal(
     if told.is_rate_limit or status in {HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.TOO_MANY_REQUESTS}:
         error: ChatError = _rate_limit(status, told, said, headers, now)
     elif HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        error = _redirect(status, headers)
+        error = _redirect(status, headers, key)
     elif status < HTTPStatus.MULTIPLE_CHOICES or status == HTTPStatus.NOT_FOUND:
         error = NotUnderstoodError(
             f"What answered is not the chat service{said} (HTTP {status}).",
@@ -117,10 +117,13 @@ def _rate_limit(
     return RateLimitError(f"{what} (HTTP {status}).{when}", retry_after=again)
 
 
-def _redirect(status: int, headers: Sequence[tuple[str, str]]) -> NotUnderstoodError:
+def _redirect(
+    status: int, headers: Sequence[tuple[str, str]], key: Secret | None
+) -> NotUnderstoodError:
     where = next((value for name, value in headers if name.lower() == "location"), "")
-    found = re.match(r"https?://(?:[^/?#@]*@)?([^/?#@]+)", where, re.IGNORECASE)
-    target = excerpt(found.group(0).split("://")[0] + "://" + found.group(1)) if found else ""
+    found = re.match(r"(https?:)?//(?:[^/?#\\]*@)?([^/?#\\]+)", where.strip(), re.IGNORECASE)
+    target = f"{found[1] or ''}//{found[2]}" if found else ""
+    target = excerpt(target if key is None else key.redact(target))
     return NotUnderstoodError(
         f"The service points {f'to {target}' if target else 'elsewhere'} (HTTP {status}); "
         "that was not followed, so the key went nowhere else.",

@@ -15,7 +15,7 @@ chooses, with the :class:`Settings` field that chooses otherwise:
   then the answer is 401. What is checked, in order: key 401, path 404, method 405,
   ``Content-Type: application/json`` 415, body 400, credits.
 - A request costs 1 credit (``cost``) of 100 (``credits``), as soon as it is accepted and
-  however it ends; a refused one costs nothing. ``used`` never exceeds the limit. Credits
+  however it ends; a refused one costs nothing. No more than the limit is told as ``used``. Credits
   reset at each midnight UTC (``period``).
 - ``messages`` is required and not empty, with any roles; ``max_tokens`` is at least 1 and
   a reply that it cuts short finishes with ``length``; ``temperature`` changes nothing;
@@ -122,7 +122,7 @@ class Account:
     """The credits of one key.
 
     Args:
-        used: credits used since the last reset.
+        used: credits taken since the last reset; the last request may go beyond the limit.
         resets_at: when they are all there again.
     """
 
@@ -303,7 +303,7 @@ def _charged(account: Account, request: Request, settings: Settings) -> Account:
         raise _Refusal(500, FAILURE)
     if account.used >= settings.credits:
         raise _Refusal(settings.rate_limit_status, _used_up(account, settings))
-    return replace(account, used=min(settings.credits, account.used + settings.cost))
+    return replace(account, used=account.used + settings.cost)
 
 
 def _json(status: int, value: object, headers: Mapping[str, str]) -> Answer:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import chatmagic
 from chatmagic import settings, wire
 from chatmagic.conversation import Context, Conversation, Turn
 from chatmagic.errors import ChatInterrupted, InputError
@@ -105,8 +106,7 @@ class Session:
     def __init__(self, client: Client | None = None) -> None:
         """Start an empty conversation; nothing is sent."""
         self.conversation = Conversation()
-        self.setup: Callable[[], Setup] = _from_environment
-        self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
+        self.set_free()
         self._given = client
         self._client = client
         self._setup: Setup | None = None
@@ -198,6 +198,11 @@ class Session:
         if problem is not None:
             raise problem from None
         return answer
+
+    def set_free(self) -> None:
+        """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
+        self.setup: Callable[[], Setup] = _from_environment
+        self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
 
     def close(self) -> None:
         """Close the connection that is kept."""
@@ -300,7 +305,14 @@ def current_session() -> Session:
     with _current_lock:
         if _current is None:
             _current = Session()
+            if chatmagic.on_session is not None:
+                chatmagic.on_session(_current)
         return _current
+
+
+def has_begun() -> bool:
+    """Tell whether this process's session has been made."""
+    return _current is not None
 
 
 def ask(text: str, **options: Any) -> Reply:

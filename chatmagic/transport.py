@@ -17,7 +17,9 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
+import re
 import socket
+import ssl
 import threading
 import time
 from dataclasses import dataclass
@@ -445,12 +447,12 @@ def _unconnected(causes: list[BaseException]) -> ChatError:
         return InputError("The base address is not a URL that a request can be sent to.")
     if _any(causes, requests.exceptions.ProxyError, urllib3.exceptions.ProxyError):
         return ConnectError(
-            f"The proxy did not connect: {_reason(causes)}. Nothing was sent.",
+            f"The proxy did not connect{_reason(causes)}. Nothing was sent.",
             hint="Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY.",
         )
     if _any(causes, requests.exceptions.SSLError, urllib3.exceptions.SSLError):
         return ConnectError(
-            f"No safe connection: {_reason(causes)}. Nothing was sent.",
+            f"No safe connection{_reason(causes)}. Nothing was sent.",
             hint="Is it https? For a certificate authority of your own, set REQUESTS_CA_BUNDLE.",
         )
     if _any(causes, urllib3.exceptions.NameResolutionError):
@@ -464,7 +466,7 @@ def _unconnected(causes: list[BaseException]) -> ChatError:
             hint="Correct REQUESTS_CA_BUNDLE, or CURL_CA_BUNDLE.",
         )
     return ConnectError(
-        f"No connection: {_reason(causes)}. Nothing was sent.",
+        f"No connection{_reason(causes)}. Nothing was sent.",
         hint="Check the address and the network; %chat shows what is set.",
     )
 
@@ -484,7 +486,7 @@ def _broken(causes: list[BaseException], which: Which) -> ChatError:
         )
     if _any(causes, urllib3.exceptions.DecodeError):
         return NotUnderstoodError("The answer's compression could not be undone.")
-    return CutOffError(f"The connection broke before the end of the answer: {_reason(causes)}.")
+    return CutOffError(f"The connection broke before the end of the answer{_reason(causes)}.")
 
 
 def _causes(error: BaseException) -> list[BaseException]:
@@ -504,8 +506,14 @@ def _any(causes: list[BaseException], *kinds: type[BaseException]) -> bool:
 
 
 def _reason(causes: list[BaseException]) -> str:
-    """Give the innermost reason in the system's own words, without addresses or objects."""
+    """Give the innermost reason, in the system's own words, as the end of a sentence."""
     for cause in reversed(causes):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f": {cause.verify_message}"
+        if isinstance(cause, ssl.SSLError) and cause.reason:
+            return f": {cause.reason.lower().replace('_', ' ')}"
         if isinstance(cause, OSError) and cause.strerror:
-            return cause.strerror
-    return type(causes[-1]).__name__
+            return f": {cause.strerror}"
+        if found := re.match(r"Tunnel connection failed: (\d{3})\b", str(cause)):
+            return f": it answered {found[1]}"
+    return ""

@@ -23,6 +23,8 @@ Auth = Literal["bearer", "x-api-key", "query", "none"]
 
 AUTH_WAYS: Final[tuple[Auth, ...]] = ("bearer", "x-api-key", "query", "none")
 DONE: Final = "[DONE]"
+SECRET_LENGTH: Final = 8
+"""A key that is shorter than this is no secret."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
@@ -50,6 +52,10 @@ class Secret:
     def reveal(self) -> str:
         """Give the key itself; only the place that puts it on the wire asks for it."""
         return self._value
+
+    def is_in(self, text: str) -> bool:
+        """Tell whether a text holds the key; one of a few letters may be a word of it."""
+        return len(self._value) >= SECRET_LENGTH and self._value in text
 
     def redact(self, text: str) -> str:
         """Give ``text`` with every occurrence of the key taken out."""

@@ -55,14 +55,19 @@ class Peer:
         """Take over a connection that was accepted."""
         self._server = server
         self._sock = sock
+        self._idle = False
         sock.settimeout(PATIENCE)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def request(self) -> Asked | None:
-        """Read one request; ``None`` when the client has closed the connection."""
+        """Read one request; ``None`` when the client has closed, or the server stops."""
         raw = b""
+        self._idle = True
+        if self._server.closing:
+            return None
         while b"\r\n\r\n" not in raw or len(raw) < self._length(raw):
             piece = self._sock.recv(65_536)
+            self._idle = False
             if not piece:
                 return None
             raw += piece
@@ -89,6 +94,12 @@ class Peer:
         except OSError:
             return True
         return True
+
+    def dismiss(self) -> None:
+        """Wake the script if it waits for a request, so that a server can stop."""
+        if self._idle:
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
     def reset(self) -> None:
         """Close with a reset, as a machine that goes down does."""
@@ -125,6 +136,8 @@ class Server:
         self._script = script
         self._tls = tls
         self._handshakes_fail = handshakes_fail
+        self.closing = False
+        self._peers: list[Peer] = []
         self._closed = threading.Semaphore(0)
         self._failures: list[BaseException] = []
         self._threads: list[threading.Thread] = []
@@ -144,6 +157,9 @@ class Server:
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self.closing = True
+        for peer in self._peers:
+            peer.dismiss()
         for thread in self._threads:
             thread.join(2 * PATIENCE)
             assert not thread.is_alive(), "a script of the server did not end"
@@ -173,7 +189,9 @@ class Server:
             if self._tls is not None:
                 sock = self._tls.wrap_socket(sock, server_side=True)
                 assert not self._handshakes_fail, "the client took the certificate"
-            self._script(Peer(self, sock))
+            peer = Peer(self, sock)
+            self._peers.append(peer)
+            self._script(peer)
         except OSError as failure:
             if not self._handshakes_fail:
                 self._failures.append(failure)

@@ -128,8 +128,12 @@ def command(
         try:
             yield process
         finally:
-            process.kill()
-            process.wait()
+            # Killed, a demo could not end what it started.
+            process.terminate()
+            try:
+                process.wait(20)
+            finally:
+                process.kill()
 
 
 def printed_address(said: Path) -> Callable[[], str | None]:
@@ -188,9 +192,13 @@ def settings(*words: str) -> Settings:
     ],
 )
 def test_what_is_asked_wrongly_is_told_in_one_line(
-    words: list[str], part: str, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    part: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A bad value gives one line that names it, and the exit code 2."""
+    """A bad value gives one line that names it, and the exit code 2; nothing is started."""
+    monkeypatch.setattr("chatmagic.emulator.serve", lambda *_: pytest.fail("it was started"))
     assert cli.main(words) == 2
     said = capsys.readouterr()
     assert said.out == ""
@@ -497,7 +505,7 @@ def test_the_demo_starts_and_ends_everything(lessons: Path, tmp_path: Path) -> N
         assert status == 201
         kernel = json.loads(until(lambda: told.read_text() if told.exists() else None, 30))
         demo.send_signal(signal.SIGINT)
-        assert demo.wait(15) == 0
+        assert demo.wait(8) == 0
         until(lambda: is_gone(kernel["server"]) and is_gone(kernel["pid"]), 5)
     ours = {name: text for name, text in kernel["env"].items() if name.startswith("CHATMAGIC_")}
     assert ours == {"CHATMAGIC_BASE_URL": "emulator"}

@@ -235,6 +235,25 @@ def test_a_client_that_does_not_read_holds_up_nobody(emulator: Emulator) -> None
     assert ended(emulator.requests[0]) == "hung up"
 
 
+def test_a_fast_stream_leaves_others_their_turn(emulator: Emulator) -> None:
+    """A stream without pauses to a client that reads at once does not keep another waiting."""
+    code = (
+        "import sys, shutil; shutil.copyfileobj(sys.stdin.buffer, open(sys.argv[1], 'wb'), 65536)"
+    )
+    with contextlib.closing(connect(emulator)) as fast:
+        fast.connect()
+        with subprocess.Popen([sys.executable, "-c", code, os.devnull], stdin=fast.sock) as reader:
+            body = {"messages": [{"role": "user", "content": "long 100000"}], "stream": True}
+            fast.request(
+                "POST", PATH, json.dumps(body), {"Content-Type": "application/json", **KEY}
+            )
+            with contextlib.closing(connect(emulator)) as other:
+                assert send(other).read()
+            outcome = emulator.requests[0].outcome
+            reader.kill()
+    assert outcome == "open"
+
+
 def test_cut(emulator: Emulator) -> None:
     """A cut stream gives its fragments, and then no proper end."""
     emulator.settings = Settings(fault="cut", fault_after=2)
@@ -316,6 +335,18 @@ def test_stop_ends_open_streams() -> None:
     assert "chatmagic-emulator" not in [thread.name for thread in threading.enumerate()]
     with contextlib.closing(connect(emulator)) as refused, pytest.raises(ConnectionRefusedError):
         send(refused)
+
+
+def test_a_thread_that_has_ended_is_no_trouble() -> None:
+    """Stopping what has ended already, as in a forked child, does nothing."""
+    emulator = Emulator()
+    emulator.start()
+    thread, loop = emulator._thread, emulator._loop
+    assert thread is not None
+    assert loop is not None
+    loop.call_soon_threadsafe(emulator._stopping.set)
+    thread.join(5)
+    emulator.stop()
 
 
 def test_only_the_latest_requests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,7 +130,8 @@ def test_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("--temprature 0.5 hi", "--temprature is not an option: did you mean --temperature?"),
         ("--temprature=0.5 hi", "--temprature is not an option: did you mean --temperature?"),
-        ("--temp 0.5", "--temp is not an option."),
+        ("--temp 0.5", "--temp is not an option: did you mean --temperature?"),
+        ("-T 0.5", "-T is not an option: did you mean -t?"),
         ("--Raw x", "--Raw is not an option: did you mean --raw?"),
         ("--nohistory x", "--nohistory is not an option: did you mean --no-history?"),
         ("-x y", "-x is not an option."),

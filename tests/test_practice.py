@@ -167,3 +167,4 @@ def test_continue_gives_the_rest() -> None:
     assert said + rest == whole
     assert "nothing to continue" in reply([*messages, assistant(rest), user("go on")])
     assert reply([user("echo:a b"), assistant("a ")]) == "b"
+    assert reply([user("continue")]).startswith("You asked: `continue`")

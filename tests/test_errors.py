@@ -1,0 +1,176 @@
+"""The exceptions: their tree, their one line, what they carry, and pickling."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import re
+import sys
+import traceback
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chatmagic import errors
+from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.wire import Credits, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+DATA: dict[str, Any] = {
+    "hint": "Wait\n a little.",
+    "status": 429,
+    "credits": Credits(100, 0, 100, NOW, NOW),
+    "reply": Reply("so far", state="cut off"),
+}
+OWN: dict[str, dict[str, Any]] = {
+    "RateLimitError": {"retry_after": NOW},
+    "RequestTimeoutError": {"which": "silence"},
+}
+KINDS: list[type[Any]] = [
+    kind
+    for name, kind in inspect.getmembers(errors, inspect.isclass)
+    if issubclass(kind, BaseException) and not name.startswith("_")
+]
+
+
+def make(kind: type[Any], message: str = "It\tfailed.", **data: Any) -> Any:
+    """Make an error of this kind, with what this kind alone needs."""
+    return kind(message, **data, **OWN.get(kind.__name__, {}))
+
+
+def drawn() -> dict[str, tuple[str, ...]]:
+    """Read the tree in the docstring: each class, and the classes above it."""
+    tree: dict[str, tuple[str, ...]] = {}
+    above: list[str] = []
+    for line in (errors.__doc__ or "").split("::", 1)[1].splitlines():
+        drawing = re.match(r"    ([ │├└─]*)(\w+)(?: \(a (\w+)\))?", line)
+        if drawing:
+            branch, name, also = drawing.groups()
+            del above[len(branch) // 4 :]
+            tree[name] = (*above, also) if also else tuple(above)
+            above.append(name)
+    return tree
+
+
+def test_the_docstring_draws_the_tree() -> None:
+    """Every class stands in the docstring, exactly where it is in the tree."""
+    tree = drawn()
+    assert {kind.__name__ for kind in KINDS} == set(tree) - {"Exception", "KeyboardInterrupt"}
+    for kind in KINDS:
+        above = {base.__name__ for base in kind.__mro__[1:]}
+        ordinary = {"BaseException", "object", "_Told"}
+        implied = {"Exception"} if "ValueError" in above else set()
+        assert above - ordinary == set(tree[kind.__name__]) | implied
+
+
+def test_stop_is_not_an_exception() -> None:
+    """A user's ``except Exception`` in a loop must not swallow Stop."""
+    assert issubclass(ChatInterrupted, KeyboardInterrupt)
+    assert not issubclass(ChatInterrupted, Exception)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_is_one_line(kind: type[Any]) -> None:
+    """The text is one line; in a notebook it is one line, or two with a hint."""
+    bare, full = make(kind), make(kind, "It \u2028\x85\r\n failed.", **DATA)
+    assert str(bare) == "It failed."
+    assert str(full) == "It failed. Wait a little."
+    assert bare._render_traceback_() == [f"{kind.__name__}: It failed."]
+    assert full._render_traceback_() == [f"{kind.__name__}: It failed.", "Wait a little."]
+    assert bare.args == full.args == ("It failed.",)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_knows_whose_fault_it_is_and_what_is_known(kind: type[Any]) -> None:
+    """Each error blames somebody and carries what is known; the rest is ``None``."""
+    bare, full = make(kind), make(kind, **DATA)
+    assert bare.fault in ("you", "service", "network")
+    assert (bare.hint, bare.status, bare.credits, bare.reply) == (None, None, None, None)
+    assert full.status == 429
+    assert full.credits is DATA["credits"]
+    assert full.reply is DATA["reply"]
+    for name, value in OWN.get(kind.__name__, {}).items():
+        assert getattr(bare, name) == value
+
+
+def test_faults() -> None:
+    """What a person can mend is theirs; a failed server and a lost line are not."""
+    faults = {kind.__name__: kind.fault for kind in KINDS}
+    assert faults == {
+        "AuthenticationError": "you",
+        "ChatError": "service",
+        "ChatInterrupted": "you",
+        "ConnectError": "network",
+        "CutOffError": "service",
+        "InputError": "you",
+        "NotUnderstoodError": "service",
+        "RateLimitError": "you",
+        "RequestRejectedError": "you",
+        "RequestTimeoutError": "network",
+        "ServiceError": "service",
+    }
+
+
+def test_a_rate_limit_need_not_say_when() -> None:
+    """Without ``Retry-After`` the time is unknown; a time-out always says which."""
+    assert errors.RateLimitError("No credits.").retry_after is None
+    with pytest.raises(TypeError, match="which"):
+        errors.RequestTimeoutError("Too long.")  # type: ignore[call-arg]
+
+
+def pickled(protocol: int) -> Callable[[Any], Any]:
+    """Give the way there and back by one protocol of pickle."""
+    return lambda error: pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 - our own bytes
+
+
+COPIES = [*map(pickled, range(pickle.HIGHEST_PROTOCOL + 1)), copy.copy, copy.deepcopy]
+
+
+@pytest.mark.parametrize("again", COPIES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_survives_pickling(kind: type[Any], again: Any) -> None:
+    """A copy is of the same kind and carries the same data."""
+    error = make(kind, **DATA)
+    restored = again(error)
+    assert type(restored) is kind
+    assert vars(restored) == vars(error)
+    assert str(restored) == str(error)
+    assert restored.args == error.args
+    assert restored.fault == error.fault
+
+
+def test_pickling_leaves_behind_what_was_chained() -> None:
+    """What caused an error may hold anything, and is not pickled along with it."""
+    unpicklable = RuntimeError(sys._getframe())
+    try:
+        try:
+            raise unpicklable
+        except RuntimeError as cause:
+            raise errors.ConnectError("No connection.") from cause
+    except ChatError as error:
+        restored = pickled(pickle.DEFAULT_PROTOCOL)(error)
+    assert restored.__cause__ is None
+    assert restored.__traceback__ is None
+
+
+def test_an_ordinary_traceback_ends_in_the_line() -> None:
+    """Where nobody renders it, the last line says the same."""
+    lines = traceback.format_exception_only(make(errors.ServiceError, **DATA))
+    assert lines == ["chatmagic.errors.ServiceError: It failed. Wait a little.\n"]
+
+
+@settings(derandomize=True, deadline=None)
+@given(message=st.text(), hint=st.none() | st.text())
+def test_any_message_is_one_line(message: str, hint: str | None) -> None:
+    """Whatever it quotes, an error is one line and survives pickling."""
+    error = errors.ServiceError(message, hint=hint)
+    assert len(str(error).splitlines()) <= 1
+    assert all(len(line.splitlines()) == 1 for line in error._render_traceback_()[:1])
+    assert str(copy.copy(error)) == str(error)
