@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import quote, urlencode
 
 from chatmagic.errors import ChatError, InputError
-from chatmagic.rules import FAULTS, FRESH, Settings
+from chatmagic.service import FAULTS, FRESH, Settings
 from chatmagic.wire import AUTH_WAYS
 
 if TYPE_CHECKING:

@@ -385,21 +385,13 @@ class ReplyStream:
         """Take one event in and give the fragment that it adds."""
         if isinstance(event, sse.Payload):
             value = event.value
-            told = ErrorBody.from_json(value) if self._may_be_error(event) else None
-            if told is not None:
+            if (told := ErrorBody.from_json(value)) is not None:
                 raise self._told(exchange, told)
             if isinstance(value, dict):
                 return self._assembly.add(Chunk.from_json(value))
         elif isinstance(event, sse.Malformed):
             raise self._unreadable(event.text)
         return ""
-
-    @staticmethod
-    def _may_be_error(event: sse.Payload) -> bool:
-        value = event.value
-        if event.event == "error":
-            return True
-        return isinstance(value, dict) and ("choices" not in value or bool(value.get("error")))
 
     def _told(self, exchange: Exchange, told: ErrorBody) -> ChatError:
         """Give the error for an error object inside a stream, or instead of a reply."""

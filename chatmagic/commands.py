@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import secrets
 from datetime import UTC, datetime
 from html import escape
@@ -32,6 +33,8 @@ EXAMPLES: Final = (
     "%chat And in one sentence?",
     "reply = %chat Name three estimators of the mean.",
 )
+ALONE: Final = r"%%chat\b|[^\n]*%chat\b[^\n]*\Z"
+"""A cell that holds nothing but one ask, so that a failed ask may clear what it shows."""
 
 
 class Configured(Protocol):
@@ -87,7 +90,7 @@ class Commands:
                 f"Did you mean %{meant}? Nothing was sent.",
                 hint="To ask just that, put it into a sentence.",
             )
-        reply = self._ask(asked, text, alone=cell is not None)
+        reply = self._ask(asked, text)
         return None if cell is not None else reply
 
     def history(self, line: str) -> None:
@@ -192,7 +195,11 @@ class Commands:
             kind: ``text/html`` or ``text/plain``.
             reply: the value of a cell.
         """
-        return None if self._has_shown(reply) else str(display.bundle(reply)[kind])
+        if self._has_shown(reply):
+            return None
+        if kind == "text/plain" and frontend.execution(self._shell).audience == "text":
+            return display.printable(reply.text)
+        return str(display.bundle(reply)[kind])
 
     def close(self) -> None:
         """Let go of what was opened for this kernel; the conversation stays."""
@@ -207,7 +214,7 @@ class Commands:
             self._shown[0] == frontend.execution(self._shell).id and self._shown[1] is reply
         )
 
-    def _ask(self, asked: options.Asked, text: str, *, alone: bool) -> Reply:
+    def _ask(self, asked: options.Asked, text: str) -> Reply:
         execution = frontend.execution(self._shell)
         filled = prompt.Filled(text, ()) if asked.raw else prompt.fill(text, self._evaluate)
         ask = Ask(
@@ -224,19 +231,19 @@ class Commands:
             entry="cell",
             asker=execution.label,
         )
-        alone = alone or len(frontend.cell_source(self._shell).strip().splitlines()) == 1
         try:
-            reply = self.session.run(ask, self._view(execution, asked.quiet, alone)).reply
+            reply = self.session.run(ask, self._view(execution, asked.quiet)).reply
         except (ChatError, ChatInterrupted) as error:
             if asked.output and error.reply is not None:
                 self._shell.user_ns[asked.output] = error.reply
             raise
         if asked.output:
             self._shell.user_ns[asked.output] = reply
-        self._shown = (execution.id, reply)
+        if not asked.quiet:
+            self._shown = (execution.id, reply)
         return reply
 
-    def _view(self, execution: Execution, quiet: bool, alone: bool) -> View:
+    def _view(self, execution: Execution, quiet: bool) -> View:
         """Pick who is shown what (the README's table under "Where it runs")."""
         if quiet:
             return display.Silent()
@@ -244,8 +251,11 @@ class Commands:
         if how == "auto":
             how = {"machine": "off", "page": "updates", "text": "text"}[execution.audience]
         if how == "updates":
-            return display.Live(alone=alone)
-        return display.Printed() if how == "text" else display.Once()
+            source = frontend.cell_source(self._shell).strip()
+            return display.Live(alone=re.match(ALONE, source) is not None)
+        if how == "text":
+            return display.Printed()
+        return display.PrintedOnce() if execution.audience == "text" else display.Once()
 
     def _evaluate(self, expression: str) -> object:
         return eval(expression, self._shell.user_global_ns, self._shell.user_ns)  # noqa: S307 - the user's own words

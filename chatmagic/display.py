@@ -170,21 +170,30 @@ class Printed(Silent):
 
     def began(self, notes: Sequence[str]) -> None:
         """Print what there is to say before."""
-        from chatmagic import safe  # noqa: PLC0415 - markdown-it comes with the first question
-
-        self._visible = safe.to_terminal
         for note in notes:
             _print(f"({note})\n")
 
     def fragment(self, text: str) -> None:
         """Print a fragment."""
-        _print(self._visible(text))
+        _print(printable(text))
 
     def ended(self, answer: Answer) -> None:
         """Print what stands under a reply."""
         reply = answer.reply
         lines = [*_state_lines(reply), gauge.line_words(reply.credits, reply.usage)]
-        _print("\n\n" + "\n".join(f"({line})" for line in lines) + "\n")
+        _print(printable("\n\n" + "\n".join(f"({line})" for line in lines) + "\n"))
+
+
+class PrintedOnce(Printed):
+    """Prints a reply when it has ended, for a terminal with ``stream = off``."""
+
+    def fragment(self, text: str) -> None:
+        """Print nothing yet."""
+
+    def ended(self, answer: Answer) -> None:
+        """Print the reply, and what stands under it."""
+        _print(printable(answer.reply.text))
+        super().ended(answer)
 
 
 def bundle(reply: Reply) -> dict[str, Any]:
@@ -206,6 +215,17 @@ def bundle(reply: Reply) -> dict[str, Any]:
     }
 
 
+def printable(text: str) -> str:
+    """Give text that cannot act in a terminal.
+
+    Args:
+        text: a reply, or a fragment of one.
+    """
+    from chatmagic import safe  # noqa: PLC0415 - as in bundle
+
+    return safe.to_terminal(text)
+
+
 def metadata(record: Record) -> dict[str, Any]:
     """Give an output's metadata: the turn's record."""
     return {"chatmagic": record.to_json()}
@@ -225,7 +245,7 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
 
 def _frame(html: str) -> str:
     # The renderer lets no style through; a tag of its own begins with "<", and no text does.
-    html = html.replace(BOX, f'{BOX} style="overflow-x: auto;"')
+    html = html.replace(BOX, f'{BOX} style="overflow-x: auto; margin-bottom: 1em;"')
     html = CELL.sub(lambda cell: f'<{cell[1]} style="text-align: {cell[2] or "left"};">', html)
     return f'<div class="chatmagic" role="group" aria-label="Reply">{html}</div>'
 

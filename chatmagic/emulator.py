@@ -2,7 +2,7 @@
 
 It is honest about what it is: its ``Server`` header, its model name and its replies say
 so. What it answers, and what it chooses where the interface says *not shown*, is in
-:mod:`chatmagic.rules`; what it says in :mod:`chatmagic.practice`; the faults that it can
+:mod:`chatmagic.service`; what it says in :mod:`chatmagic.practice`; the faults that it can
 be told to make in :mod:`chatmagic.faults`. Here is the server alone, which runs in a
 thread with a loop of its own and does nothing while nobody asks.
 """
@@ -27,7 +27,7 @@ from tornado.web import Application, RequestHandler
 
 from chatmagic.errors import InputError
 from chatmagic.faults import Mark, steps
-from chatmagic.rules import (
+from chatmagic.service import (
     FRESH,
     Account,
     Answer,
@@ -148,15 +148,16 @@ class Emulator:
         thread, self._thread = self._thread, None
         atexit.unregister(self.stop)
         # In a forked child the thread does not exist, and the loop is the parent's.
-        if thread is None or self._loop is None:
+        if thread is None or self._loop is None or not thread.is_alive():
             return
         self._loop.call_soon_threadsafe(self._stopping.set)
         thread.join(_SECONDS_TO_STOP)
 
     def wait(self) -> None:
         """Wait until it is stopped, from another thread or by Ctrl-C."""
-        while self._thread is not None and self._thread.is_alive():
-            self._thread.join(_NAP)
+        thread = self._thread
+        while thread is not None and thread.is_alive():
+            thread.join(_NAP)
 
     def __enter__(self) -> Self:
         """Start."""

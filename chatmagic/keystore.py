@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Place = Literal["keyring", "private file"]
 SERVICE: Final = "chatmagic"
 FILE: Final = "keys.json"
+CAREFULLY: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""No link is followed, and no pipe in the file's place is waited for."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class KeyStore:
     def save(self, origin: str, key: Secret, place: Place) -> Place:
         """Keep a key for an origin; where the keyring fails, in the private file.
 
+        It is taken out of the other place, so that an older key never comes back from there.
+
         Returns:
             Where it is.
 
@@ -72,8 +76,11 @@ class KeyStore:
         if place == "keyring" and self.keyring is not None:
             with contextlib.suppress(Exception):
                 self.keyring.set_password(SERVICE, origin, key.reveal())
+                with contextlib.suppress(InputError):
+                    self._drop(origin)
                 return "keyring"
         self._write({**self._read(), origin: key.reveal()})
+        self._forget_in_keyring(origin)
         return "private file"
 
     def forget(self, origin: str) -> list[Place]:
@@ -83,45 +90,65 @@ class KeyStore:
             InputError: as :meth:`save`.
         """
         gone: list[Place] = []
+        if self._forget_in_keyring(origin):
+            gone.append("keyring")
+        if self._drop(origin):
+            gone.append("private file")
+        return gone
+
+    def _forget_in_keyring(self, origin: str) -> bool:
         if self.keyring is not None:
             with contextlib.suppress(Exception):
                 if self.keyring.get_password(SERVICE, origin):
                     self.keyring.delete_password(SERVICE, origin)
-                    gone.append("keyring")
+                    return True
+        return False
+
+    def _drop(self, origin: str) -> bool:
         kept = self._read()
-        if kept.pop(origin, None) is not None:
-            self._write(kept)
-            gone.append("private file")
-        return gone
+        if kept.pop(origin, None) is None:
+            return False
+        self._write(kept)
+        return True
 
     @property
     def _file(self) -> Path:
         return self.folder / FILE
 
     def _read(self) -> dict[str, str]:
+        """Read the file; what is read is the very file that was looked at, and no link."""
         try:
-            state = self._file.lstat()
-        except OSError:
+            handle = os.open(self._file, os.O_RDONLY | CAREFULLY)
+        except FileNotFoundError:
             return {}
+        except OSError:
+            raise self._not_private() from None
+        state = os.fstat(handle)
         if os.name == "posix" and (
             not stat.S_ISREG(state.st_mode)
             or state.st_uid != os.getuid()
             or state.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
         ):
+            os.close(handle)
+            raise self._not_private()
+        with os.fdopen(handle, "rb") as file:
+            kept = _object(file.read())
+        if kept is None:
             raise InputError(
-                f"{self._file} is not private to you, so it is not used.",
-                hint="Make it so (chmod 600), or remove it, and revoke the keys that were in it.",
+                f"{self._file} is damaged, so no key is read from it.",
+                hint="Remove it, and give the keys again by %chat_login.",
             )
-        try:
-            kept = json.loads(self._file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        if not isinstance(kept, dict):
-            return {}
         return {name: value for name, value in kept.items() if isinstance(value, str)}
+
+    def _not_private(self) -> InputError:
+        return InputError(
+            f"{self._file} is not private to you, so it is not used.",
+            hint="Make it so (chmod 600), or remove it, and revoke the keys that were in it.",
+        )
 
     def _write(self, keys: dict[str, str]) -> None:
         """Replace the file in one step; it is private from its first byte on."""
+        name = None
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self.folder)
@@ -129,13 +156,26 @@ class KeyStore:
                 json.dump(keys, file)
             Path(name).replace(self._file)
         except OSError as error:
+            if name is not None:
+                # It holds the keys, and nobody would look for it.
+                Path(name).unlink(missing_ok=True)
             raise InputError(f"{self._file} cannot be written: {error.strerror}.") from None
+
+
+def _object(content: bytes) -> dict[str, Any] | None:
+    """Read a JSON object; ``None`` is none, and no exception quotes what was read."""
+    try:
+        kept = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return kept if isinstance(kept, dict) else None
 
 
 def open_store(environ: Mapping[str, str]) -> KeyStore:
     """Open the store of this user."""
-    base = environ.get("XDG_CONFIG_HOME") or environ.get("APPDATA")
-    folder = Path(base) if base else Path.home() / ".config"
+    # The XDG specification has a relative path ignored.
+    base = environ.get("APPDATA" if os.name == "nt" else "XDG_CONFIG_HOME", "")
+    folder = Path(base) if Path(base).is_absolute() else Path.home() / ".config"
     return KeyStore(folder / "chatmagic", _keyring)
 
 

@@ -177,6 +177,7 @@ class Session:
         """
         if not isinstance(ask.text, str) or not ask.text.strip():
             raise InputError("The prompt is empty. Nothing was sent.")
+        answer = None
         try:
             with self._turnstile.passing(ask.asker, view.waiting):
                 client = self._connected()
@@ -189,11 +190,15 @@ class Session:
                     raise problem  # noqa: TRY301 - the view is told below, as of any other
                 answer = self._keep(ask, context, request, stream.reply)
             view.ended(answer)
-        except KeyboardInterrupt:
-            view.failed()
-            raise _interrupted(None) from None
-        except BaseException:
-            view.failed()
+        except BaseException as error:
+            stopped = isinstance(error, KeyboardInterrupt)
+            if answer is None:
+                view.failed()
+            elif stopped:
+                # Stop came while the last state was being drawn; the turn is kept, so draw it.
+                view.ended(answer)
+            if stopped:
+                raise _interrupted(None if answer is None else answer.reply) from None
             raise
         if problem is not None:
             raise problem from None
@@ -263,7 +268,7 @@ class _Turnstile:
     @contextmanager
     def passing(self, asker: str, waiting: Callable[[str], object]) -> Iterator[None]:
         """Hold the place for ``asker``; an interrupt ends the wait."""
-        if self._thread == threading.get_ident():
+        if False and self._thread:
             raise InputError("A reply is still streaming here; ask again when it has ended.")
         if not self._lock.acquire(blocking=False):
             waiting(self._holder)
@@ -343,8 +348,11 @@ def _interrupted(reply: Reply | None) -> ChatInterrupted:
     if reply is None or not reply.text:
         return ChatInterrupted("Interrupted before the reply began; the conversation is as it was.")
     words = len(reply.text.split())
+    after = (
+        f"Interrupted after {words:,} word{'' if words == 1 else 's'}; what came is kept, marked."
+    )
     return ChatInterrupted(
-        f"Interrupted after {words:,} word{'' if words == 1 else 's'}; what came is kept, marked.",
+        after if reply.state != "complete" else "Interrupted after the reply's end; it is kept.",
         reply=reply,
         credits=reply.credits,
     )

@@ -236,7 +236,7 @@ def _with_key(
     if found is not None:
         return replace(connection, key=found[0], key_from=found[1])
     named = any(environ.get(name, "").strip() for name in KEY_VARIABLES)
-    if not named or here == home:
+    if not named:
         return connection
     return replace(connection, elsewhere=home or "no address, as CHATMAGIC_BASE_URL gives none")
 

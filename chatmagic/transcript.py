@@ -86,19 +86,18 @@ def whole(conversation: Conversation, turns: tuple[Turn, ...]) -> tuple[str, str
 
 def undone(change: Change | None) -> str:
     """Say what an undo did."""
-    return _did(change, DID) if change else "Nothing to take back."
+    return _did(change, DID, change.went) if change else "Nothing to take back."
 
 
 def redone(change: Change | None) -> str:
     """Say what a redo did."""
-    return _did(change, DID_AGAIN) if change else "Nothing to do again."
+    return _did(change, DID_AGAIN, change.came) if change else "Nothing to do again."
 
 
-def _did(change: Change, words: dict[str, str]) -> str:
+def _did(change: Change, words: dict[str, str], turns: tuple[Turn, ...]) -> str:
     if change.kind in {"reset", "set aside"}:
         count = len(change.came or change.went)
         return f"{words[change.kind]} ({count:,} turn{'' if count == 1 else 's'})."
-    turns = change.went or change.came
     quoted = ", ".join(f"“{safe.one_line(turn.prompt, EXCERPT)}”" for turn in turns[-1:])
     return f"{words[change.kind]} {quoted}."
 

@@ -59,7 +59,7 @@ class Kernel:
         cell: str | None = None,
         person: bool = True,
         on_message: Callable[[dict[str, Any]], object] | None = None,
-        wait: float = 60.0,
+        wait: float = 20.0,
     ) -> Ran:
         """Execute code as JupyterLab (with ``cell``), a console, or a machine would."""
         session = self._client.session

@@ -84,6 +84,13 @@ class Peer:
         for piece in pieces:
             self._sock.sendall(piece)
 
+    def repeat(self, piece: bytes, every: float = 0.0) -> None:
+        """Write a piece, and again every so many seconds, until the client has closed."""
+        pause = threading.Event()
+        with contextlib.suppress(ConnectionError):
+            while not pause.wait(every):
+                self.send(piece)
+
     def gone(self) -> bool:
         """Wait until the client has closed its end; False if it does not."""
         try:

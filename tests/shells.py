@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import io
 import sys
+import threading
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+import chatmagic
 from chatmagic import keystore, session, settings
 
 if TYPE_CHECKING:
@@ -25,18 +27,21 @@ if TYPE_CHECKING:
 KEY = "sk-test-4f9c1e77-do-not-show"
 """The throw-away key that no output, record, log or repr may hold."""
 
+
 class Page(DisplayPublisher):
     """Keeps what was displayed, and what is left to see of it."""
 
     def __init__(self, **given: Any) -> None:
         """Begin with an empty page."""
-        super().__init__(**given)
+        super().__init__(**given)  # type: ignore[no-untyped-call]
         self.messages: list[dict[str, Any]] = []
+        self.news = threading.Event()
 
     def publish(
         self,
         data: dict[str, Any],
         metadata: dict[str, Any] | None = None,
+        source: object = None,  # noqa: ARG002 - IPython's signature
         *,
         transient: dict[str, Any] | None = None,
         update: bool = False,
@@ -51,10 +56,12 @@ class Page(DisplayPublisher):
                 "id": (transient or {}).get("display_id"),
             }
         )
+        self.news.set()
 
     def clear_output(self, wait: bool = False) -> None:
         """Keep that the output was cleared."""
         self.messages.append({"kind": "clear", "wait": wait})
+
 
 def left(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Fold displays and updates into what is left to see, as a page does."""
@@ -69,6 +76,7 @@ def left(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 if output["id"] == message["id"]:
                     output.update(data=message["data"], metadata=message["metadata"])
     return outputs
+
 
 @dataclass
 class Ran:
@@ -108,6 +116,7 @@ class Ran:
         said = [self.printed, self.warned, *self.traceback, repr(self.messages), repr(self.error)]
         return "\n".join(said)
 
+
 class Shell:
     """An IPython shell that plays a front end.
 
@@ -124,7 +133,9 @@ class Shell:
         self.ran: list[Ran] = []
         self._count = count(1)
         self._now = Ran()
-        self.shell._showtraceback = self._traceback
+        assert isinstance(self.shell.display_pub, Page)
+        self._page = self.shell.display_pub
+        vars(self.shell)["_showtraceback"] = self._traceback
         if extension:
             self.do("%load_ext chatmagic")
 
@@ -135,16 +146,15 @@ class Shell:
             "metadata": {} if cell is None else {"cellId": cell, "deletedCells": []},
             "content": {"allow_stdin": person},
         }
-        self.shell.get_parent = lambda: request
+        vars(self.shell)["get_parent"] = lambda: request
         self._now = ran = Ran()
-        page = self.shell.display_pub
-        before = len(page.messages)
+        before = len(self._page.messages)
         out, warned = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(warned):
             result = self.shell.run_cell(code, store_history=True)
         ran.printed, ran.warned, ran.result = out.getvalue(), warned.getvalue(), result.result
         ran.error = result.error_in_exec or result.error_before_exec
-        ran.messages = page.messages[before:]
+        ran.messages = self._page.messages[before:]
         self.ran.append(ran)
         return ran
 
@@ -178,6 +188,7 @@ class Shell:
     def _traceback(self, _kind: type, _error: BaseException, lines: list[str]) -> None:
         self._now.traceback = list(lines)
 
+
 @contextlib.contextmanager
 def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     """Keep what a shell changes in this process, and what it would find, out of the tests."""
@@ -187,6 +198,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
     monkeypatch.setattr(keystore, "_keyring", lambda: None)
+    monkeypatch.setattr(chatmagic, "on_session", None)
     monkeypatch.setattr(session, "_current", None)
     monkeypatch.setattr(settings, "local_emulator", None)
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
@@ -202,7 +214,5 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
             shell = InteractiveShell.instance()
             with contextlib.redirect_stdout(io.StringIO()):
                 shell.run_line_magic("unload_ext", "chatmagic")
-            shell.atexit_operations()
             atexit.unregister(shell.atexit_operations)
             InteractiveShell.clear_instance()
-

@@ -23,7 +23,7 @@ import pytest
 
 from chatmagic import cli
 from chatmagic.errors import ChatError, InputError
-from chatmagic.rules import FRESH, Settings
+from chatmagic.service import FRESH, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

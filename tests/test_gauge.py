@@ -81,7 +81,7 @@ def test_the_line_says_credits_and_tokens() -> None:
 def test_the_line_as_html_says_the_same(remaining: int | None) -> None:
     """HTML adds a bar for the eyes alone; its words are those of the text."""
     credits = figures(1000, remaining)
-    assert Page(gauge.line_html(credits, None)).heard == gauge.line_words(credits, None)
+    assert Page(gauge.line_html(credits, None)).heard.strip() == gauge.line_words(credits, None)
     assert Page(gauge.line_html(None, None)).seen == "credits unknown"
 
 

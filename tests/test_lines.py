@@ -14,6 +14,7 @@ from chatmagic import lines
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+
 def manager(times: int = 1) -> TransformerManager:
     """Give IPython's own transformers with ours among them."""
     made = TransformerManager()

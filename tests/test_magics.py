@@ -174,7 +174,8 @@ def test_nothing_is_left_to_display(shell: Shell) -> None:
         assert "Out" not in shell.machine(code).printed
     assert "Out" not in shell.do("%chat echo:d").printed
     assert "c" in shell.do("r").printed.split("Out")[1]
-    html = shell.shell.display_formatter.format(shell["r"])[0]["text/html"]
+    formatter: Any = shell.shell.display_formatter
+    html = formatter.format(shell["r"])[0]["text/html"]
     assert 'class="chatmagic"' in html
     both = shell.machine("r = %chat echo:shown once\nr")
     assert both.printed.count("shown once") == 0
@@ -281,10 +282,9 @@ def test_a_wrong_option_names_the_nearest(shell: Shell) -> None:
 # --- what a front end gets ------------------------------------------------------------------
 
 
-def test_the_last_state_is_the_same_for_all(shell: Shell, emulator: Emulator) -> None:
+def test_the_last_state_is_the_same_for_all(shell: Shell) -> None:
     """A page's last state is what a machine is shown once, data and metadata."""
-    del emulator
-    shell.do("%config ChatMagics.no_history = True\n%chat_connect emulator")
+    shell.do("%config ChatMagics.no_history = True")
     code = "%chat show me everything in markdown"
     (once,) = shell.machine(code).messages
     live = shell.page(code, "cell")
@@ -309,6 +309,7 @@ def test_streaming_is_configured(shell: Shell) -> None:
     """``ChatMagics.stream`` overrules what is known of the front end."""
     shell.do("%config ChatMagics.stream = 'off'")
     assert len(shell.page("%chat echo:a", "one").messages) == 1
+    assert shell.do("%chat echo:\x1b[31mred").printed.startswith("\u241b[31mred\n\n(")
     shell.do("%config ChatMagics.stream = 'text'")
     assert shell.page("%chat echo:b", "two").printed.startswith("b\n")
     shell.do("%config ChatMagics.stream = 'updates'")
@@ -322,6 +323,9 @@ def test_a_terminal_is_printed_to(shell: Shell) -> None:
     assert "red" in ran.printed
     assert "99 of 100 credits left" in ran.printed
     assert ran.messages == []
+    shell.do("%chat -q -o r echo:\x1b[31mred")
+    assert "\x1b[31mred" not in shell.do("r").printed
+    assert shell["r"].text == "\x1b[31mred"
 
 
 # --- the conversation -----------------------------------------------------------------------
@@ -457,8 +461,8 @@ def test_credits(shell: Shell, emulator: Emulator) -> None:
     shell.machine("%chat echo:b")
     assert "took about 3" in shell.do("%chat_credits").texts[0]
     low = shell.machine("%chat echo:c")
-    assert "1 of 10 credits left" in low.html
-    assert "low" in shell.do("%chat_credits").texts[0].casefold()
+    assert "credits low: 1 of 10 left" in low.html
+    assert "credits low: 1 of 10 left" in shell.do("%chat_credits").texts[0]
 
 
 def test_no_credits_left(shell: Shell, emulator: Emulator) -> None:
@@ -493,9 +497,7 @@ def test_a_reply_that_is_cut_off(shell: Shell, emulator: Emulator, person: bool)
     assert "cut off" in shell.do("%chat_history").texts[0]
 
 
-def test_an_interrupt(
-    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt(shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stop keeps what came, marked; the cell ends in one line and the next one goes on."""
     display = import_module("chatmagic.display")
     plain = display.Live.fragment
@@ -561,7 +563,8 @@ def test_the_kernels_own_emulator(bare: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["", "a b", "chat.example.org", "ftp://example.org", "https://u:p@example.org", "http://"]
+    "words",
+    ["", "a b", "chat.example.org", "ftp://example.org", "https://u:p@example.org", "http://"],
 )
 def test_a_wrong_address(bare: Shell, words: str) -> None:
     """What is no address is refused in a line that repeats none of it."""
@@ -760,8 +763,8 @@ def test_the_key_is_in_nothing(
         assert KEY not in repr(ran.result)
     assert KEY not in "".join(capfd.readouterr())
     del shell.ran[3:4]  # the cell in which the key was typed, history and all
-    shell.shell.history_manager.input_hist_raw[4] = ""
-    shell.shell.history_manager.input_hist_parsed[4] = ""
+    history: Any = shell.shell.history_manager
+    history.input_hist_raw[4] = history.input_hist_parsed[4] = ""
 
 
 # --- the extension --------------------------------------------------------------------------
@@ -784,9 +787,10 @@ def test_loading_twice_and_reloading(shell: Shell, emulator: Emulator) -> None:
 def test_unloading_leaves_nothing(bare: Shell) -> None:
     """Magics, transformers, formatters and configuration are as they were before."""
     fresh = Shell(extension=False)
+    fresh.do("%unload_ext nothing_of_that_name")  # IPython's own magics come when used
 
     def found() -> tuple[Any, ...]:
-        shell = fresh.shell
+        shell: Any = fresh.shell
         manager = shell.input_transformer_manager
         formatters = shell.display_formatter.formatters
         return (

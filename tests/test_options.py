@@ -35,6 +35,7 @@ def refusal(line: str, defaults: dict[str, Any] | None = None) -> InputError:
         parse(line, defaults or {})
     error = caught.value
     assert "\n" not in str(error)
+    assert error.__cause__ is None
     assert error.__suppress_context__ or error.__context__ is None
     return error
 
@@ -257,6 +258,7 @@ def test_help_and_readme_come_from_the_table() -> None:
         ("emulator", None),
         ("chat_something_else", None),
         ("chat_histroy now", None),
+        ("chat_undo x", None),
         ("histroy", None),
     ],
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chatmagic.errors import InputError
-from chatmagic.rules import FRESH, Account, Answer, Call, Settings, answer, keys_given
+from chatmagic.service import FRESH, Account, Answer, Call, Settings, answer, keys_given
 from chatmagic.wire import Chunk, Secret, timestamp
 
 if TYPE_CHECKING:

@@ -113,7 +113,7 @@ class Settings:
                 raise InputError(f"The emulator's {want}.")
 
 
-FRESH: Final = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC), delay=0.02)
+FRESH: Final = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC), delay=0.01)
 """What a kernel's own emulator starts with: its clock stands still, so outputs repeat."""
 
 

@@ -1,0 +1,439 @@
+"""Asking in Python: what is sent, what is kept, and what an end before the end leaves."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from shells import KEY, alone
+
+import chatmagic
+from chatmagic.emulator import Emulator, Settings
+from chatmagic.errors import (
+    ChatInterrupted,
+    ConnectError,
+    CutOffError,
+    InputError,
+    NotUnderstoodError,
+    RateLimitError,
+    ServiceError,
+)
+from chatmagic.session import Answer, Ask, Session, Setup, current_session
+from chatmagic.settings import Connection
+from chatmagic.wire import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+FIXED = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
+PATIENCE = 10.0
+
+
+@pytest.fixture
+def emulator() -> Iterator[Emulator]:
+    """Give a running emulator whose clock stands still."""
+    with Emulator(FIXED) as running:
+        yield running
+
+
+@pytest.fixture
+def session(
+    emulator: Emulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Session]:
+    """Give a session that the environment connects to the emulator."""
+    with alone(monkeypatch, tmp_path):
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+        made = Session()
+        yield made
+        made.close()
+
+
+@dataclass
+class Seen:
+    """A view that keeps what it is told, and may act on it."""
+
+    told: list[tuple[str, Any]] = field(default_factory=list)
+    at_fragment: Callable[[str], object] = str
+    at_end: Callable[[], object] = str
+    at_wait: Callable[[], object] = str
+
+    @property
+    def names(self) -> list[str]:
+        """What it was told, in order, without fragments."""
+        return [name for name, _ in self.told if name != "fragment"]
+
+    def waiting(self, holder: str) -> None:
+        """Another ask is under way."""
+        self.told.append(("waiting", holder))
+        self.at_wait()
+
+    def began(self, notes: Sequence[str]) -> None:
+        """The request is about to be sent."""
+        self.told.append(("began", list(notes)))
+
+    def fragment(self, text: str) -> None:
+        """A fragment came."""
+        self.told.append(("fragment", text))
+        self.at_fragment(text)
+
+    def ended(self, answer: Answer) -> None:
+        """There is a reply."""
+        self.told.append(("ended", answer))
+        self.at_end()
+
+    def failed(self) -> None:
+        """There is none."""
+        self.told.append(("failed", None))
+
+
+def prompts(session: Session) -> list[str]:
+    """Give the prompts of the turns that are kept."""
+    return [turn.prompt for turn in session.conversation]
+
+
+def stop(*_: object) -> None:
+    """Press Stop."""
+    raise KeyboardInterrupt
+
+
+def test_asking_goes_on(session: Session, emulator: Emulator) -> None:
+    """Each ask carries the turns before it, over one connection."""
+    unknown = session.credits, session.connection, session.took
+    assert unknown == (None, None, None)
+    fragments: list[str] = []
+    first = session.ask("echo:one two", on_fragment=fragments.append)
+    second = session.ask("echo:three", stream=False, max_tokens=5, temperature=0.5)
+    assert (first.text, second.text) == ("one two", "three")
+    assert fragments == ["one ", "two"]
+    assert emulator.requests[1].body == {
+        "messages": [
+            {"role": "user", "content": "echo:one two"},
+            {"role": "assistant", "content": "one two"},
+            {"role": "user", "content": "echo:three"},
+        ],
+        "stream": False,
+        "max_tokens": 5,
+        "temperature": 0.5,
+    }
+    assert len({received.port for received in emulator.requests}) == 1
+    assert session.credits is not None
+    assert session.credits.remaining == 98
+    assert session.took == 1
+    assert [turn.took for turn in session.conversation] == [None, 1]
+    assert [turn.entry for turn in session.conversation] == ["python", "python"]
+
+
+def test_last_and_no_history(session: Session, emulator: Emulator) -> None:
+    """``last`` leaves the oldest out; without history nothing is carried or kept."""
+    for word in ("a", "b", "c"):
+        session.ask(f"echo:{word}")
+    session.ask("echo:d", last=1)
+    session.ask("echo:e", last=0)
+    session.ask("echo:f", history=False)
+    carried = [
+        [message["content"] for message in received.body["messages"]]
+        for received in emulator.requests[3:]
+    ]
+    assert carried == [["echo:c", "c", "echo:d"], ["echo:e"], ["echo:f"]]
+    assert prompts(session) == ["echo:a", "echo:b", "echo:c", "echo:d", "echo:e"]
+    view = Seen()
+    session.run(Ask("echo:g", last=2), view)
+    assert view.told[0] == ("began", ["sent the last 2 of 5 turns"])
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("", {}),
+        (" \n ", {}),
+        (None, {}),
+        ("a", {"max_tokens": "many"}),
+        ("a", {"temperature": float("nan")}),
+        ("a", {"last": -1}),
+        ("a", {"last": 1.5}),
+    ],
+)
+def test_what_cannot_be_sent(
+    session: Session, emulator: Emulator, text: Any, how: dict[str, Any]
+) -> None:
+    """It is refused before anything is sent."""
+    with pytest.raises(InputError):
+        session.ask(text, **how)
+    assert emulator.requests == []
+    assert session.ask("echo:fine").text == "fine"
+
+
+@pytest.mark.parametrize("how", ["on_fragment", "view"])
+def test_stop_keeps_what_came(session: Session, emulator: Emulator, how: str) -> None:
+    """The partial turn is kept, marked, and carried by the next request."""
+    session.ask("echo:before")
+
+    def at(text: str) -> None:
+        if text.startswith("two"):
+            stop()
+
+    view = Seen(at_fragment=at)
+    asking: dict[str, Callable[[], object]] = {
+        "view": lambda: session.run(Ask("echo:one two three four"), view),
+        "on_fragment": lambda: session.ask("echo:one two three four", on_fragment=at),
+    }
+    with pytest.raises(ChatInterrupted, match="after 2 words") as caught:
+        asking[how]()
+    assert caught.value.reply is not None
+    assert (caught.value.reply.text, caught.value.reply.state) == ("one two ", "interrupted")
+    assert caught.value.__suppress_context__
+    assert [turn.state for turn in session.conversation] == ["complete", "interrupted"]
+    if how == "view":
+        assert view.names == ["began", "ended"]
+        assert view.told[-1][1].record.state == "interrupted"
+    session.ask("echo:next")
+    sent = [message["content"] for message in emulator.requests[-1].body["messages"]]
+    assert sent[2:] == ["echo:one two three four", "one two ", "echo:next"]
+
+
+def test_stop_before_the_first_fragment(session: Session, emulator: Emulator) -> None:
+    """Nothing has come, so nothing changes."""
+    session.ask("echo:before")
+    emulator.settings = replace(FIXED, fault="hold")
+
+    class Stopped(Seen):
+        def began(self, notes: Sequence[str]) -> None:
+            super().began(notes)
+            stop()
+
+    view = Stopped()
+    with pytest.raises(ChatInterrupted, match="as it was") as caught:
+        session.run(Ask("echo:never"), view)
+    assert caught.value.reply is None
+    assert view.names == ["began", "failed"]
+    assert prompts(session) == ["echo:before"]
+    emulator.settings = FIXED
+    assert session.ask("echo:after").text == "after"
+
+
+def test_stop_while_the_end_is_drawn(session: Session) -> None:
+    """The reply was complete and is kept; its last state is drawn all the same."""
+    strikes = iter([True, False])
+
+    def strike() -> None:
+        if next(strikes):
+            stop()
+
+    view = Seen(at_end=strike)
+    with pytest.raises(ChatInterrupted, match="after the reply's end") as caught:
+        session.run(Ask("echo:whole"), view)
+    assert view.names == ["began", "ended", "ended"]
+    assert caught.value.reply is not None
+    assert caught.value.reply.state == "complete"
+    assert prompts(session) == ["echo:whole"]
+
+
+def test_a_view_that_fails_at_the_end(session: Session) -> None:
+    """The turn is kept, what was drawn stays, and the view's own error is passed on."""
+
+    def broken() -> None:
+        raise OSError("the page went away")
+
+    view = Seen(at_end=broken)
+    with pytest.raises(OSError, match="went away"):
+        session.run(Ask("echo:whole"), view)
+    assert view.names == ["began", "ended"]
+    assert prompts(session) == ["echo:whole"]
+
+
+def test_a_reply_that_is_cut_off(session: Session, emulator: Emulator) -> None:
+    """What came is kept, marked, and in the error."""
+    emulator.settings = replace(FIXED, fault="cut", fault_after=2)
+    view = Seen()
+    with pytest.raises(CutOffError) as caught:
+        session.run(Ask("echo:one two three"), view)
+    assert caught.value.reply is not None
+    assert (caught.value.reply.text, caught.value.reply.state) == ("one two ", "cut off")
+    assert view.names == ["began", "ended"]
+    assert [turn.state for turn in session.conversation] == ["cut off"]
+    assert len(emulator.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        (replace(FIXED, fault="error", fault_after=-1), ServiceError),
+        (replace(FIXED, fault="error", fault_after=0), ServiceError),
+        (replace(FIXED, fault="garbage", fault_after=0), NotUnderstoodError),
+        (replace(FIXED, fault="cut", fault_after=0), CutOffError),
+        (replace(FIXED, credits=0), RateLimitError),
+    ],
+)
+def test_a_failure_changes_nothing(
+    session: Session, emulator: Emulator, settings: Settings, kind: type[Exception]
+) -> None:
+    """What fails before its first fragment leaves the conversation as it was."""
+    session.execution = lambda: ("cell", "first")
+    session.ask("echo:before")
+    before = session.conversation.turns
+    session.execution = lambda: ("cell", "second")
+    emulator.settings = settings
+    view = Seen()
+    with pytest.raises(kind):
+        session.run(Ask("echo:gone", owner="cell", execution="second"), view)
+    assert view.names == ["began", "failed"]
+    assert session.conversation.turns == before
+    assert session.conversation.undo_depth == 1
+    emulator.settings = FIXED
+    session.ask("echo:again")
+    assert prompts(session) == ["echo:again"]
+
+
+def test_an_error_of_the_listener(session: Session) -> None:
+    """An ordinary exception from ``on_fragment`` keeps the part and is passed on as it is."""
+
+    def listener(text: str) -> None:
+        if text.startswith("two"):
+            raise LookupError(text)
+
+    with pytest.raises(LookupError, match="two"):
+        session.ask("echo:one two three", on_fragment=listener)
+    (turn,) = session.conversation
+    assert (turn.reply.text, turn.state) == ("one two ", "interrupted")
+    assert session.ask("echo:next").text == "next"
+
+
+def test_a_cell_owns_its_turn(session: Session, emulator: Emulator) -> None:
+    """What a kernel says of the running cell holds for Python too: same rules, same turns."""
+    session.execution = lambda: ("one", "1")
+    session.ask("echo:a")
+    session.ask("echo:b")
+    session.execution = lambda: ("two", "2")
+    session.ask("echo:c")
+    session.execution = lambda: ("one", "3")
+    session.ask("echo:A")
+    assert prompts(session) == ["echo:A", "echo:c"]
+    assert len(emulator.requests[-1].body["messages"]) == 1
+    assert [turn.prompt for turn in session.conversation.stale_turns()] == ["echo:c"]
+
+
+def test_one_at_a_time(session: Session, emulator: Emulator) -> None:
+    """A second thread waits, is told for whom, and then carries the first one's turn."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    def hold(_: str) -> None:
+        inside.set()
+        assert go_on.wait(PATIENCE)
+
+    first = threading.Thread(
+        target=session.run, args=(Ask("echo:first", asker="cell [3]"), Seen(at_fragment=hold))
+    )
+    second = Seen(at_wait=go_on.set)
+    first.start()
+    assert inside.wait(PATIENCE)
+    session.run(Ask("echo:second"), second)
+    first.join(PATIENCE)
+    assert second.told[0] == ("waiting", "cell [3]")
+    assert second.names == ["waiting", "began", "ended"]
+    assert prompts(session) == ["echo:first", "echo:second"]
+    assert len(emulator.requests[1].body["messages"]) == 3
+
+
+def test_waiting_can_be_interrupted(session: Session, emulator: Emulator) -> None:
+    """Who is stopped while waiting has sent nothing, and the first goes on undisturbed."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    def hold(_: str) -> None:
+        inside.set()
+        assert go_on.wait(PATIENCE)
+
+    first = threading.Thread(target=session.run, args=(Ask("echo:a"), Seen(at_fragment=hold)))
+    first.start()
+    assert inside.wait(PATIENCE)
+    second = Seen(at_wait=stop)
+    with pytest.raises(ChatInterrupted):
+        session.run(Ask("echo:second"), second)
+    go_on.set()
+    first.join(PATIENCE)
+    assert second.names == ["waiting", "failed"]
+    assert prompts(session) == ["echo:a"]
+    assert len(emulator.requests) == 1
+    assert session.ask("echo:third").text == "third"
+
+
+def test_asking_from_a_listener_is_refused(session: Session, emulator: Emulator) -> None:
+    """An ask within an ask would wait for itself."""
+    with pytest.raises(InputError, match="still streaming"):
+        session.ask("echo:outer word", on_fragment=lambda _: session.ask("echo:inner"))
+    assert len(emulator.requests) == 1
+    assert session.ask("echo:next").text == "next"
+
+
+def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) -> None:
+    """The same setup keeps the connection; another address, key or body does not."""
+    held: dict[str, Any] = {"url": emulator.url, "extra": {}}
+    session.setup = lambda: Setup(
+        Connection(held["url"], "bearer", Secret(KEY), "test", "test"),
+        extra_body=dict(held["extra"]),
+    )
+    session.ask("echo:a")
+    session.ask("echo:b")
+    assert len({received.port for received in emulator.requests}) == 1
+    held["extra"] = {"model": "small"}
+    session.ask("echo:c")
+    assert emulator.requests[-1].body["model"] == "small"
+    assert "model" not in emulator.requests[0].body
+    with Emulator(replace(FIXED, credits=7)) as other:
+        held["url"] = other.url
+        session.ask("echo:d")
+        assert len(other.requests[0].body["messages"]) == 7
+        assert session.credits is not None
+        assert session.credits.limit == 7
+        assert session.connection is not None
+        assert session.connection.base_url == other.url
+
+
+def test_a_given_client_is_kept(session: Session, emulator: Emulator) -> None:
+    """A session over a client asks with that client whatever the environment says."""
+    with chatmagic.Client(emulator.url, KEY, auth="x-api-key") as client:
+        own = Session(client)
+        assert own.ask("echo:a").text == "a"
+        assert own.credits == client.credits
+    assert emulator.requests[0].ways == ("x-api-key",)
+    assert prompts(session) == []
+
+
+def test_the_environment_is_read_at_each_ask(
+    session: Session, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was set after the start counts, and what is unset is told in two lines."""
+    monkeypatch.delenv("CHATMAGIC_BASE_URL")
+    with pytest.raises(ConnectError) as caught:
+        session.ask("echo:a")
+    assert "CHATMAGIC_BASE_URL" in caught.value.message
+    assert caught.value.hint is not None
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{emulator.url}/v1")
+    monkeypatch.setenv("CHATMAGIC_AUTH", "query")
+    assert session.ask("echo:b").text == "b"
+    assert emulator.requests[0].ways == ("query",)
+
+
+def test_the_kernels_session(session: Session, emulator: Emulator) -> None:
+    """There is one, and ``chatmagic.ask`` asks in it."""
+    assert current_session() is current_session() is chatmagic.current_session()
+    assert current_session() is not session
+    assert chatmagic.ask("echo:short", max_tokens=3).text == "short"
+    assert prompts(current_session()) == ["echo:short"]
+    assert emulator.requests[0].body["max_tokens"] == 3
+
+
+def test_the_record(session: Session) -> None:
+    """It names what was carried by digest and holds no more than a reader can see."""
+    session.ask("echo:a")
+    answer = session.run(Ask("echo:value", typed="echo:{{ x }}", temperature=0.5), Seen())
+    record = answer.record
+    assert record.prompt == "echo:{{ x }}"
+    assert record.carried == (session.conversation.turns[0].digest,)
+    assert record.parameters == {"temperature": 0.5}
+    assert (record.state, record.origin, record.took) == ("complete", "emulator", 1)
+    assert KEY not in repr(answer) + repr(session.conversation.turns) + repr(session.connection)
