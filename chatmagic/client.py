@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic import credits as crediting
 from chatmagic import settings, sse
+from chatmagic.assembly import Assembly
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -25,11 +26,8 @@ from chatmagic.wire import (
     Chunk,
     ErrorBody,
     Message,
-    Origin,
     Reply,
     Request,
-    Usage,
-    without_lone_surrogates,
 )
 
 if TYPE_CHECKING:
@@ -225,7 +223,7 @@ class ReplyStream:
         self._halt = halt or Halt()
         self._exchange: Exchange | None = None
         self._iterator: Iterator[str] | None = None
-        self._assembly = _Assembly()
+        self._assembly = Assembly()
         self._before: crediting.Ledger | None = None
         self._state: State = "interrupted"
         self._ended = False
@@ -439,65 +437,6 @@ class ReplyStream:
     def _refusal(self, exchange: Exchange, body: bytes) -> ChatError:
         key = self._client.connection.key
         return refusal(exchange.status, exchange.headers, body, now=datetime.now(UTC), key=key)
-
-
-class _Assembly:
-    """A reply in the making: what each chunk adds, in time linear in the text."""
-
-    def __init__(self) -> None:
-        self.credits: Credits | None = None
-        self.date: datetime | None = None
-        self.origin: Origin = "live"
-        self.finish_reason: str | None = None
-        self._model: str | None = None
-        self._usage: Usage | None = None
-        self._refusal: list[str] = []
-        self._pieces: list[str] = []
-        self._held = ""
-
-    @property
-    def text(self) -> str:
-        return "".join(self._pieces)
-
-    def add(self, chunk: Chunk) -> str:
-        """Take a chunk in and give the text that it adds.
-
-        Half of a surrogate pair at a fragment's end waits for the other half.
-        """
-        self.finish_reason = chunk.finish_reason or self.finish_reason
-        self._model = chunk.model or self._model
-        self._usage = chunk.usage or self._usage
-        if chunk.refusal:
-            self._refusal.append(chunk.refusal)
-        text = self._held + chunk.content
-        self._held = ""
-        if text and "\ud800" <= text[-1] <= "\udbff":
-            text, self._held = text[:-1], text[-1]
-        return self._keep(without_lone_surrogates(text))
-
-    def rest(self) -> str:
-        """Give what was waiting for its other half."""
-        text, self._held = self._held, ""
-        return self._keep(without_lone_surrogates(text))
-
-    def _keep(self, text: str) -> str:
-        if text:
-            self._pieces.append(text)
-        return text
-
-    def reply(self, state: State) -> Reply:
-        """Give the reply as far as it has come."""
-        return Reply(
-            text=self.text,
-            model=self._model,
-            finish_reason=self.finish_reason,
-            usage=self._usage,
-            credits=self.credits,
-            state=state,
-            refusal="".join(self._refusal) or None,
-            date=self.date,
-            origin=self.origin,
-        )
 
 
 def _beginning(exchange: Exchange, head: bytes = b"") -> tuple[bytes, bool]:

@@ -182,7 +182,10 @@ class Commands:
             )
         key = _hidden(f"API key for {origin} (hidden): ")
         self._typed[origin] = key
-        answer = input(f"Keep it for next time? {_places(store)} Enter: this kernel only. ")
+        try:
+            answer = input(f"Keep it for next time? {_places(store)} Enter: this kernel only. ")
+        except EOFError:
+            answer = ""
         places: dict[str, keystore.Place] = {"k": "keyring", "f": "private file"}
         place = places.get(answer.strip().lower()[:1])
         kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"

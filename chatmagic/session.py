@@ -268,17 +268,16 @@ class _Turnstile:
     @contextmanager
     def passing(self, asker: str, waiting: Callable[[str], object]) -> Iterator[None]:
         """Hold the place for ``asker``; an interrupt ends the wait."""
-        if False and self._thread:
+        if self._thread == threading.get_ident():
             raise InputError("A reply is still streaming here; ask again when it has ended.")
-        if not self._lock.acquire(blocking=False):
+        if self._lock.locked():
             waiting(self._holder)
-            self._lock.acquire()
-        try:
+        with self._lock:
             self._holder, self._thread = asker, threading.get_ident()
-            yield
-        finally:
-            self._thread = None
-            self._lock.release()
+            try:
+                yield
+            finally:
+                self._thread = None
 
 
 class _Listener:

@@ -15,11 +15,8 @@ Nothing is ever sent twice: no retry, no redirect.
 from __future__ import annotations
 
 import contextlib
-import http.client
 import os
-import re
 import socket
-import ssl
 import threading
 import time
 from dataclasses import dataclass
@@ -35,15 +32,12 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 import chatmagic
+from chatmagic import breakage
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
-    ConnectError,
-    CutOffError,
     InputError,
-    NotUnderstoodError,
     RequestTimeoutError,
-    ServiceError,
 )
 
 if TYPE_CHECKING:
@@ -432,88 +426,6 @@ def _reported(error: BaseException, halt: Halt, timeout: Timeout, which: Which) 
         return _halted(halt, timeout)
     if not isinstance(error, known) or isinstance(error, ChatError):
         return error
-    causes = _causes(error)
-    # A name or a route that does not exist is a kind of connect time-out there.
-    if _any(causes, urllib3.exceptions.TimeoutError, TimeoutError) and not _any(
-        causes, urllib3.exceptions.NewConnectionError
-    ):
+    if breakage.is_late(error):
         return _late(which, timeout)
-    return _unconnected(causes) if which == "connect" else _broken(causes, which)
-
-
-def _unconnected(causes: list[BaseException]) -> ChatError:
-    """Give the error for a request of which nothing was sent."""
-    if _any(causes, requests.exceptions.InvalidURL, urllib3.exceptions.LocationValueError):
-        return InputError("The base address is not a URL that a request can be sent to.")
-    if _any(causes, requests.exceptions.ProxyError, urllib3.exceptions.ProxyError):
-        return ConnectError(
-            f"The proxy did not connect{_reason(causes)}. Nothing was sent.",
-            hint="Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY.",
-        )
-    if _any(causes, requests.exceptions.SSLError, urllib3.exceptions.SSLError):
-        return ConnectError(
-            f"No safe connection{_reason(causes)}. Nothing was sent.",
-            hint="Is it https? For a certificate authority of your own, set REQUESTS_CA_BUNDLE.",
-        )
-    if _any(causes, urllib3.exceptions.NameResolutionError):
-        return ConnectError(
-            "The host name of the base address was not found. Nothing was sent.",
-            hint="Check the address and the network; %chat shows what is set.",
-        )
-    if "CA certificate bundle" in str(causes[0]):
-        return ConnectError(
-            "The file of certificate authorities was not found. Nothing was sent.",
-            hint="Correct REQUESTS_CA_BUNDLE, or CURL_CA_BUNDLE.",
-        )
-    return ConnectError(
-        f"No connection{_reason(causes)}. Nothing was sent.",
-        hint="Check the address and the network; %chat shows what is set.",
-    )
-
-
-def _broken(causes: list[BaseException], which: Which) -> ChatError:
-    """Give the error for an answer that broke off, or was none."""
-    if _any(causes, http.client.BadStatusLine, http.client.LineTooLong) and not _any(
-        causes, http.client.RemoteDisconnected
-    ):
-        return NotUnderstoodError(
-            "The answer is not HTTP.", hint="Is the base address right: https or http, host, port?"
-        )
-    if which == "first_byte" and _any(causes, ConnectionError):
-        return ServiceError(
-            "The server closed the connection without an answer.",
-            hint="Whether this took credits is not known; nothing was sent again.",
-        )
-    if _any(causes, urllib3.exceptions.DecodeError):
-        return NotUnderstoodError("The answer's compression could not be undone.")
-    return CutOffError(f"The connection broke before the end of the answer{_reason(causes)}.")
-
-
-def _causes(error: BaseException) -> list[BaseException]:
-    """Give an error and everything it was made from, outermost first."""
-    found: list[BaseException] = []
-    queue: list[object] = [error]
-    while queue:
-        item = queue.pop(0)
-        if isinstance(item, BaseException) and item not in found:
-            found.append(item)
-            queue += [getattr(item, "reason", None), item.__cause__, item.__context__, *item.args]
-    return found
-
-
-def _any(causes: list[BaseException], *kinds: type[BaseException]) -> bool:
-    return any(isinstance(cause, kinds) for cause in causes)
-
-
-def _reason(causes: list[BaseException]) -> str:
-    """Give the innermost reason, in the system's own words, as the end of a sentence."""
-    for cause in reversed(causes):
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return f": {cause.verify_message}"
-        if isinstance(cause, ssl.SSLError) and cause.reason:
-            return f": {cause.reason.lower().replace('_', ' ')}"
-        if isinstance(cause, OSError) and cause.strerror:
-            return f": {cause.strerror}"
-        if found := re.match(r"Tunnel connection failed: (\d{3})\b", str(cause)):
-            return f": it answered {found[1]}"
-    return ""
+    return breakage.unconnected(error) if which == "connect" else breakage.broken(error, which)

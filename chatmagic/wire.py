@@ -22,6 +22,7 @@ Origin = Literal["live", "replay", "emulator"]
 Auth = Literal["bearer", "x-api-key", "query", "none"]
 
 AUTH_WAYS: Final[tuple[Auth, ...]] = ("bearer", "x-api-key", "query", "none")
+OWN_FIELDS: Final = frozenset({"messages", "stream", "max_tokens", "temperature"})
 DONE: Final = "[DONE]"
 SECRET_LENGTH: Final = 8
 """A key that is shorter than this is no secret."""
@@ -145,6 +146,8 @@ class Request:
             or not _is_finite(self.temperature)
         ):
             raise ValueError(f"temperature is a finite number, not {self.temperature!r}")
+        if own := OWN_FIELDS & set(self.extra):
+            raise ValueError(f"extra_body cannot say {min(own)}, which has its own argument")
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -161,13 +164,12 @@ class Request:
         stream = value.get("stream")
         if stream is not None and not isinstance(stream, bool):
             raise ValueError("'stream' is neither true nor false")
-        own = {"messages", "stream", "max_tokens", "temperature"}
         return cls(
             messages=tuple(Message.from_json(message) for message in messages),
             stream=bool(stream),
             max_tokens=value.get("max_tokens"),
             temperature=value.get("temperature"),
-            extra={name: item for name, item in value.items() if name not in own},
+            extra={name: item for name, item in value.items() if name not in OWN_FIELDS},
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from chatmagic import cli
+from chatmagic import cli, demo
 from chatmagic.errors import ChatError, InputError
 from chatmagic.service import FRESH, Settings
 
@@ -32,8 +32,8 @@ HERE = Path(cli.__file__).parent.parent
 RUN_WITH_LESSONS = """
 import sys
 from pathlib import Path
-from chatmagic import cli
-cli.lesson_places = lambda: [Path(sys.argv[1])]
+from chatmagic import cli, demo
+demo.lesson_places = lambda: [Path(sys.argv[1])]
 sys.exit(cli.main(sys.argv[2:]))
 """
 TELL = """
@@ -96,10 +96,10 @@ def pretended(monkeypatch: pytest.MonkeyPatch, lessons: Path) -> Callable[..., N
 
     def pretend(code: str, *words: str) -> None:
         command = [sys.executable, "-c", code, *words]
-        monkeypatch.setattr(cli, "lab_command", lambda *_, **__: command)
+        monkeypatch.setattr(demo, "lab_command", lambda *_, **__: command)
 
-    monkeypatch.setattr(cli, "find_spec", lambda _: True)
-    monkeypatch.setattr(cli, "lesson_places", lambda: [lessons])
+    monkeypatch.setattr(demo, "find_spec", lambda _: True)
+    monkeypatch.setattr(demo, "lesson_places", lambda: [lessons])
     return pretend
 
 
@@ -254,7 +254,7 @@ def test_every_setting_has_an_option(name: str) -> None:
 def test_lessons_are_copied_with_their_folders(lessons: Path, tmp_path: Path) -> None:
     """A new folder gets everything but what is hidden."""
     folder = tmp_path / "new" / "mine"
-    copied, kept = cli.copy_lessons(lessons, folder)
+    copied, kept = demo.copy_lessons(lessons, folder)
     assert copied == ["01-quickstart.ipynb", "02-more.ipynb", "cassettes/02.json"]
     assert kept == []
     assert (folder / "cassettes" / "02.json").read_text() == "{}\n"
@@ -264,10 +264,10 @@ def test_lessons_are_copied_with_their_folders(lessons: Path, tmp_path: Path) ->
 def test_what_is_there_is_never_overwritten(lessons: Path, tmp_path: Path) -> None:
     """A changed notebook stays as it is; a missing one comes back."""
     folder = tmp_path / "mine"
-    cli.copy_lessons(lessons, folder)
+    demo.copy_lessons(lessons, folder)
     (folder / "02-more.ipynb").write_text("mine\n")
     (folder / "01-quickstart.ipynb").unlink()
-    copied, kept = cli.copy_lessons(lessons, folder)
+    copied, kept = demo.copy_lessons(lessons, folder)
     assert copied == ["01-quickstart.ipynb"]
     assert kept == ["02-more.ipynb", "cassettes/02.json"]
     assert (folder / "02-more.ipynb").read_text() == "mine\n"
@@ -275,7 +275,7 @@ def test_what_is_there_is_never_overwritten(lessons: Path, tmp_path: Path) -> No
 
 def test_the_lessons_own_folder_can_be_used(lessons: Path) -> None:
     """Copied onto themselves, lessons stay whole."""
-    assert cli.copy_lessons(lessons, lessons)[0] == []
+    assert demo.copy_lessons(lessons, lessons)[0] == []
     assert (lessons / "02-more.ipynb").read_text() == "the lesson's\n"
 
 
@@ -299,7 +299,7 @@ def test_a_copy_that_fails_leaves_nothing(
     monkeypatch.setattr(Path, "open", opened)
     monkeypatch.setattr(Path, "read_bytes", lambda _: b"{}")
     with pytest.raises(InputError, match="No space left"):
-        cli.copy_lessons(lessons, tmp_path / "mine")
+        demo.copy_lessons(lessons, tmp_path / "mine")
     assert list((tmp_path / "mine").iterdir()) == []
 
 
@@ -333,14 +333,14 @@ def test_the_first_place_with_lessons_counts(lessons: Path, tmp_path: Path) -> N
     """Somebody else's folder called notebooks is passed over."""
     other = tmp_path / "notebooks"
     other.mkdir()
-    assert cli.find_lessons([tmp_path / "none", other, lessons]) == lessons
+    assert demo.find_lessons([tmp_path / "none", other, lessons]) == lessons
     with pytest.raises(ChatError, match="01-quickstart"):
-        cli.find_lessons([other])
+        demo.find_lessons([other])
 
 
 def test_lessons_are_looked_for_beside_the_source_and_where_wheels_put_them() -> None:
     """The source comes first, then the environment."""
-    places = cli.lesson_places()
+    places = demo.lesson_places()
     assert places[0] == HERE.resolve() / "notebooks"
     assert places[1] == Path(sys.prefix) / "share" / "chatmagic" / "notebooks"
 
@@ -357,7 +357,7 @@ def test_no_key_comes_into_the_demo(tmp_path: Path) -> None:
         "JUPYTER_CONFIG_PATH": "/etc/mine",
         "JUPYTER_PREFER_ENV_PATH": "0",
     }
-    found = cli.lab_environment(given, tmp_path)
+    found = demo.lab_environment(given, tmp_path)
     ours = {name: text for name, text in found.items() if name.startswith("CHATMAGIC_")}
     assert ours == {"CHATMAGIC_BASE_URL": "emulator"}
     assert found["PATH"] == "/bin"
@@ -367,7 +367,7 @@ def test_no_key_comes_into_the_demo(tmp_path: Path) -> None:
 
 def test_lab_command_says_where_and_whether_to_open(tmp_path: Path) -> None:
     """The folder, the port and the browser reach JupyterLab, which asks the network nothing."""
-    words = cli.lab_command(tmp_path, port=1234, browser=False)
+    words = demo.lab_command(tmp_path, port=1234, browser=False)
     assert words[0] == sys.executable
     assert {
         f"--ServerApp.root_dir={tmp_path}",
@@ -389,7 +389,7 @@ def test_a_missing_jupyterlab_is_one_line(
 ) -> None:
     """Without JupyterLab the line says what to install, and nothing is copied."""
     pretended("")
-    monkeypatch.setattr(cli, "find_spec", lambda _: None)
+    monkeypatch.setattr(demo, "find_spec", lambda _: None)
     assert cli.main(["demo", str(tmp_path / "mine")]) == 1
     said = capsys.readouterr().err
     assert "pip install 'chatmagic[lab]'" in said
@@ -444,10 +444,10 @@ def test_a_server_that_will_not_end_is_killed(
     patience: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is killed when its time is over, or at once when asked to end a second time."""
-    monkeypatch.setattr(cli, "_SECONDS_TO_END", patience)
+    monkeypatch.setattr(demo, "_SECONDS_TO_END", patience)
     with (
         subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE) as server,
-        cli._signals_noted() as caught,
+        demo._signals_noted() as caught,
     ):
         assert server.stdout is not None
         assert server.stdout.readline() == b"ready\n"
@@ -456,7 +456,7 @@ def test_a_server_that_will_not_end_is_killed(
             signal.signal(signal.SIGALRM, signal.getsignal(signal.SIGINT))
             signal.setitimer(signal.ITIMER_REAL, 0.2)
         start = time.monotonic()
-        cli._end(server, caught)
+        demo._end(server, caught)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         assert time.monotonic() - start < 5
         assert server.returncode == -signal.SIGKILL
@@ -466,7 +466,7 @@ def test_a_server_that_will_not_end_is_killed(
 def test_signals_are_handled_as_before_afterwards() -> None:
     """The handlers are put back."""
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with cli._signals_noted() as caught:
+    with demo._signals_noted() as caught:
         os.kill(os.getpid(), signal.SIGTERM)
         until(lambda: caught)
     assert caught == [signal.SIGTERM]

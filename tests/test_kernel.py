@@ -129,7 +129,7 @@ def test_an_interrupt_keeps_what_came_and_closes_the_connection(
 ) -> None:
     """Stop: one line, the text so far marked in the output and kept in the conversation."""
     service.settings = Settings(credits=1000, fault="hold", fault_after=5)
-    stopped = []
+    stopped: list[float] = []
 
     def stop(message: dict[str, Any]) -> None:
         if "one two" in message["content"].get("data", {}).get("text/html", "") and not stopped:

@@ -104,6 +104,7 @@ def test_a_continued_line() -> None:
         "x = (1 %chat)\n",
         "x = 5 %chat\n",
         "f(a=1 %chat)\n",
+        "f(a=%chat why)\n",
         "print('a\\\n%chat why')\n",
     ],
 )

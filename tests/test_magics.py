@@ -784,6 +784,30 @@ def test_loading_twice_and_reloading(shell: Shell, emulator: Emulator) -> None:
     assert asked(emulator) == [["echo:a"], ["echo:a", "a", "echo:b?"]]
 
 
+def test_python_in_a_cell(shell: Shell, emulator: Emulator) -> None:
+    """What a cell asks from Python follows the magics' rules; after unloading, nobody's."""
+    shell.page("%%chat\necho:a", "one")
+    code = "import chatmagic\nr = chatmagic.ask('echo:python')"
+    assert shell.page(code, "two").messages == []
+    shell.page("%%chat\necho:c", "three")
+    shell.page(code, "two")
+    assert shell["r"].text == "python"
+    assert [turn.prompt for turn in current_session().conversation] == [
+        "echo:a",
+        "echo:python",
+        "echo:c",
+    ]
+    assert asked(emulator)[1] == asked(emulator)[3] == ["echo:a", "a", "echo:python"]
+    with Emulator(FIXED) as other:
+        shell.do(f"%chat_connect {other.url}")
+        shell.fails(code, cell="two")
+        shell.do("%unload_ext chatmagic")
+        shell.page(code, "two")
+        assert other.requests == []
+    assert len(asked(emulator)) == 5
+    assert [turn.owner for turn in current_session().conversation][-1] is None
+
+
 def test_unloading_leaves_nothing(bare: Shell) -> None:
     """Magics, transformers, formatters and configuration are as they were before."""
     fresh = Shell(extension=False)

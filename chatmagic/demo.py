@@ -1,0 +1,307 @@
+"""The demo: the lessons in a folder of your own, opened in JupyterLab against the emulator.
+
+No account, no key, no network. What it starts, it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import site
+import socket
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, urlencode
+
+from chatmagic.errors import ChatError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from types import FrameType
+
+    Handler = Callable[[int, FrameType | None], object]
+
+FOLDER: Final = "chatmagic-notebooks"
+FIRST: Final = "01-quickstart.ipynb"
+_HOST: Final = "127.0.0.1"
+_TICK: Final = 0.1
+_SECONDS_TO_START: Final = 120.0
+_SECONDS_TO_END: Final = 10.0
+_LAST_LINES: Final = 15
+_OTHER_PORTS: Final = 20
+# It asks to fetch news whatever the server's settings say, so it stays out of the page.
+_NEWS: Final = "@jupyterlab/apputils-extension:announcements"
+
+
+def run(folder: Path, *, port: int, browser: bool) -> int:
+    """Copy the lessons that a folder lacks and open them in JupyterLab, until it is ended.
+
+    Args:
+        folder: where the notebooks go.
+        port: JupyterLab's; 0 takes any free one.
+        browser: whether to open one.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        ChatError: JupyterLab or the lessons are not installed.
+        InputError: the folder cannot be written to, or the port is taken.
+    """
+    if find_spec("jupyterlab") is None:
+        raise ChatError("JupyterLab is not installed here.", hint="pip install 'chatmagic[lab]'")
+    folder = folder.absolute()
+    copied, kept = copy_lessons(find_lessons(lesson_places()), folder)
+    print(f"Lessons in {folder}")
+    for what, names in (("copied", copied), ("kept as they are", kept)):
+        if names:
+            print(f"  {what}: {', '.join(names)}")
+    command = lab_command(folder, port=_free_port(port), browser=browser)
+    print("JupyterLab is starting.", flush=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="chatmagic-", ignore_cleanup_errors=True) as name,
+        _signals_noted() as caught,
+    ):
+        return _run_lab(command, Path(name), caught)
+
+
+def lesson_places() -> list[Path]:
+    """Give the places where the lessons may be, the best first.
+
+    An editable install copies them once; the source beside the package is the newer one.
+    """
+    installed = Path("share", "chatmagic", "notebooks")
+    bases = (sys.prefix, sysconfig.get_path("data"), site.getuserbase())
+    return [
+        Path(__file__).resolve().parent.parent / "notebooks",
+        *(Path(base) / installed for base in bases),
+    ]
+
+
+def find_lessons(places: Iterable[Path]) -> Path:
+    """Give the first of these places that has the first lesson.
+
+    Raises:
+        ChatError: none has.
+    """
+    for place in places:
+        if (place / FIRST).is_file():
+            return place
+    raise ChatError(
+        f"The lesson notebooks are not installed: there is no {FIRST}.",
+        hint="pip install --force-reinstall chatmagic",
+    )
+
+
+def copy_lessons(lessons: Path, folder: Path) -> tuple[list[str], list[str]]:
+    """Copy the files that a folder lacks, with those in folders; never overwrite one.
+
+    Args:
+        lessons: where they come from; hidden files in it are left out.
+        folder: where they go; made if it is not there.
+
+    Returns:
+        The names that were copied, and the names that were there already.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    copied: list[str] = []
+    kept: list[str] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for source in sorted(lessons.rglob("*")):
+            name = source.relative_to(lessons)
+            if not source.is_file() or any(part.startswith(".") for part in name.parts):
+                continue
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            done = copied if _copied(source, folder / name) else kept
+            done.append(name.as_posix())
+    except OSError as error:
+        raise InputError(
+            f"The lessons cannot be copied to {folder} ({error.strerror or error}).",
+            hint="Name another folder: chatmagic demo FOLDER",
+        ) from None
+    return copied, kept
+
+
+def _copied(source: Path, target: Path) -> bool:
+    """Copy a file, unless there is one; a copy that fails leaves no half of a file."""
+    content = source.read_bytes()
+    try:
+        opened = target.open("xb")
+    except FileExistsError:
+        return False
+    try:
+        with opened:
+            opened.write(content)
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+    return True
+
+
+def lab_command(folder: Path, *, port: int, browser: bool) -> list[str]:
+    """Give the command that starts JupyterLab.
+
+    Args:
+        folder: the notebooks' folder, absolute.
+        port: where it listens; a later one, should somebody take it meanwhile.
+        browser: whether it opens one.
+    """
+    return [
+        sys.executable,
+        "-P",  # a notebook's neighbour called json.py is no module of JupyterLab's
+        "-m",
+        "jupyterlab",
+        f"--ServerApp.root_dir={folder}",
+        f"--ServerApp.ip={_HOST}",
+        f"--ServerApp.port={port}",
+        f"--ServerApp.port_retries={_OTHER_PORTS}",
+        f"--ServerApp.open_browser={browser}",
+        "--ServerApp.allow_root=True",  # as in many containers; only this machine gets in
+        "--PasswordIdentityProvider.hashed_password=",  # so that the address is enough
+        f"--LabApp.default_url=/{_path()}",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.extension_manager=readonly",
+        "--log-level=WARN",
+    ]
+
+
+def lab_environment(environment: Mapping[str, str], private: Path) -> dict[str, str]:
+    """Give the environment of JupyterLab and its kernels.
+
+    Nothing that configures chatmagic comes along, so no real key can, and every kernel
+    starts an emulator of its own.
+
+    Args:
+        environment: this process's.
+        private: a folder for what is to be forgotten with the demo.
+    """
+    own = {name: text for name, text in environment.items() if not name.startswith("CHATMAGIC_")}
+    settings = [str(private / "config"), environment.get("JUPYTER_CONFIG_PATH", "")]
+    return own | {
+        "CHATMAGIC_BASE_URL": "emulator",
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, settings)),
+        "JUPYTER_RUNTIME_DIR": str(private / "runtime"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(private / "workspaces"),
+    }
+
+
+def _run_lab(command: list[str], private: Path, caught: list[int]) -> int:
+    """Run JupyterLab until it ends or a signal is caught; then nothing of it is left."""
+    page = private / "config" / "labconfig" / "page_config.json"
+    page.parent.mkdir(parents=True)
+    page.write_text(json.dumps({"disabledExtensions": {_NEWS: True}}), encoding="utf-8")
+    said = private / "said"
+    with said.open("wb") as out:
+        # In a session of its own Ctrl-C does not reach it, and it ends when it is told to.
+        server = subprocess.Popen(  # noqa: S603 - no shell, and every word of it is ours
+            command,
+            env=lab_environment(os.environ, private),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            address = _address(server, private / "runtime", caught)
+            if address:
+                print(f"The demo is at\n  {address}\nCtrl-C ends it.", flush=True)
+            while address and server.poll() is None and not caught:
+                time.sleep(_TICK)
+            ended = server.poll()
+        finally:
+            _end(server, caught)
+    if caught or (address and ended == 0):
+        return 0
+    last = said.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:]
+    print(*last, sep="\n", end="\n" if last else "", file=sys.stderr)
+    what = "did not answer" if ended is None else f"ended with exit code {ended}"
+    raise ChatError(f"JupyterLab {what}.")
+
+
+def _address(server: subprocess.Popen[bytes], runtime: Path, caught: list[int]) -> str | None:
+    """Wait until the server listens; give where, or ``None`` if it will not."""
+    until = time.monotonic() + _SECONDS_TO_START
+    while server.poll() is None and not caught and time.monotonic() < until:
+        # The server writes down where it is going to listen, a moment before it does.
+        for note in runtime.glob("jpserver-*.json"):
+            try:
+                known = json.loads(note.read_text("utf-8"))
+                socket.create_connection((_HOST, known["port"]), timeout=1).close()
+            except (OSError, ValueError):
+                continue
+            token = f"?{urlencode({'token': known['token']})}" if known["token"] else ""
+            return f"{known['url']}{_path()}{token}"
+        time.sleep(_TICK)
+    return None
+
+
+def _end(server: subprocess.Popen[bytes], caught: list[int]) -> None:
+    """End the server, which ends its kernels; at once if asked to once more."""
+    if server.poll() is None:
+        server.terminate()
+    until = time.monotonic() + _SECONDS_TO_END
+    asked = len(caught)
+    while server.poll() is None and time.monotonic() < until and len(caught) == asked:
+        time.sleep(_TICK)
+    # Kernels end by themselves when their server is gone.
+    if server.poll() is None:
+        server.kill()
+    server.wait()
+
+
+def _path() -> str:
+    return f"lab/tree/{quote(FIRST)}"
+
+
+def _free_port(port: int) -> int:
+    """Give this port if it is free; for 0, any that is."""
+    with socket.socket() as listener:
+        if os.name != "nt":  # there it would take a port that is in use
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((_HOST, port))
+        except OSError as error:
+            raise InputError(
+                f"JupyterLab cannot listen on port {port} ({error.strerror}).",
+                hint="Leave --port out for any that is free.",
+            ) from None
+        free: int = listener.getsockname()[1]
+    return free
+
+
+@contextmanager
+def _signals_noted() -> Iterator[list[int]]:
+    """Note the signals that ask to end, instead of breaking off wherever we are."""
+    caught: list[int] = []
+    with on_signals(lambda number, _: caught.append(number)):
+        yield caught
+
+
+@contextmanager
+def on_signals(handler: Handler) -> Iterator[None]:
+    """Handle the signals that ask to end, and afterwards as before."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    hangup = getattr(signal, "SIGHUP", None)
+    # With nohup, a terminal that closes is to be ignored.
+    if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
+        before[hangup] = signal.getsignal(hangup)
+    for number in before:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
