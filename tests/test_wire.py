@@ -130,9 +130,11 @@ class TestRequest:
         }  # fmt: skip
         assert Request.from_json(full.to_json()) == full
 
-    def test_extra_fields_have_the_last_word(self) -> None:
-        """What a compatible server wants may replace a field."""
-        assert Request((HELLO,), extra={"stream": None}).to_json()["stream"] is None
+    @pytest.mark.parametrize("name", ["messages", "stream", "max_tokens", "temperature"])
+    def test_extra_fields_replace_none_of_the_interfaces(self, name: str) -> None:
+        """What has an argument of its own is said by it."""
+        with pytest.raises(ValueError, match=f"extra_body cannot say {name}"):
+            Request((HELLO,), extra={name: None})
 
     def test_a_missing_field_is_the_same_as_null(self) -> None:
         """Nulls say nothing; ``stream`` is then off, as the interface has it."""
