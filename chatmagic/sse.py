@@ -139,8 +139,7 @@ class Decoder:
             self._read_line(line, events)
         else:
             self.cut = not line.startswith(":") and line != ""
-        if not self.done:
-            self._deliver_pending(events)
+        self._deliver_pending(events)
         return events
 
     def _keep(self, tail: bytes, events: list[Event]) -> None:
@@ -210,7 +209,6 @@ class Decoder:
     def _deliver_done(self, events: list[Event]) -> None:
         self._deliver_pending(events)
         self.done = True
-        self._unfinished.clear()
         events.append(DONE)
 
     def _is_whole(self, line: str) -> bool:

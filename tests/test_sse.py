@@ -52,7 +52,11 @@ SAMPLES: dict[str, tuple[bytes, list[Event], bool]] = {
         [Payload(1)],
         False,
     ),
-    "keep-alives": (b"data:\n\ndata: \n\ndata\n\ndata: null\n\ndata: {}\n\n", [Payload({})], False),
+    "keep-alives": (
+        b"data:\n\ndata:   \n\ndata\n\ndata: null\n\ndata: {}\n\n",
+        [Payload({})],
+        False,
+    ),
     "nothing after done": (b"data: [DONE]\n\ndata: 1\n\n", [DONE], False),
     "done in one piece with more": (b"data: [DONE]x", [DONE], False),
     "done wants its field": (b"[DONE]\nxdata: [DONE]\ndata: 1\n", [Payload(1)], False),
@@ -179,6 +183,7 @@ def test_every_pair_of_cuts_reads_the_same(name: str) -> None:
         ([b"data: [", b"DONE]", b"\n"], [0, 1, 0]),
         ([b"data:[DONE", b"]"], [0, 1]),
         ([b"\xef", b"\xbb\xbfdata: [DONE]"], [0, 1]),
+        ([b"\xef\xbb\xbfdata: [DONE", b"]"], [0, 1]),
         ([b"data: {\n", b"data: }\n", b"\n"], [0, 0, 1]),
         ([b"data: oops\n", b"\r"], [0, 1]),
         ([b"data: 1\n\ndata: 2\n\ndata: 3", b"\n"], [2, 1]),
@@ -202,6 +207,14 @@ def test_a_line_end_over_two_pieces_is_one() -> None:
     assert decoder.feed(b"event: error\r") == []
     assert decoder.feed(b"\n\n") == []
     assert decoder.feed(b"data: 1\n") == [Payload(1)]
+
+
+def test_a_body_ends_once() -> None:
+    """What the end gave is not given again."""
+    decoder = Decoder()
+    assert decoder.feed(b"data: 1") == []
+    assert decoder.end() == [Payload(1)]
+    assert decoder.end() == []
 
 
 def test_after_done_nothing_is_read() -> None:
