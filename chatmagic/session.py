@@ -9,7 +9,7 @@ import os
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import chatmagic
 from chatmagic import settings, wire
@@ -180,10 +180,12 @@ class Session:
         answer = None
         try:
             with self._turnstile.passing(ask.asker, view.waiting):
-                client = self._connected()
+                setup = None if self._given is not None else self.setup()
                 context = self._context(ask)
-                request = _request(ask, context, client.extra_body)
+                # The view warms its renderer while requests is loaded and the headers awaited.
                 view.began(_notes(context))
+                client = self._connected(setup)
+                request = _request(ask, context, client.extra_body)
                 stream = client.send(request)
                 problem = _listen(stream, view)
                 if problem is not None and not stream.reply.text:
@@ -214,21 +216,19 @@ class Session:
         if self._client is not None:
             self._client.close()
 
-    def _connected(self) -> Client:
+    def _connected(self, setup: Setup | None) -> Client:
         """Give the client for what is set now; a new one only where that has changed."""
-        if self._given is not None:
-            return self._given
-        # requests comes with the first question, not with the extension.
-        from chatmagic.client import Client  # noqa: PLC0415
+        if setup is not None and (self._client is None or setup != self._setup):
+            # requests comes with the first question, not with the extension.
+            from chatmagic.client import Client  # noqa: PLC0415
 
-        setup = self.setup()
-        if self._client is None or setup != self._setup:
             self.close()
             self._client = Client.connected(
                 setup.connection, timeout=setup.timeout, extra_body=setup.extra_body
             )
             self._setup = setup
-        return self._client
+        # It was given, or is made by now.
+        return cast("Client", self._client)
 
     def _context(self, ask: Ask) -> Context:
         if not ask.history:

@@ -70,7 +70,10 @@ def measure(running: Kernel, fragments: int, seconds: float, *, person: bool) ->
     """Ask once and count the messages that carry a display."""
     server = Paced(fragments, seconds)
     running.run(f"%chat_connect {server.url}", cell="connect")
-    ran = running.run("%%chat --no-history\nGo on.", cell="ask" if person else None, person=person)
+    cell = "ask" if person else None
+    ran = running.run(
+        "%%chat --no-history\nGo on.", cell=cell, person=person, wait=3 * seconds + 20
+    )
     seen = [
         (when, message)
         for when, message in ran.messages
