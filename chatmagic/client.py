@@ -398,7 +398,7 @@ class ReplyStream:
             error = self._refusal(exchange, json.dumps(told.to_json()).encode())
             self._account(error.credits)
             return error
-        words = ": ".join(word for word in (told.error, told.message) if word)
+        words = ": ".join(word for word in (told.error, told.message) if word).rstrip(".")
         words = excerpt(key.redact(words) if key else words)
         if self._assembly.text:
             return CutOffError(f'The service ended the reply with an error: "{words}".')

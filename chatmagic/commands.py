@@ -128,8 +128,8 @@ class Commands:
         """Begin a new conversation; ``%chat_undo`` brings the old one back."""
         _no_words("chat_reset", line)
         gone = len(self.session.conversation.reset().went)
-        words = f"A new conversation begins ({gone:,} turn{'' if gone == 1 else 's'} put aside"
-        _say(f"{words}; %chat_undo brings them back).", "reset")
+        aside = f" {gone:,} turn{'' if gone == 1 else 's'} put aside; %chat_undo brings back."
+        _say(f"A new conversation begins.{aside if gone else ''}", "reset")
 
     def credits(self, line: str) -> None:
         """Show the credits large: what is left, what the last turn took, as of when."""
@@ -153,8 +153,14 @@ class Commands:
         if chosen != settings.EMULATOR:
             settings.endpoint(chosen)
         self._chosen = chosen
+        self.session.disconnect()
         connection = self._connection()
         print(self._where(connection))
+        if not settings.is_emulator(connection):
+            print("Nothing was sent; the first question shows whether it answers.")
+        if count := len(self.session.conversation):
+            turns = f"{count:,} turn{'' if count == 1 else 's'}"
+            print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
         for warning in settings.warnings_for(connection.base_url):
             print(warning)
 
@@ -172,6 +178,7 @@ class Commands:
         if line.strip() == "--forget":
             typed = ["this kernel"] if self._typed.pop(origin, None) else []
             gone = ", ".join([*typed, *store.forget(origin)])
+            self.session.disconnect()
             print(f"Forgotten for {origin}: {gone or 'there was no key'}.")
             return
         if line.strip():
@@ -182,11 +189,13 @@ class Commands:
             )
         key = _hidden(f"API key for {origin} (hidden): ")
         self._typed[origin] = key
+        self.session.disconnect()
         try:
             answer = input(f"Keep it for next time? {_places(store)} Enter: this kernel only. ")
         except EOFError:
             answer = ""
         places: dict[str, keystore.Place] = {"k": "keyring", "f": "private file"}
+        places["y"] = "keyring"
         place = places.get(answer.strip().lower()[:1])
         kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"
         print(f"Key for {origin}: {kept}.")

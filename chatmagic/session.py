@@ -211,6 +211,11 @@ class Session:
         self.setup: Callable[[], Setup] = _from_environment
         self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
 
+    def disconnect(self) -> None:
+        """Forget the connection and what it told of the credits; the next ask makes its own."""
+        self.close()
+        self._client = self._given
+
     def close(self) -> None:
         """Close the connection that is kept."""
         if self._client is not None:

@@ -117,6 +117,11 @@ def for_client(
         InputError: an argument cannot be used.
     """
     own = environ.get("CHATMAGIC_BASE_URL")
+    if not (base_url or own):
+        raise ConnectError(
+            "No address is set for this client. Give base_url, or set CHATMAGIC_BASE_URL.",
+            hint="A kernel's own connection is used by chatmagic.ask and current_session().",
+        )
     address, url_from = _address((base_url, "argument"), (own, "CHATMAGIC_BASE_URL"))
     if address == EMULATOR:
         return practised(_practice(url_from))

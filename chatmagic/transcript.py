@@ -18,7 +18,7 @@ DID = {
     "set aside": "Took back the setting aside",
 }
 DID_AGAIN = {
-    "ask": "Asked again, from memory:",
+    "ask": "Put back the question",
     "re-run": "Put back the new reply to",
     "reset": "Reset again",
     "set aside": "Set aside again",
@@ -47,7 +47,7 @@ def table(conversation: Conversation) -> tuple[str, str]:
         reply = safe.one_line(turn.reply.text, EXCERPT)
         rows.append((str(number), prompt, reply, "; ".join(marks(conversation, turn))))
     end = _summary(conversation)
-    head = ("", "You", "Reply", "")
+    head = ("Turn", "You", "Reply", "Notes")
     html = "".join(
         "<tr>"
         + "".join(f'<td style="text-align: left;">{escape(cell)}</td>' for cell in row)

@@ -364,8 +364,8 @@ def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
     shell.page("%%chat\necho:a", "one")
     said = {
         "%chat_undo": ("undo", "Took back the question “echo:a”."),
-        "%chat_redo": ("redo", "Asked again, from memory: “echo:a”."),
-        "%chat_reset": ("reset", "A new conversation begins (1 turn put aside"),
+        "%chat_redo": ("redo", "Put back the question “echo:a”."),
+        "%chat_reset": ("reset", "A new conversation begins. 1 turn put aside"),
     }
     for code, (kind, words) in said.items():
         ran = shell.machine(code)

@@ -251,7 +251,7 @@ def test_help_and_readme_come_from_the_table() -> None:
         ("", None),
         ("%", None),
         ("undo it", None),
-        ("undo?", None),
+        ("undo?", "chat_undo"),
         ("history of Rome", None),
         ("connect the dots", None),
         ("please connect emulator", None),

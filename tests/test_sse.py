@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import time
 from typing import Any
 
 import pytest
@@ -248,26 +247,6 @@ def test_the_end_is_told_apart_by_identity() -> None:
     """DONE is one object, and no payload equals it."""
     assert read(b"data: [DONE]")[0][0] is DONE
     assert read(b'data: "[DONE]"\n')[0] == [Payload("[DONE]")]
-
-
-def seconds_for(size: int) -> float:
-    """Measure reading a line of this size byte by byte: the best of three, in CPU time."""
-
-    def once() -> float:
-        decoder = Decoder()
-        start = time.process_time()
-        decoder.feed(b'data: "')
-        for _ in range(size):
-            decoder.feed(b"x")
-        assert decoder.feed(b'"\n') == [Payload("x" * size)]
-        return time.process_time() - start
-
-    return min(once() for _ in range(3))
-
-
-def test_the_work_is_linear() -> None:
-    """Eight times the line takes about eight times the work, not sixty-four times."""
-    assert seconds_for(240_000) < 24 * seconds_for(30_000)
 
 
 def test_a_long_line_in_pieces() -> None:

@@ -125,8 +125,8 @@ def test_every_kind_of_change_is_said() -> None:
     ]
     assert again == [
         "Nothing to do again.",
-        "Asked again, from memory: “a”.",
-        "Asked again, from memory: “b”.",
+        "Put back the question “a”.",
+        "Put back the question “b”.",
         "Put back the new reply to “A”.",
         "Set aside again (1 turn).",
         "Reset again (1 turn).",
