@@ -222,6 +222,7 @@ class ReplyStream:
         self._request = request
         self._halt = halt or Halt()
         self._exchange: Exchange | None = None
+        self._sent = False
         self._iterator: Iterator[str] | None = None
         self._assembly = Assembly()
         self._before: crediting.Ledger | None = None
@@ -237,8 +238,11 @@ class ReplyStream:
         """Send the request; give the stream when the answer has begun.
 
         Raises:
+            InputError: it was sent already, or cannot be sent as it stands.
             ChatError: as the tree in :mod:`chatmagic.errors` has it.
         """
+        if self._sent:
+            raise InputError("This stream was sent already; ask for another one.")
         connection = self._client.connection
         if connection.key is None and connection.auth != "none":
             what, hint = settings.no_key_message(connection)
@@ -254,6 +258,7 @@ class ReplyStream:
                 "The prompt, or the conversation, holds your API key. Nothing was sent.",
                 hint="Take it out; a key that was shown to anybody is better revoked.",
             )
+        self._sent = True
         try:
             self._exchange = self._client._transport.send(  # noqa: SLF001 - two halves of one thing
                 body, stream=self._request.stream, halt=self._halt
@@ -383,13 +388,18 @@ class ReplyStream:
         """Take one event in and give the fragment that it adds."""
         if isinstance(event, sse.Payload):
             value = event.value
-            if (told := ErrorBody.from_json(value)) is not None:
+            if (told := self._error_in(event)) is not None:
                 raise self._told(exchange, told)
             if isinstance(value, dict):
                 return self._assembly.add(Chunk.from_json(value))
         elif isinstance(event, sse.Malformed):
             raise self._unreadable(event.text)
         return ""
+
+    @staticmethod
+    def _error_in(event: sse.Payload) -> ErrorBody | None:
+        read = ErrorBody.from_json if event.event == "error" else ErrorBody.in_reply
+        return read(event.value)
 
     def _told(self, exchange: Exchange, told: ErrorBody) -> ChatError:
         """Give the error for an error object inside a stream, or instead of a reply."""
@@ -423,7 +433,7 @@ class ReplyStream:
             raise self._unreadable(body[:BODY_BYTES].decode("utf-8", "replace")) from None
         if isinstance(value, list) and value:
             value = value[0]
-        told = ErrorBody.from_json(value)
+        told = ErrorBody.in_reply(value)
         if told is not None:
             self._ended = True
             raise self._told(exchange, told)

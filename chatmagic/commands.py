@@ -14,6 +14,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from chatmagic import display, frontend, gauge, keystore, options, prompt, settings
+from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.session import Ask, Setup
 from chatmagic.wire import Secret
@@ -33,7 +34,7 @@ EXAMPLES: Final = (
     "%chat And in one sentence?",
     "reply = %chat Name three estimators of the mean.",
 )
-ALONE: Final = r"%%chat\b|[^\n]*%chat\b[^\n]*\Z"
+ALONE: Final = r"%%chat\b|(?:[^\n=()]+=)?[ \t]*%chat\b[^\n]*\Z"
 """A cell that holds nothing but one ask, so that a failed ask may clear what it shows."""
 
 
@@ -74,7 +75,7 @@ class Commands:
         settings.local_emulator = self._start_emulator
 
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
-        """Ask the model; replaced by the table of options when the extension is loaded."""
+        """Do ``%%chat`` and ``%chat``; without a prompt, ``%chat`` shows the state."""
         asked = options.parse(line, self._configured.trait_values())
         text = asked.prompt
         if cell is None and not text:
@@ -127,7 +128,8 @@ class Commands:
     def reset(self, line: str) -> None:
         """Begin a new conversation; ``%chat_undo`` brings the old one back."""
         _no_words("chat_reset", line)
-        gone = len(self.session.conversation.reset().went)
+        change = self.session.change(Conversation.reset)
+        gone = len(change.went) if change is not None else 0
         aside = f" {gone:,} turn{'' if gone == 1 else 's'} put aside; %chat_undo brings back."
         _say(f"A new conversation begins.{aside if gone else ''}", "reset")
 
@@ -309,11 +311,11 @@ class Commands:
         from chatmagic import transcript  # noqa: PLC0415 - as in chat_history
 
         _no_words(f"chat_{step}", line)
-        conversation = self.session.conversation
+        session = self.session
         if step == "undo":
-            _say(transcript.undone(conversation.undo()), step)
+            _say(transcript.undone(session.change(Conversation.undo)), step)
         else:
-            _say(transcript.redone(conversation.redo()), step)
+            _say(transcript.redone(session.change(Conversation.redo)), step)
 
     def _state(self) -> str:
         """Say what ``%chat`` alone says: where, key from where, conversation, credits."""

@@ -229,6 +229,11 @@ class Conversation:
         return _live(self._all.places)
 
     @property
+    def added(self) -> int:
+        """How many turns were ever added."""
+        return self._all.next_number - 1
+
+    @property
     def undo_depth(self) -> int:
         """How many changes :meth:`undo` can take back."""
         return len(self._all.done)

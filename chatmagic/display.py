@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import re
 import threading
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
@@ -33,8 +32,6 @@ STATE_WORDS: Final = {
     "cut off": "Cut off: this reply is not complete.",
 }
 NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
-BOX: Final = '<div class="chatmagic-scroll"'
-CELL: Final = re.compile(r'<(t[dh])(?: align="(\w+)")?>')
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
 
 
@@ -96,10 +93,11 @@ class Live(Silent):
         self._notes = notes
         self._show(_notes(notes) + _mark("Waiting for the reply."))
         context = contextvars.copy_context()
-        self._thread = threading.Thread(
+        thread = threading.Thread(
             target=context.run, args=[self._draw], name="chatmagic-draw", daemon=True
         )
-        self._thread.start()
+        thread.start()
+        self._thread = thread
 
     def fragment(self, text: str) -> None:
         """Take note of a fragment."""
@@ -244,9 +242,6 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
 
 
 def _frame(html: str) -> str:
-    # The renderer lets no style through; a tag of its own begins with "<", and no text does.
-    html = html.replace(BOX, f'{BOX} style="overflow-x: auto; margin-bottom: 1em;"')
-    html = CELL.sub(lambda cell: f'<{cell[1]} style="text-align: {cell[2] or "left"};">', html)
     return f'<div class="chatmagic" role="group" aria-label="Reply">{html}</div>'
 
 

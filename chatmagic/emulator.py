@@ -307,7 +307,7 @@ def serve(settings: Settings, port: int = 0, *, out: TextIO | None = None) -> No
             f"chatmagic emulator (not a real service) at {emulator.url}\n"
             "Connect to it with these two lines, in the shell that starts the notebook:\n"
             f"  {setting} CHATMAGIC_BASE_URL={emulator.url}\n"
-            f"  {setting} CHATMAGIC_API_KEY=any-word\n"
+            f"  {setting} CHATMAGIC_API_KEY=emulator-key\n"
             "Ctrl-C ends it.\n"
         )
         out.flush()

@@ -99,7 +99,7 @@ def large_html(credits: Credits | None, took: int | None, *, now: datetime) -> s
 def _details(credits: Credits, took: int | None, now: datetime) -> list[str]:
     lines = []
     if took is not None:
-        lines.append(f"The last turn took about {took:,}." if took else "The last turn took none.")
+        lines.append(f"The last turn took about {took:,}.")
     age = int((now - credits.seen_at).total_seconds())
     old = f", {_age(age)} ago" if age >= 60 else ""  # noqa: PLR2004 - a minute is news
     lines.append(f"As of {credits.seen_at:%Y-%m-%d %H:%M:%S} UTC{old}.")

@@ -26,18 +26,21 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+# What stands above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
+ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
 # Compiled with the first cell that is read, not while the extension is loaded.
 CELL: Final = r"%%chat(?:[ \t]+(?P<line>.*))?[ \t]*$"
 
 
 def whole_cell(lines: list[str]) -> list[str]:
     """Turn a ``%%chat`` cell into its call, before anything else is done to its body."""
-    first = next((number for number, line in enumerate(lines) if line.strip()), None)
+    first = next((number for number, line in enumerate(lines) if not re.match(ABOVE, line)), None)
     found = None if first is None else re.match(CELL, lines[first].rstrip("\r\n"))
     if first is None or found is None:
         return lines
     # IPython refuses an empty body before a magic sees it; a line end is none.
-    body = "".join(lines[first + 1 :]) or "\n"
+    comments = [line for line in lines[:first] if line.strip()]
+    body = "".join([*comments, *lines[first + 1 :]]) or "\n"
     return [f"get_ipython().run_cell_magic('chat', {found['line'] or ''!r}, {body!r})\n"]
 
 

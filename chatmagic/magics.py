@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 REPLY = ("chatmagic.wire", "Reply")
 
+_file_urls: dict[int, str | None] = {}
+
 
 @magics_class
 class ChatMagics(Magics):
@@ -52,8 +54,8 @@ class ChatMagics(Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings; nothing else is loaded yet."""
         super().__init__(shell)
-        # What is set now comes from a file; what changes later, from a cell.
-        self.file_url = self.base_url
+        # What is set at the first load comes from a file; what changes later, from a cell.
+        self.file_url = _file_urls.setdefault(id(shell), self.base_url)
         self._shell = shell
         self._commands: Commands | None = None
         self._formatters: list[Any] = []

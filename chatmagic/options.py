@@ -263,7 +263,7 @@ def mistaken_command(prompt: str) -> str | None:
     Returns:
         The magic's name, such as ``chat_undo``; ``None`` for any other prompt.
     """
-    words = prompt.casefold().lstrip("%").rstrip("?").split()
+    words = prompt.casefold().lstrip("%").rstrip("?!. ").split()
     if words[-2:-1] in (["connect"], ["chat_connect"]) and _ADDRESS.fullmatch(words[-1]):
         words.pop()
     name = "_".join(words).replace("-", "_")

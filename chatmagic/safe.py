@@ -87,18 +87,21 @@ _TAGS: Final = frozenset(
     thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
 )
 _ATTRIBUTES: Final = {"a": {"href", "title"}, "ol": {"start"}, "div": {"aria-label"}}
+_BOX: Final = "overflow-x: auto; margin-bottom: 1em;"
+_ALIGNED: Final = {f"text-align: {side};" for side in ("left", "center", "right")}
 _REPLY: Final = "chatmagic-reply mathjax_ignore"
 _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     "div": {
         "class": {_REPLY, "chatmagic-scroll", "highlight", "mathjax_process"},
+        "style": {_BOX},
         "dir": {"auto"},
         "role": {"region"},
         "tabindex": {"0"},
     },
     # An error token keeps no class: code is not told to be wrong by a red box.
     "span": {"class": {"mathjax_process", *STANDARD_TYPES.values()} - {"", "err"}},
-    "td": {"align": {"left", "center", "right"}},
-    "th": {"align": {"left", "center", "right"}},
+    "td": {"style": _ALIGNED},
+    "th": {"style": _ALIGNED},
 }
 
 
@@ -204,11 +207,13 @@ def _closed(html: str) -> str:
 def _scrolling(html: str, label: str) -> str:
     """Put a box around what may be too wide; it takes focus, so that keys can scroll it."""
     focus = f'tabindex="0" role="region" aria-label="{escape(label)}"'
-    return f'<div class="chatmagic-scroll" {focus}>{html}</div>\n'
+    return f'<div class="chatmagic-scroll" style="{_BOX}" {focus}>{html}</div>\n'
 
 
 def _language(token: Token) -> str:
-    return token.info.split()[0] if token.info.strip() else ""
+    """Give a fence's language, without anything that no language's name holds."""
+    word = token.info.split()[0] if token.info.strip() else ""
+    return "".join(char for char in word if char.isalnum() or char in "+#-._")
 
 
 def _place(href: str) -> str:
@@ -293,9 +298,9 @@ class _Renderer(RendererHTML):
     heading_close = heading_open
 
     def td_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
-        style = str(tokens[idx].attrs.pop("style", ""))
-        if style:
-            tokens[idx].attrs["align"] = style.rpartition(":")[2]
+        # Said for each cell, because pages align the cells of tables in ways of their own.
+        side = str(tokens[idx].attrs.pop("style", "")).rpartition(":")[2] or "left"
+        tokens[idx].attrs["style"] = f"text-align: {side};"
         return self.renderToken(tokens, idx, *rest)
 
     th_open = td_open

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import chatmagic
 from chatmagic import settings, wire
-from chatmagic.conversation import Context, Conversation, Turn
+from chatmagic.conversation import Change, Context, Conversation, Turn
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.wire import Message, Record, Reply, Request, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from chatmagic.client import Client, ReplyStream
     from chatmagic.conversation import Entry
@@ -110,6 +109,7 @@ class Session:
         self._given = client
         self._client = client
         self._setup: Setup | None = None
+        self._took: int | None = None
         self._turnstile = _Turnstile()
 
     @property
@@ -125,7 +125,7 @@ class Session:
     @property
     def took(self) -> int | None:
         """About how many credits the latest ask took; ``None`` is not known."""
-        return None if self._client is None else self._client.took
+        return self._took
 
     def ask(
         self,
@@ -177,20 +177,14 @@ class Session:
         """
         if not isinstance(ask.text, str) or not ask.text.strip():
             raise InputError("The prompt is empty. Nothing was sent.")
-        answer = None
+        self._turnstile.refuse_its_holder()
+        answer, problem = None, None
         try:
-            with self._turnstile.passing(ask.asker, view.waiting):
-                setup = None if self._given is not None else self.setup()
-                context = self._context(ask)
-                # The view warms its renderer while requests is loaded and the headers awaited.
-                view.began(_notes(context))
-                client = self._connected(setup)
-                request = _request(ask, context, client.extra_body)
-                stream = client.send(request)
-                problem = _listen(stream, view)
-                if problem is not None and not stream.reply.text:
-                    raise problem  # noqa: TRY301 - the view is told below, as of any other
-                answer = self._keep(ask, context, request, stream.reply)
+            try:
+                self._turnstile.enter(ask.asker, view.waiting)
+                answer, problem = self._asked(ask, view)
+            finally:
+                self._turnstile.leave()
             view.ended(answer)
         except BaseException as error:
             stopped = isinstance(error, KeyboardInterrupt)
@@ -206,6 +200,44 @@ class Session:
             raise problem from None
         return answer
 
+    def change(self, action: Callable[[Conversation], Change | None]) -> Change | None:
+        """Change the conversation (undo, redo, reset) while no ask is under way.
+
+        Args:
+            action: what to do with it.
+
+        Raises:
+            InputError: an ask of this very thread is under way.
+        """
+        self._turnstile.refuse_its_holder()
+        try:
+            self._turnstile.enter("a change of the conversation", lambda _: None)
+            return action(self.conversation)
+        finally:
+            self._turnstile.leave()
+
+    def _asked(self, ask: Ask, view: View) -> tuple[Answer, BaseException | None]:
+        """Ask, and keep what came; give what ended it early, too."""
+        setup = None if self._given is not None else self.setup()
+        context = self._context(ask)
+        # The view warms its renderer while requests is loaded and the headers awaited.
+        view.began(_notes(context))
+        client = self._connected(setup)
+        request, digest = _request(ask, context, client.extra_body)
+        stream = client.send(request)
+        before = self.conversation.added
+        try:
+            problem = _listen(stream, view)
+            if problem is not None and not stream.reply.text:
+                raise problem
+            return self._keep(ask, context, digest, stream.reply, before), problem
+        except KeyboardInterrupt:
+            reply = stream.reply
+            if not reply.text:
+                raise
+            # Stop came when the reply had come: it is paid for, so it is kept all the same.
+            return self._keep(ask, context, digest, reply, before), _interrupted(reply)
+
     def set_free(self) -> None:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
         self.setup: Callable[[], Setup] = _from_environment
@@ -214,7 +246,7 @@ class Session:
     def disconnect(self) -> None:
         """Forget the connection and what it told of the credits; the next ask makes its own."""
         self.close()
-        self._client = self._given
+        self._client, self._took = self._given, None
 
     def close(self) -> None:
         """Close the connection that is kept."""
@@ -240,8 +272,9 @@ class Session:
             return Context(turns=(), total=0)
         return self.conversation.context(ask.owner, ask.execution, last=ask.last)
 
-    def _keep(self, ask: Ask, context: Context, request: Request, reply: Reply) -> Answer:
-        """Put the turn into the conversation, in one step, and write its record."""
+    def _keep(self, ask: Ask, context: Context, digest: str, reply: Reply, before: int) -> Answer:
+        """Write the turn's record and put it into the conversation, once, as the last step."""
+        self._took = None if self._client is None else self._client.took
         turn = Turn(
             prompt=ask.text,
             reply=reply,
@@ -255,34 +288,50 @@ class Session:
             temperature=ask.temperature,
             last=ask.last,
             stream=ask.stream,
-            took=self.took,
+            took=self._took,
         )
-        if ask.history:
+        answer = Answer(reply, _record(turn, context, digest))
+        if ask.history and self.conversation.added == before:
             self.conversation.add(turn)
-        return Answer(reply, _record(turn, context, request))
+        return answer
 
 
 class _Turnstile:
-    """Lets one ask through at a time, and tells the next one whom it waits for."""
+    """Lets one ask through at a time, and tells the next one whom it waits for.
+
+    ``leave`` may follow an ``enter`` that was interrupted anywhere, and may be repeated.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._holder = ""
         self._thread: int | None = None
 
-    @contextmanager
-    def passing(self, asker: str, waiting: Callable[[str], object]) -> Iterator[None]:
-        """Hold the place for ``asker``; an interrupt ends the wait."""
+    def refuse_its_holder(self) -> None:
+        """Refuse an ask from within an ask: it would wait for itself."""
         if self._thread == threading.get_ident():
             raise InputError("A reply is still streaming here; ask again when it has ended.")
-        if self._lock.locked():
+
+    def enter(self, asker: str, waiting: Callable[[str], object]) -> None:
+        """Take the place, waiting for it if need be; an interrupt ends the wait."""
+        if not self._lock.acquire(blocking=False):
             waiting(self._holder)
-        with self._lock:
-            self._holder, self._thread = asker, threading.get_ident()
-            try:
-                yield
-            finally:
+            self._lock.acquire()
+        self._holder, self._thread = asker, threading.get_ident()
+
+    def leave(self) -> None:
+        """Give the place free, if it is this thread's."""
+        try:
+            if self._thread == threading.get_ident():
                 self._thread = None
+            while True:
+                self._lock.release()
+        except RuntimeError:
+            # It is not this thread's, or not any more.
+            return
+        except KeyboardInterrupt:
+            self.leave()
+            raise
 
 
 class _Listener:
@@ -362,15 +411,17 @@ def _interrupted(reply: Reply | None) -> ChatInterrupted:
     )
 
 
-def _request(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> Request:
+def _request(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> tuple[Request, str]:
+    """Give the request and its digest, before anything is spent on it."""
     try:
-        return Request(
+        request = Request(
             (*context.messages, Message("user", ask.text)),
             stream=ask.stream,
             max_tokens=ask.max_tokens,
             temperature=ask.temperature,
             extra=extra_body,
         )
+        return request, request.digest()
     except ValueError as error:
         raise InputError(f"{error}. Nothing was sent.") from None
 
@@ -381,7 +432,7 @@ def _notes(context: Context) -> list[str]:
     return [f"sent the last {sent:,} of {total:,} turns"] if sent < total else []
 
 
-def _record(turn: Turn, context: Context, request: Request) -> Record:
+def _record(turn: Turn, context: Context, digest: str) -> Record:
     reply = turn.reply
     return Record(
         prompt=turn.prompt if turn.typed is None else turn.typed,
@@ -389,7 +440,7 @@ def _record(turn: Turn, context: Context, request: Request) -> Record:
         state=reply.state,
         owner=turn.owner,
         carried=context.digests,
-        request=request.digest(),
+        request=digest,
         reply=wire.digest(reply.text),
         parameters=turn.parameters,
         model=reply.model,

@@ -43,7 +43,7 @@ def table(conversation: Conversation) -> tuple[str, str]:
     """Give a line a turn, as HTML and as text."""
     rows = []
     for number, turn in enumerate(conversation.turns, 1):
-        prompt = safe.one_line(turn.prompt, EXCERPT)
+        prompt = safe.one_line(_typed(turn), EXCERPT)
         reply = safe.one_line(turn.reply.text, EXCERPT)
         rows.append((str(number), prompt, reply, "; ".join(marks(conversation, turn))))
     end = _summary(conversation)
@@ -72,11 +72,11 @@ def whole(conversation: Conversation, turns: tuple[Turn, ...]) -> tuple[str, str
         title = f"{numbers[turn.number]}. You{f' ({notes})' if notes else ''}"
         html.append(
             f"<p><strong>{escape(title)}</strong></p>"
-            f'<pre style="white-space: pre-wrap;">{escape(safe.visible(turn.prompt))}</pre>'
+            f'<pre style="white-space: pre-wrap;">{escape(safe.visible(_typed(turn)))}</pre>'
             f"<p><strong>Reply</strong></p>{safe.to_html(turn.reply.text)}"
         )
         text.append(
-            f"{title}\n{safe.to_terminal(turn.prompt)}\n\nReply\n"
+            f"{title}\n{safe.to_terminal(_typed(turn))}\n\nReply\n"
             f"{safe.to_terminal(turn.reply.text)}"
         )
     if not turns:
@@ -98,7 +98,7 @@ def _did(change: Change, words: dict[str, str], turns: tuple[Turn, ...]) -> str:
     if change.kind in {"reset", "set aside"}:
         count = len(change.came or change.went)
         return f"{words[change.kind]} ({count:,} turn{'' if count == 1 else 's'})."
-    quoted = ", ".join(f"“{safe.one_line(turn.prompt, EXCERPT)}”" for turn in turns[-1:])
+    quoted = ", ".join(f"“{safe.one_line(_typed(turn), EXCERPT)}”" for turn in turns[-1:])
     return f"{words[change.kind]} {quoted}."
 
 
@@ -112,6 +112,11 @@ def _summary(conversation: Conversation) -> str:
         f"{count:,} turn{'' if count == 1 else 's'}{notes}, in the order as first run. "
         "%chat_history 1 shows one in full, %chat_history all shows everything."
     )
+
+
+def _typed(turn: Turn) -> str:
+    """Give the prompt as typed: what is saved holds no value that ``{{ }}`` put in."""
+    return turn.prompt if turn.typed is None else turn.typed
 
 
 def _group(html: str) -> str:

@@ -1,6 +1,6 @@
 """HTTP, and nothing but HTTP: send one request, read its answer, finish or abort it.
 
-The only module that knows ``requests`` and ``urllib3``. Four things are done here that
+The only module that sends with ``requests`` and ``urllib3``. Four things are done here that
 neither does by itself:
 
 - The key is put on in the connection (:class:`_Connection`), below everything that logs,

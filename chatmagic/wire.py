@@ -9,6 +9,7 @@ ignored, and a missing field is the same as a null one.
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import math
 import re
@@ -16,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, NoReturn, Self
+from urllib.parse import quote
 
 State = Literal["complete", "interrupted", "cut off"]
 Origin = Literal["live", "replay", "emulator"]
@@ -60,7 +62,10 @@ class Secret:
 
     def redact(self, text: str) -> str:
         """Give ``text`` with every occurrence of the key taken out."""
-        return text.replace(self._value, "[key removed]")
+        quoted = quote(self._value, safe="")
+        for form in {self._value, quoted, html.escape(self._value), json.dumps(self._value)[1:-1]}:
+            text = text.replace(form, "[key removed]")
+        return text
 
     def __repr__(self) -> str:
         """Show that there is a key, and nothing of it."""
@@ -198,7 +203,10 @@ class Request:
 
     def digest(self) -> str:
         """Give the digest of the canonical body, by which a request is known again."""
-        return digest(self.to_json())
+        try:
+            return digest(self.to_json())
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"the request cannot be written as JSON: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +343,21 @@ class ErrorBody:
             used=whole_number(outer.get("used")),
             reset_at=_text(outer.get("resetAt")),
         )
+
+    @classmethod
+    def in_reply(cls, value: object) -> Self | None:
+        """Read an error that stands where a reply was promised; ``None`` is no error.
+
+        Only its ``error`` field tells it, or the figures of the rate-limit error: any other
+        field of a reply or a chunk is not shown, and may be called anything.
+        """
+        if isinstance(value, list) and value:
+            value = value[0]
+        if not isinstance(value, Mapping):
+            return None
+        told = cls.from_json(value)
+        named = value.get("error") or value.get("object") == "error"
+        return told if named or (told is not None and told.is_rate_limit) else None
 
     @property
     def is_rate_limit(self) -> bool:

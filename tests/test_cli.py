@@ -522,7 +522,7 @@ def test_the_emulator_answers_and_ends_quietly(number: signal.Signals, tmp_path:
     with command(said, *words) as emulator:
         address = until(printed_address(said))
         question = {"messages": [{"role": "user", "content": "echo: hello"}]}
-        headers = {"Authorization": "Bearer any-word", "Content-Type": "application/json"}
+        headers = {"Authorization": "Bearer emulator-key", "Content-Type": "application/json"}
         status, body = asked(
             address, "POST", "/v1/chat/completions", body=json.dumps(question), headers=headers
         )

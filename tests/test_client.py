@@ -772,3 +772,14 @@ def test_only_an_answer_read_to_its_end_is_finished(exchange: Played, end: str) 
         with contextlib.suppress(ChatError):
             ask(client, streaming=True)
     assert exchange.ends[0] == end
+
+
+def test_a_stream_is_sent_once() -> None:
+    """Entering it again would be paid for again, so it is refused."""
+    with served(document({"choices": [{"message": {"content": "hi"}}]})) as (client, server):
+        stream = client.stream([Message("user", "hello")])
+        with stream:
+            assert list(stream) == ["hi"]
+        with pytest.raises(InputError, match="sent already"), stream:
+            pass
+        assert len(server.asked) == 1

@@ -140,7 +140,7 @@ def test_low_and_empty_are_told_by_words(remaining: int, words: str, colour: str
 @pytest.mark.parametrize("took", [None, 0, 1, 1234])
 def test_what_the_last_turn_took(took: int | None) -> None:
     """It is about so much, none, or not said."""
-    said = {None: "", 0: "The last turn took none.", 1: "about 1.", 1234: "about 1,234."}[took]
+    said = {None: "", 0: "The last turn took about 0.", 1: "about 1.", 1234: "about 1,234."}[took]
     for text in (
         gauge.large_words(figures(10, 5), took, now=NOW),
         Page(gauge.large_html(figures(10, 5), took, now=NOW)).heard,

@@ -921,3 +921,32 @@ def test_loading_is_light(tmp_path: Path) -> None:
         f"print(*[n for n in {heavy} if n in sys.modules and n not in before])"
     )
     assert fresh_python(code) == []
+
+
+def test_a_comment_for_a_tool_above_the_cell_is_refused(shell: Shell, emulator: Emulator) -> None:
+    """Above the magic it would break the cell; it gets a hint, and nothing is sent."""
+    refused = shell.fails("# NBVAL_IGNORE_OUTPUT\n%%chat\nhello")
+    assert isinstance(refused.error, InputError)
+    assert emulator.requests == []
+
+
+def test_an_address_from_a_cell_gets_no_key_after_a_reload(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ``%config`` set in a cell does not become a file's word by loading again."""
+    monkeypatch.delenv("CHATMAGIC_BASE_URL")
+    shell.do(f"%config ChatMagics.base_url = '{emulator.url}'")
+    assert isinstance(shell.fails("%chat hello").error, AuthenticationError)
+    shell.do("%reload_ext chatmagic")
+    shell.do(f"%config ChatMagics.base_url = '{emulator.url}'")
+    assert isinstance(shell.fails("%chat hello").error, AuthenticationError)
+    assert emulator.requests == []
+
+
+def test_what_is_said_of_the_conversation_holds_no_inserted_value(shell: Shell) -> None:
+    """History and undo show a prompt as it was typed."""
+    shell.do("secret = 'patient 4711'")
+    shell.do("%%chat\necho:{{ secret }}")
+    said = [shell.do(code) for code in ("%chat_history", "%chat_undo")]
+    assert all("{{ secret }}" in ran.everything for ran in said)
+    assert "echo:patient" not in "".join(ran.everything for ran in said)

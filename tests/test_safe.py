@@ -22,11 +22,11 @@ TAGS = set(
 )
 ATTRIBUTES = {
     "a": {"href", "title", "target", "rel"},
-    "div": {"class", "dir", "tabindex", "role", "aria-label"},
+    "div": {"class", "dir", "style", "tabindex", "role", "aria-label"},
     "ol": {"start"},
     "span": {"class"},
-    "td": {"align"},
-    "th": {"align"},
+    "td": {"style"},
+    "th": {"style"},
 }
 DIVS = {"chatmagic-reply mathjax_ignore", "chatmagic-scroll", "highlight", "mathjax_process"}
 VALUES = {
@@ -37,7 +37,7 @@ VALUES = {
     "role": r"region",
     "aria-label": r"Code(, .{1,20})?|Table|Formula|Reply as plain text",
     "start": r"\d{1,9}",
-    "align": r"left|center|right",
+    "style": r"text-align: (left|center|right);|overflow-x: auto; margin-bottom: 1em;",
     "class": "|".join(sorted(DIVS)) + r"|[a-z][a-z0-9]{0,2}",  # the last: Pygments' short ones
 }
 UNSEEN = re.compile(
@@ -367,10 +367,10 @@ def test_lists_quotes_and_emphasis_look_as_meant() -> None:
 def test_a_table_is_aligned_and_can_be_scrolled() -> None:
     """A table stands in a box that takes focus; its columns keep their sides."""
     html = to_html("| a | b | c |\n|---|--:|:-:|\n| 1 | 2 | 3 |")
-    box = '<div class="chatmagic-scroll" tabindex="0" role="region" aria-label="Table"><table>'
-    assert box in html
-    assert '<th>a</th>\n<th align="right">b</th>\n<th align="center">c</th>' in html
-    assert '<td>1</td>\n<td align="right">2</td>\n<td align="center">3</td>' in html
+    assert '<div class="chatmagic-scroll" style="overflow-x: auto; margin-bottom: 1em;"' in html
+    assert 'tabindex="0" role="region" aria-label="Table"><table>' in html
+    assert '<th style="text-align: left;">a</th>\n<th style="text-align: right;">b</th>' in html
+    assert '<td style="text-align: left;">1</td>\n<td style="text-align: right;">2</td>' in html
     assert "</table></div>" in html
 
 
@@ -461,7 +461,7 @@ def test_an_image_is_a_link_and_is_not_fetched() -> None:
         ("```python\nx = 1", "<pre><code>x = 1</code></pre>"),
         ("```pyth", '<div class="highlight"><pre><code></code></pre></div>'),
         ("| a | b |\n|--", "<p>| a | b |\n|--</p>"),
-        ("| a | b |\n|---|---|\n| 1", "<td>1</td>\n<td></td>"),
+        ("| a | b |\n|---|---|\n| 1", '>1</td>\n<td style="text-align: left;"></td>'),
         ("see [the docs](https://docs.py", "<p>see [the docs](https://docs.py</p>"),
         ("**bol", "<p>**bol</p>"),
         ("Some text\n-", "<p>Some text\n-</p>"),
@@ -624,3 +624,10 @@ def test_code_blocks_are_the_fenced_ones_in_order() -> None:
         CodeBlock("R", "1\n"),
         CodeBlock("", "open \ufffd"),
     )
+
+
+def test_a_language_is_only_a_name() -> None:
+    """What a fence says of its language cannot leave the label that names it."""
+    html = to_html("```<td><svg/onload=x()>\n1\n```")
+    assert 'aria-label="Code, tdsvgonloadx"' in html
+    assert 'aria-label="Code, c++"' in to_html("```c++\n1\n```")

@@ -11,6 +11,7 @@ import pytest
 from shells import KEY, alone
 
 import chatmagic
+from chatmagic.conversation import Conversation, Turn
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.errors import (
     ChatInterrupted,
@@ -437,3 +438,44 @@ def test_the_record(session: Session) -> None:
     assert record.parameters == {"temperature": 0.5}
     assert (record.state, record.origin, record.took) == ("complete", "emulator", 1)
     assert KEY not in repr(answer) + repr(session.conversation.turns) + repr(session.connection)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_stop_while_the_turn_is_kept(
+    session: Session, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, *, late: bool
+) -> None:
+    """A reply that has come is paid for: Stop, just then, keeps it once all the same."""
+    keep = session.conversation.add
+    stopped: list[object] = []
+
+    def add(turn: Turn) -> object:
+        if stopped:
+            return keep(turn)
+        stopped.append(keep(turn) if late else None)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(session.conversation, "add", add)
+    with pytest.raises(ChatInterrupted, match="kept") as caught:
+        session.ask("echo:whole")
+    assert caught.value.reply is not None
+    assert [turn.reply.text for turn in session.conversation] == ["whole"]
+    assert session.ask("echo:next").text == "next"
+    assert len(emulator.requests) == 2
+
+
+def test_a_change_waits_for_its_turn(session: Session) -> None:
+    """Undo, redo and reset stand behind the same lock as the asks."""
+    session.ask("echo:one")
+    assert session.change(Conversation.undo) is not None
+    assert len(session.conversation) == 0
+    with pytest.raises(InputError, match="still streaming"):
+        session.ask("echo:two", on_fragment=lambda _: session.change(Conversation.redo))
+
+
+def test_a_new_connection_forgets_the_old_ones_credits(session: Session) -> None:
+    """What another account had left is not shown for this one."""
+    session.ask("echo:one")
+    before = session.credits
+    session.disconnect()
+    assert before is not None
+    assert (session.credits, session.took) == (None, None)

@@ -711,3 +711,58 @@ def test_a_strangers_json_raises_nothing_but_a_value_error(value: object) -> Non
             assert "\n" not in str(error)  # noqa: PT017 - not raising is fine too
         else:
             assert read is None or isinstance(read, reader)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"title": "Statistics"},
+        {"message": "queued", "position": 3},
+        {"id": "1", "detail": "note"},
+        {"usage": {"total_tokens": 1}, "message": "bye"},
+        {"choices": [{"delta": {"content": "x"}}], "errors": ["w"]},
+        {"choices": [], "error": None},
+        [],
+        [1],
+        "text",
+    ],
+)
+def test_a_chunks_unknown_fields_are_no_error(value: object) -> None:
+    """Fields that are not shown may be called anything (interface §4.1)."""
+    assert ErrorBody.in_reply(value) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"error": "gone"},
+        {"error": {"message": "gone"}, "choices": []},
+        [{"error": {"message": "gone"}}],
+        {"object": "error", "message": "gone"},
+        {"message": "gone", "limit": 5, "used": 5},
+    ],
+)
+def test_an_error_in_a_reply_is_told(value: object) -> None:
+    """The ``error`` field tells it, or the figures of the rate-limit error."""
+    told = ErrorBody.in_reply(value)
+    assert told is not None
+    assert "gone" in (told.error, told.message)
+
+
+def test_a_key_is_taken_out_in_any_writing() -> None:
+    """As it is, and as URLs, JSON and HTML write it."""
+    key = Secret('sk-a/b+c=="<dd')
+    forms = (
+        key.reveal(),
+        "sk-a%2Fb%2Bc%3D%3D%22%3Cdd",
+        "sk-a/b+c==&quot;&lt;dd",
+        'sk-a/b+c==\\"<dd',
+    )
+    assert key.redact(" ".join(forms)) == " ".join(["[key removed]"] * 4)
+
+
+@pytest.mark.parametrize("extra", [{1: "x", "model": "y"}, {"x": {1, 2}}])
+def test_a_digest_is_refused_before_anything_is_spent(extra: dict[Any, Any]) -> None:
+    """What has no canonical form has no digest."""
+    with pytest.raises(ValueError, match="cannot be written as JSON"):
+        Request((HELLO,), extra=extra).digest()
