@@ -727,3 +727,13 @@ def test_no_turn_is_ever_lost(runs: list[tuple[str | None, int]], data: st.DataO
     while talk.redo_depth:
         talk.redo()
     assert talk.turns == final
+
+
+def test_every_turn_that_was_added_is_counted() -> None:
+    """Undone or replaced ones too, so that it tells whether one was added."""
+    talk = Conversation()
+    assert talk.added == 0
+    talk.add(Turn(prompt="a", reply=Reply("A")))
+    talk.undo()
+    talk.add(Turn(prompt="b", reply=Reply("B")))
+    assert talk.added == 2
