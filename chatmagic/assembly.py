@@ -24,6 +24,7 @@ class Assembly:
         self._refusal: list[str] = []
         self._pieces: list[str] = []
         self._held = ""
+        self._index: int | None = None
 
     @property
     def text(self) -> str:
@@ -33,11 +34,17 @@ class Assembly:
     def add(self, chunk: Chunk) -> str:
         """Take a chunk in and give the text that it adds.
 
+        Of several choices the one that speaks first is the reply.
+
         Half of a surrogate pair at a fragment's end waits for the other half.
         """
-        self.finish_reason = chunk.finish_reason or self.finish_reason
         self._model = chunk.model or self._model
         self._usage = chunk.usage or self._usage
+        if self._index is None and (chunk.content or chunk.finish_reason):
+            self._index = chunk.index
+        if self._index not in (None, chunk.index):
+            return ""
+        self.finish_reason = chunk.finish_reason or self.finish_reason
         if chunk.refusal:
             self._refusal.append(chunk.refusal)
         text = self._held + chunk.content

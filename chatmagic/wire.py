@@ -385,6 +385,7 @@ class Chunk:
         model: name of the model.
         usage: token counts.
         refusal: what a model said instead of answering (compatible servers).
+        index: which of several choices this is of.
     """
 
     content: str = ""
@@ -392,6 +393,7 @@ class Chunk:
     model: str | None = None
     usage: Usage | None = None
     refusal: str | None = None
+    index: int = 0
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -416,6 +418,7 @@ class Chunk:
             model=_text(value.get("model")),
             usage=Usage.from_json(value.get("usage")),
             refusal=_text(part.get("refusal")),
+            index=whole_number(choice.get("index")) or 0,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -638,15 +641,11 @@ def _part(part: object) -> str:
 
 
 def _first_choice(choices: object) -> Mapping[str, Any]:
-    found = (
-        [choice for choice in choices if isinstance(choice, Mapping)]
-        if (isinstance(choices, list))
-        else []
-    )
-    for choice in found:
-        if choice.get("index", 0) in (0, None):
-            return choice
-    return {}
+    """Give the choice with index 0 or without one, else the first."""
+    items = choices if isinstance(choices, list) else []
+    found = [item for item in items if isinstance(item, Mapping)]
+    first = (item for item in found if item.get("index", 0) in (0, None))
+    return next(first, found[0] if found else {})
 
 
 def _looks_like_a_reply(value: Mapping[str, Any]) -> bool:

@@ -783,3 +783,12 @@ def test_a_stream_is_sent_once() -> None:
         with pytest.raises(InputError, match="sent already"), stream:
             pass
         assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("order", ["01", "10"])
+def test_of_choices_in_turn_one_is_the_reply(order: str) -> None:
+    """Chunks of another choice are left out, whichever speaks first."""
+    turns = [(index, word) for word in ("one ", "two") for index in order]
+    chunks = [event(f"{index}:{word}", index=int(index)) for index, word in turns]
+    with served(stream(*chunks, DONE)) as (client, _):
+        assert ask(client, streaming=True).text == f"{order[0]}:one {order[0]}:two"
