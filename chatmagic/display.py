@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from chatmagic.session import Answer
     from chatmagic.wire import Record, Reply
 
+WAITING: Final = "… waiting for the reply"
 SECONDS_BETWEEN: Final = 0.1
 BYTES_A_SECOND: Final = 60_000
 STATE_WORDS: Final = {
@@ -162,6 +163,10 @@ class Live(Silent):
 class Printed(Silent):
     """Prints a reply as it comes, for a terminal or a console."""
 
+    def __init__(self) -> None:
+        """Print nothing yet."""
+        self._marked = False
+
     def waiting(self, holder: str) -> None:
         """Say for whom this ask waits."""
         _print(f"(waiting for the reply to {holder} to end)\n")
@@ -170,13 +175,23 @@ class Printed(Silent):
         """Print what there is to say before."""
         for note in notes:
             _print(f"({note})\n")
+        self._marked = True
+        _print(WAITING)
 
     def fragment(self, text: str) -> None:
-        """Print a fragment."""
+        """Print a fragment, the first one over the waiting mark."""
+        self.failed()
         _print(printable(text))
+
+    def failed(self) -> None:
+        """Take the waiting mark away, if it is still there."""
+        if self._marked:
+            self._marked = False
+            _print(f"\r{' ' * len(WAITING)}\r")
 
     def ended(self, answer: Answer) -> None:
         """Print what stands under a reply."""
+        self.failed()
         reply = answer.reply
         lines = [*_state_lines(reply), gauge.line_words(reply.credits, reply.usage)]
         _print(printable("\n\n" + "\n".join(f"({line})" for line in lines) + "\n"))
@@ -190,6 +205,7 @@ class PrintedOnce(Printed):
 
     def ended(self, answer: Answer) -> None:
         """Print the reply, and what stands under it."""
+        self.failed()
         _print(printable(answer.reply.text))
         super().ended(answer)
 

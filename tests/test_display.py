@@ -255,8 +255,12 @@ def test_silence(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
 
 
+MARK = display.WAITING
+OVER_THE_MARK = f"\r{' ' * len(MARK)}\r"
+
+
 def test_printing(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
-    """Notes, the text as it comes, and under it the credits in words."""
+    """Notes, a waiting mark, over it the text as it comes, and under it the credits."""
     view = display.Printed()
     view.waiting("cell [3]")
     view.began(["sent the last 2 of 5 turns"])
@@ -264,7 +268,8 @@ def test_printing(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
         view.fragment(fragment)
     before = capsys.readouterr().out
     assert before == (
-        "(waiting for the reply to cell [3] to end)\n(sent the last 2 of 5 turns)\n# Title\ntext"
+        "(waiting for the reply to cell [3] to end)\n(sent the last 2 of 5 turns)\n"
+        f"{MARK}{OVER_THE_MARK}# Title\ntext"
     )
     view.ended(answer())
     assert capsys.readouterr().out == (
@@ -293,7 +298,7 @@ def test_a_terminal_is_safe(
     for char in HOSTILE:
         view.fragment(char)
     view.ended(answer(replace(REPLY, text=HOSTILE, finish_reason=HOSTILE, refusal=HOSTILE)))
-    said = capsys.readouterr().out
+    said = capsys.readouterr().out.replace(OVER_THE_MARK, "")
     assert said.count("owned") == 3
     assert acting(said) == []
     assert acting(display.printable(HOSTILE)) == []
@@ -304,10 +309,21 @@ def test_printing_once(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     view = display.PrintedOnce()
     view.began([])
     view.fragment("# Ti")
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out == MARK
     view.ended(answer())
     said = capsys.readouterr().out
-    assert said.startswith(f"{REPLY.text}\n\n(42 of 100 credits left")
+    assert said.startswith(f"{OVER_THE_MARK}{REPLY.text}\n\n(42 of 100 credits left")
+    assert page.messages == []
+
+
+def test_a_failed_ask_takes_its_mark_away(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
+    """A terminal is left as it was, once."""
+    view = display.Printed()
+    view.failed()
+    view.began([])
+    view.failed()
+    view.failed()
+    assert capsys.readouterr().out == f"{MARK}{OVER_THE_MARK}"
     assert page.messages == []
 
 
