@@ -540,3 +540,11 @@ def test_the_key_is_in_no_text_of_anything(environ: dict[str, str]) -> None:
     """Wherever a key was put, by right or by mistake, nothing that is made shows it."""
     for thing in everything(environ, "http://plain.example"):
         assert KEY not in f"{thing} {thing!r}"
+
+
+def test_a_client_without_an_address_says_what_it_takes() -> None:
+    """It reads the environment alone, so it does not advise a magic that would not help it."""
+    with pytest.raises(ConnectError, match="Give base_url, or set CHATMAGIC_BASE_URL") as caught:
+        settings.for_client({})
+    assert "chatmagic.ask" in str(caught.value)
+    assert "%chat_connect" not in str(caught.value)
