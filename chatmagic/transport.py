@@ -21,7 +21,7 @@ import threading
 import time
 from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
 from urllib.parse import quote
 
 import requests
@@ -44,8 +44,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.errors import Which
-    from chatmagic.wire import Auth, Secret
+    from chatmagic.wire import Auth, Origin, Secret
 
+EMULATOR_SERVER: Final = "chatmagic-emulator"
 PIECE_BYTES = 65_536
 DRAIN_BYTES = 4_096
 DRAIN_SECONDS = 0.05
@@ -135,6 +136,10 @@ class Exchange(Protocol):
     @property
     def headers(self) -> Sequence[tuple[str, str]]:
         """The answer's headers in order, as sent."""
+
+    @property
+    def origin(self) -> Origin:
+        """Who answered: the service, its emulator, or a recording."""
 
     def read(self) -> bytes:
         """Give the next piece of the body as soon as there is one; empty at the end."""
@@ -232,6 +237,8 @@ class HttpExchange:
         self.status = response.status_code
         raw: urllib3.HTTPResponse = response.raw
         self.headers = tuple(raw.headers.items())
+        server = raw.headers.get("server", "")
+        self.origin: Origin = "emulator" if server.startswith(EMULATOR_SERVER) else "live"
         self._raw = raw
         self._halt = halt
         self._timer = timer
