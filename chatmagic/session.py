@@ -558,6 +558,8 @@ def _record(turn: Turn, context: Context, digest: str) -> Record:
         finish_reason=reply.finish_reason,
         date=reply.date,
         origin=reply.origin,
+        recorded=reply.recorded,
+        by_order=reply.by_order,
     )
 
 
