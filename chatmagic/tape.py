@@ -1,33 +1,20 @@
-"""What a cassette holds: requests and what answered them, as text to be read and merged.
-
-A cassette is JSON Lines. Its first line says what it is; then, for each exchange:
-
-- one line that says what was asked: the digest of the request, its parameters, and the
-  messages before the prompt, a turn that the cassette holds itself by its digest alone;
-- a line for each line of the prompt (``you``);
-- one line with the status, the few headers that are kept, and the facts of the reply;
-- a line for each line of the reply (``reply``).
-
-So a changed word is a changed line. No key, no request header and no address is in it.
-"""
+"""One recorded exchange: what was asked and what answered, whatever file it comes from."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from email.utils import format_datetime
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic import wire
-from chatmagic.errors import InputError
 from chatmagic.wire import Message, Origin, Request, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
     from datetime import datetime
 
     from chatmagic.wire import Credits
 
-VERSION: Final = 1
 KEPT_HEADERS: Final = (
     "content-type",
     "date",
@@ -37,8 +24,6 @@ KEPT_HEADERS: Final = (
     "x-ratelimit-reset",
 )
 """All that is kept of an answer's headers."""
-REFERENCE: Final = 16
-"""How many digits of a turn's digest name it within a cassette."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +68,57 @@ class Recorded:
     took: int | None = None
     origin: Origin = "live"
 
+    @property
+    def body(self) -> Request | None:
+        """The request as it was sent; ``None`` where a message of it is not known.
+
+        Raises:
+            ValueError: the parameters are not those of a request.
+        """
+        messages = [item for item in self.before if isinstance(item, Message)]
+        if len(messages) < len(self.before) or "stream" not in self.parameters:
+            return None
+        known = {name: self.parameters.get(name) for name in ("max_tokens", "temperature")}
+        return Request(
+            (*messages, Message("user", self.prompt)),
+            stream=bool(self.parameters["stream"]),
+            extra={
+                name: value
+                for name, value in self.parameters.items()
+                if name not in wire.OWN_FIELDS
+            },
+            **known,
+        )
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether it was answered by a reply, and not by an error."""
+        return self.text is not None
+
+    @property
+    def turn(self) -> str | None:
+        """The digest of the turn that it makes; ``None`` for an error."""
+        return None if self.text is None else wire.turn_digest(self.prompt, self.text)
+
+    @classmethod
+    def asked(cls, request: Request, **known: Any) -> Self:
+        """Begin with a request whose last message is the prompt.
+
+        Args:
+            request: as it is sent.
+            **known: the other fields.
+        """
+        *before, prompt = request.messages
+        body = request.to_json()
+        del body["messages"]
+        return cls(
+            request=request.digest(),
+            prompt=prompt.content,
+            before=tuple(before),
+            parameters=body,
+            **known,
+        )
+
 
 def headers_for(credits: Credits | None, date: datetime | None) -> tuple[tuple[str, str], ...]:
     """Give the headers that say what a record knows of its answer (interface §8).
@@ -91,4 +127,15 @@ def headers_for(credits: Credits | None, date: datetime | None) -> tuple[tuple[s
         credits: what the answer said of the credits.
         date: the answer's ``Date``; without one, the time of the credits counts.
     """
-    raise NotImplementedError
+    when = date or (None if credits is None else credits.seen_at)
+    found: list[tuple[str, str | None]] = [
+        ("Date", None if when is None else format_datetime(when, usegmt=True)),
+    ]
+    if credits is not None:
+        figures = (("Limit", credits.limit), ("Remaining", credits.remaining))
+        found += [
+            (f"X-RateLimit-{name}", None if figure is None else str(figure))
+            for name, figure in figures
+        ]
+        found.append(("X-RateLimit-Reset", wire.iso(credits.resets_at)))
+    return tuple((name, value) for name, value in found if value is not None)

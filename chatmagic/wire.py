@@ -197,7 +197,7 @@ class Request:
         """
         try:
             text = json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False)
-        except (TypeError, RecursionError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"the request cannot be written as JSON: {error}") from None
         return without_lone_surrogates(text).encode()
 
