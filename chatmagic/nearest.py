@@ -114,8 +114,7 @@ def _typed(one: Recorded) -> str:
 
 def _prompt(one: Recorded, recorded: Recorded) -> str:
     """Give a prompt as sent or, compared with a notebook, which has no other, as typed."""
-    is_notebooks = "stream" not in recorded.parameters
-    return _typed(one) if is_notebooks else one.prompt
+    return _typed(one) if recorded.typed == recorded.prompt else one.prompt
 
 
 def _count(parts: Sequence[_Part]) -> str:
@@ -140,8 +139,6 @@ def _changed_part(number: int, mine: _Part, other: _Part) -> str:
 def _changed_parameters(asked: Recorded, recorded: Recorded) -> str:
     ours, theirs = asked.parameters, recorded.parameters
     for name in dict.fromkeys([*theirs, *ours]):
-        if name == "stream" and name not in theirs:
-            continue
         mine, other = ours.get(name), theirs.get(name)
         if mine != other:
             said = "not set" if mine is None else repr(mine)

@@ -8,21 +8,26 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import chatmagic
-from chatmagic import settings, wire
+from chatmagic import deck, repeatable, settings, wire
 from chatmagic.conversation import Change, Context, Conversation, Turn
+from chatmagic.deck import Came, Deck, Taping
 from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.reel import Question
+from chatmagic.settings import Connection
+from chatmagic.tape import Recorded
 from chatmagic.wire import Message, Record, Reply, Request, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
+    from chatmagic.cassette import Play, Who
     from chatmagic.client import Client, ReplyStream
     from chatmagic.conversation import Entry
-    from chatmagic.settings import Connection
     from chatmagic.transport import Halt, Timeout
     from chatmagic.wire import Credits
 
@@ -140,10 +145,11 @@ class Session:
     def __init__(self, client: Client | None = None) -> None:
         """Start an empty conversation; nothing is sent."""
         self.conversation = Conversation()
+        self.deck = Deck(_in_notebook)
         self.set_free()
         self._given = client
         self._client = client
-        self._setup: Setup | None = None
+        self._clients: dict[Who, tuple[Setup, Client]] = {}
         self._took: int | None = None
         self._followers: tuple[Callable[[Event], object], ...] = ()
         self._turnstile = _Turnstile()
@@ -295,70 +301,109 @@ class Session:
         self, ask: Ask, view: View, halt: Halt | None
     ) -> tuple[Answer, BaseException | None]:
         """Ask, and keep what came; give what ended it early, too."""
-        setup = None if self._given is not None else self.setup()
+        taping = self.deck.insert()
+        setup = self.setup() if taping is None and self._given is None else None
         context = self._context(ask)
+        source = cast("Client | Taping | Setup", self._given or taping or setup)
+        request, digest = _request(ask, context, source.extra_body)
+        play = None if taping is None else self._play(ask, context, request)
         # The view warms its renderer while requests is loaded and the headers awaited.
-        view.began(_notes(context))
-        client = self._connected(setup)
-        request, digest = _request(ask, context, client.extra_body)
-        stream = client.send(request, halt)
-        before = self.conversation.added
+        view.began([*(play.notes if play is not None else ()), *_notes(context)])
+        client = self._connected(setup, taping, play)
+        through = self.deck.through(
+            play, lambda: Came(stream.reply, client.took, client.connection.key)
+        )
+        stream = client.send(request, halt, through)
+        sent = _Sent(context, digest, self.conversation.added, play)
         try:
             problem = _listen(stream, view)
             if problem is not None and not stream.reply.text:
                 raise problem
-            return self._keep(ask, context, digest, stream.reply, before), problem
+            return self._keep(ask, sent, stream.reply), problem
         except KeyboardInterrupt:
             reply = stream.reply
             if not reply.text:
                 raise
             # Stop came when the reply had come: it is paid for, so it is kept all the same.
-            return self._keep(ask, context, digest, reply, before), _interrupted(reply)
+            return self._keep(ask, sent, reply), _interrupted(reply)
 
     def set_free(self) -> None:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
         self.setup: Callable[[], Setup] = _from_environment
+        self.deck.taping = deck.from_environment
         self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
 
     def disconnect(self) -> None:
         """Forget the connection and what it told of the credits; the next ask makes its own."""
         self.close()
+        self._clients.clear()
         self._client, self._took = self._given, None
 
     def close(self) -> None:
-        """Close the connection that is kept."""
-        if self._client is not None:
-            self._client.close()
+        """Close the connections that are kept."""
+        for client in (self._given, *(client for _, client in self._clients.values())):
+            if client is not None:
+                client.close()
 
-    def _connected(self, setup: Setup | None) -> Client:
+    def _play(self, ask: Ask, context: Context, request: Request) -> Play | None:
+        """Find out who answers, while a cassette is in."""
+        asked = Recorded.asked(request, typed=ask.typed, owner=ask.owner)
+        question = Question(asked, ask.execution, ask.order)
+        return self.deck.play(question, self._warnings(ask, context))
+
+    def _warnings(self, ask: Ask, context: Context) -> tuple[str, ...]:
+        """Say what of a question another run will not ask as it is asked now."""
+        before = self.conversation.context(ask.owner, ask.execution, order=ask.order).turns
+        below = [
+            turn
+            for turn in self.conversation
+            if ask.owner is not None and turn.owner != ask.owner and turn not in before
+        ]
+        put_in = ask.text if ask.values or ask.entry == "python" else ""
+        return repeatable.warnings(self.conversation, context, below if ask.history else [], put_in)
+
+    def _connected(self, setup: Setup | None, taping: Taping | None, play: Play | None) -> Client:
         """Give the client for what is set now; a new one only where that has changed."""
-        if setup is not None and (self._client is None or setup != self._setup):
+        who: Who = "service" if play is None else play.who
+        if who == "service" and self._given is not None:
+            self._client = self._given
+            return self._given
+        if taping is not None and who != "service":
+            connection = deck.CASSETTE if who == "recording" else _practice()
+            setup = Setup(connection, taping.timeout, taping.extra_body)
+        setup = setup or self.setup()
+        known = self._clients.get(who)
+        if known is None or known[0] != setup:
             # requests comes with the first question, not with the extension.
             from chatmagic.client import Client  # noqa: PLC0415
 
-            self.close()
-            self._client = Client.connected(
+            if known is not None:
+                known[1].close()
+            client = Client.connected(
                 setup.connection, timeout=setup.timeout, extra_body=setup.extra_body
             )
-            self._setup = setup
-        # It was given, or is made by now.
-        return cast("Client", self._client)
+            known = self._clients[who] = setup, client
+        self._client = known[1]
+        return self._client
 
     def _context(self, ask: Ask) -> Context:
         if not ask.history:
             return Context(turns=(), total=0)
         return self.conversation.context(ask.owner, ask.execution, last=ask.last, order=ask.order)
 
-    def _keep(self, ask: Ask, context: Context, digest: str, reply: Reply, before: int) -> Answer:
+    def _keep(self, ask: Ask, sent: _Sent, reply: Reply) -> Answer:
         """Write the turn's record and put it into the conversation, once, as the last step."""
         self._took = None if self._client is None else self._client.took
+        if sent.play is not None and (recorded := sent.play.recorded) is not None:
+            self._took = recorded.took
+            reply = replace(reply, recorded=recorded.origin, by_order=sent.play.by_order)
         turn = Turn(
             prompt=ask.text,
             reply=reply,
             owner=ask.owner,
             execution=ask.execution,
             entry=ask.entry,
-            carried=context.numbers,
+            carried=sent.context.numbers,
             typed=ask.typed,
             values=ask.values,
             max_tokens=ask.max_tokens,
@@ -367,10 +412,27 @@ class Session:
             stream=ask.stream,
             took=self._took,
         )
-        answer = Answer(reply, _record(turn, context, digest))
-        if ask.history and self.conversation.added == before:
+        answer = Answer(reply, _record(turn, sent.context, sent.digest))
+        if ask.history and self.conversation.added == sent.before:
             self.conversation.add(turn, order=ask.order)
         return answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """What is known of a request from before it was sent.
+
+    Args:
+        context: what it carries.
+        digest: of the request.
+        before: how many turns there ever were before it.
+        play: who answers it, while a cassette is in.
+    """
+
+    context: Context
+    digest: str
+    before: int
+    play: Play | None
 
 
 class _Turnstile:
@@ -570,3 +632,19 @@ def _nobody() -> tuple[str | None, str | None]:
 
 def _from_environment() -> Setup:
     return Setup(settings.for_client(os.environ))
+
+
+def _practice() -> Connection:
+    """Give the emulator of this kernel, for what a cassette does not hold."""
+    return settings.practised(
+        Connection(settings.EMULATOR, "bearer", None, "--else emulator", settings.EMULATOR)
+    )
+
+
+def _in_notebook(path: Path) -> tuple[Recorded, ...]:
+    """Give what a notebook's outputs hold, for its replay."""
+    # nbformat comes with the first notebook that is read.
+    from chatmagic import notebook  # noqa: PLC0415
+
+    found: tuple[Recorded, ...] = notebook.recorded(path)
+    return found
