@@ -46,6 +46,7 @@ class Configured(Protocol):
     auth: Any
     timeout: Any
     extra_body: Any
+    keep_values: Any
     stream: Any
 
     def trait_values(self) -> dict[str, Any]:
@@ -240,6 +241,7 @@ class Commands:
             last=asked.last,
             typed=text if filled.values else None,
             values=filled.values,
+            keep_values=self._configured.keep_values,
             owner=execution.cell,
             execution=execution.id,
             entry="cell",

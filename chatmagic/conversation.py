@@ -37,7 +37,7 @@ and a reader in another thread sees one of the two. Changes come from one thread
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from chatmagic.errors import InputError
@@ -46,7 +46,8 @@ from chatmagic.wire import Message, turn_digest
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from chatmagic.wire import Reply, State, Value
+    from chatmagic.record import Record, Value
+    from chatmagic.wire import Reply, State
 
 Entry = Literal["cell", "panel", "python"]
 Kind = Literal["ask", "re-run", "reset", "set aside"]
@@ -70,12 +71,13 @@ class Turn:
         entry: where it was asked: in a ``cell``, in the ``panel``, or from ``python``.
         carried: numbers of the turns that its request carried, oldest first.
         typed: the question as typed, with its ``{{ }}``; ``None`` where nothing was put in.
-        values: what was put in, as expression, size and digest.
+        values: what was put in.
         max_tokens: the request's limit on generated tokens; ``None`` where not set.
         temperature: the request's sampling temperature; ``None`` where not set.
         last: at most this many turns were to be carried; ``None`` where not set.
         stream: whether the reply was asked for as a stream.
         took: about how many credits it took, as far as known.
+        record: what its output keeps of it.
     """
 
     prompt: str
@@ -92,6 +94,7 @@ class Turn:
     last: int | None = None
     stream: bool = True
     took: int | None = None
+    record: Record | None = field(default=None, compare=False, repr=False)
 
     @property
     def state(self) -> State:
@@ -115,6 +118,7 @@ class Turn:
             "max_tokens": self.max_tokens,
             "temperature": self.temperature,
             "last": self.last,
+            "stream": None if self.stream else False,
         }
         return {name: value for name, value in given.items() if value is not None}
 

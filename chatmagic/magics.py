@@ -45,6 +45,9 @@ class ChatMagics(Magics):
     no_stream = Bool(False, help="Default of --no-stream.").tag(config=True)
     raw = Bool(False, help="Default of --raw.").tag(config=True)
     quiet = Bool(False, help="Default of --quiet.").tag(config=True)
+    keep_values = Bool(
+        False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
+    ).tag(config=True)
     stream = Enum(
         ["auto", "updates", "text", "off"],
         "auto",

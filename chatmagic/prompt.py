@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.errors import InputError
-from chatmagic.wire import Value, digest
+from chatmagic.record import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ class Filled:
 
     Args:
         text: as it is sent.
-        values: what was put in, as expression, size and digest, in order.
+        values: what was put in, in order, each with its text.
     """
 
     text: str
@@ -65,7 +65,7 @@ def fill(text: str, evaluate: Callable[[str], object]) -> Filled:
     for expression, start, end in found:
         value = _value(expression, evaluate)
         pieces += [text[done:start], value]
-        values.append(Value(expression, len(value), digest(value)))
+        values.append(Value.of(expression, value))
         done = end
     return Filled("".join([*pieces, text[done:]]), tuple(values))
 

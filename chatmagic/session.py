@@ -8,14 +8,15 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import chatmagic
 from chatmagic import settings, wire
 from chatmagic.conversation import Change, Context, Conversation, Turn
 from chatmagic.errors import ChatInterrupted, InputError
-from chatmagic.wire import Message, Record, Reply, Request, Value
+from chatmagic.record import Record, Value
+from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +41,7 @@ class Ask:
         last: how many of the newest turns are sent along at most.
         typed: the prompt as typed, where values were put in.
         values: what was put in.
+        keep_values: whether the record keeps the values themselves, for all to see.
         owner: hash of the cell that owns the turn.
         execution: identity of the cell's execution.
         entry: where it was asked.
@@ -55,6 +57,7 @@ class Ask:
     last: int | None = None
     typed: str | None = None
     values: tuple[Value, ...] = ()
+    keep_values: bool = False
     owner: str | None = None
     execution: str | None = None
     entry: Entry = "python"
@@ -367,10 +370,10 @@ class Session:
             stream=ask.stream,
             took=self._took,
         )
-        answer = Answer(reply, _record(turn, context, digest))
+        record = _record(ask, turn, context, digest)
         if ask.history and self.conversation.added == before:
-            self.conversation.add(turn, order=ask.order)
-        return answer
+            self.conversation.add(replace(turn, record=record), order=ask.order)
+        return Answer(reply, record)
 
 
 class _Turnstile:
@@ -540,9 +543,9 @@ def _notes(context: Context) -> list[str]:
     return notes
 
 
-def _record(turn: Turn, context: Context, digest: str) -> Record:
+def _record(ask: Ask, turn: Turn, context: Context, digest: str) -> Record:
     reply = turn.reply
-    return Record(
+    record = Record(
         prompt=turn.prompt if turn.typed is None else turn.typed,
         values=turn.values,
         state=reply.state,
@@ -550,7 +553,7 @@ def _record(turn: Turn, context: Context, digest: str) -> Record:
         carried=context.digests,
         request=digest,
         reply=wire.digest(reply.text),
-        parameters=turn.parameters,
+        parameters=turn.parameters if ask.history else {**turn.parameters, "history": False},
         model=reply.model,
         usage=reply.usage,
         credits=reply.credits,
@@ -558,7 +561,10 @@ def _record(turn: Turn, context: Context, digest: str) -> Record:
         finish_reason=reply.finish_reason,
         date=reply.date,
         origin=reply.origin,
+        turn=turn.digest,
+        refusal=reply.refusal,
     )
+    return record if ask.keep_values else record.bare
 
 
 def _nobody() -> tuple[str | None, str | None]:
