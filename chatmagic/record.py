@@ -232,6 +232,15 @@ def kind_of(value: object) -> str:
     return kind
 
 
+def owner_of(cell: str) -> str:
+    """Give the hash by which a cell is known; its identity is opaque, and may hold a path.
+
+    Args:
+        cell: the ``cellId`` of an execute request; in most front ends the id on disk.
+    """
+    return digest(f"cell {cell}")[:16]
+
+
 def note(kind: Did) -> dict[str, Any]:
     """Give the record of something that was done to the conversation."""
     return {"version": VERSION, "kind": kind}

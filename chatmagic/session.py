@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import chatmagic
-from chatmagic import settings, wire
+from chatmagic import settings
 from chatmagic.conversation import Change, Context, Conversation, Turn
 from chatmagic.errors import ChatInterrupted, InputError
-from chatmagic.record import Record, Value
 from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from chatmagic.client import Client, ReplyStream
     from chatmagic.conversation import Entry
+    from chatmagic.record import Record, Value
     from chatmagic.settings import Connection
     from chatmagic.transport import Halt, Timeout
     from chatmagic.wire import Credits
@@ -370,7 +370,10 @@ class Session:
             stream=ask.stream,
             took=self._took,
         )
-        record = _record(ask, turn, context, digest)
+        record = turn.to_record(context.digests, digest)
+        if not ask.history:
+            record = replace(record, parameters={**record.parameters, "history": False})
+        record = record if ask.keep_values else record.bare
         if ask.history and self.conversation.added == before:
             self.conversation.add(replace(turn, record=record), order=ask.order)
         return Answer(reply, record)
@@ -541,30 +544,6 @@ def _notes(context: Context) -> list[str]:
     if panel:
         notes.append(f"with {panel:,} turn{'' if panel == 1 else 's'} from the panel")
     return notes
-
-
-def _record(ask: Ask, turn: Turn, context: Context, digest: str) -> Record:
-    reply = turn.reply
-    record = Record(
-        prompt=turn.prompt if turn.typed is None else turn.typed,
-        values=turn.values,
-        state=reply.state,
-        owner=turn.owner,
-        carried=context.digests,
-        request=digest,
-        reply=wire.digest(reply.text),
-        parameters=turn.parameters if ask.history else {**turn.parameters, "history": False},
-        model=reply.model,
-        usage=reply.usage,
-        credits=reply.credits,
-        took=turn.took,
-        finish_reason=reply.finish_reason,
-        date=reply.date,
-        origin=reply.origin,
-        turn=turn.digest,
-        refusal=reply.refusal,
-    )
-    return record if ask.keep_values else record.bare
 
 
 def _nobody() -> tuple[str | None, str | None]:
