@@ -128,6 +128,8 @@ def turn_of(
             refusal=record.refusal,
             date=record.date,
             origin=record.origin,
+            recorded=record.recorded,
+            by_order=record.by_order,
         ),
         number=number,
         owner=owner,

@@ -373,7 +373,7 @@ def usage() -> str:
 
 def _say(words: str, kind: record.Did) -> None:
     """Say what was done to the conversation, and let the output remember it."""
-    html = f'<p style="{gauge.QUIET}">{escape(words)}</p>'
+    html = f'<p class="chatmagic-said" style="{gauge.QUIET}">{escape(words)}</p>'
     display.show_html(html, words, record.note(kind))
 
 

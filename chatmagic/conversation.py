@@ -158,6 +158,8 @@ class Turn:
             origin=reply.origin,
             turn=self.digest,
             refusal=reply.refusal,
+            recorded=reply.recorded,
+            by_order=reply.by_order,
         )
 
 

@@ -10,20 +10,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import count
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from chatmagic import wire
 from chatmagic.errors import InputError
-from chatmagic.record import NewerVersionError, Record, kind_of, owner_of
+from chatmagic.record import VERSION, Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.tape import Recorded, headers_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
-    from chatmagic.record import Did
 
 LARGEST: Final = 256 * 2**20
 """How many bytes a notebook may have; a larger one is not read."""
@@ -73,15 +71,16 @@ class Notebook:
         told: what its outputs tell, in the order of the cells.
         problems: a line for each record that cannot be read.
         silent: places of the cells that ask and have no output.
-        ran: places of the cells that say when they ran, which front ends leave in a
-            cell's metadata.
+        timed: places of the cells whose metadata say when they ran.
+        texts: what there is to read in sources and outputs, with the cells' places.
     """
 
     path: Path
     told: tuple[Told, ...]
     problems: tuple[str, ...]
     silent: tuple[int, ...]
-    ran: tuple[int, ...]
+    timed: tuple[int, ...]
+    texts: tuple[tuple[int, str], ...]
 
     @property
     def turns(self) -> tuple[tuple[Told, Record], ...]:
@@ -106,17 +105,29 @@ def read(path: Path) -> Notebook:
     Raises:
         InputError: there is none, or it is not a notebook of format 4.
     """
+    return parse(content_of(path), path)
+
+
+def content_of(path: Path) -> bytes:
+    """Give a file's content.
+
+    Raises:
+        InputError: there is none, it cannot be read, or it is too large to be one of ours.
+    """
     try:
-        if not path.is_file():
-            raise InputError(f"{path} is not there." if not path.exists() else f"{path}: no file.")
-        if path.stat().st_size > LARGEST:
-            raise InputError(f"{path} is larger than {LARGEST // 2**20} MiB; it was not read.")
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            # A device, or a file that grows, may not end.
+            content = file.read(LARGEST + 1) if path.is_file() else None
+    except FileNotFoundError:
+        raise InputError(f"{path} is not there.") from None
     except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} cannot be read: {error}.") from None
-    return parse(content, path)
+        why = getattr(error, "strerror", None) or "this is no file's name"
+        raise InputError(f"{path} cannot be read: {why}.") from None
+    if content is None:
+        raise InputError(f"{path} cannot be read: it is no file.")
+    if len(content) > LARGEST:
+        raise InputError(f"{path} is larger than {LARGEST // 2**20} MiB; it was not read.")
+    return content
 
 
 def parse(content: bytes, path: Path) -> Notebook:
@@ -146,25 +157,17 @@ def parse(content: bytes, path: Path) -> Notebook:
     found = value.get("cells")
     if not isinstance(found, list):
         raise InputError(f"{path} is a damaged notebook: it has no list of cells.")
-    told: list[Told] = []
-    problems: list[str] = []
-    silent: list[int] = []
-    ran: list[int] = []
+    reading = _Reading()
     for number, cell in enumerate(found, 1):
-        if not isinstance(cell, dict):
-            problems.append(f"cell {number}: it is damaged.")
-        elif cell.get("cell_type") == "code":
-            outputs = cell.get("outputs")
-            if outputs in (None, []) and _ASKS.search(_joined(cell.get("source")) or ""):
-                silent.append(number)
-            if isinstance(_get(cell, "metadata"), dict) and _get(cell, "metadata", "execution"):
-                ran.append(number)
-            identity = cell.get("id")
-            own = owner_of(identity) if isinstance(identity, str) and identity else None
-            for output in outputs if isinstance(outputs, list) else []:
-                one = _told(output, number, own, problems)
-                told += [one] if one is not None else []
-    return Notebook(path, tuple(told), tuple(problems), tuple(silent), tuple(ran))
+        reading.cell(number, cell)
+    return Notebook(
+        path,
+        tuple(reading.told),
+        tuple(reading.problems),
+        tuple(reading.silent),
+        tuple(reading.timed),
+        tuple(reading.texts),
+    )
 
 
 def recorded(path: Path) -> tuple[Recorded, ...]:
@@ -199,28 +202,61 @@ def recorded(path: Path) -> tuple[Recorded, ...]:
     return found
 
 
-def written(cells: Sequence[tuple[str, dict[str, Any] | None, dict[str, Any]]]) -> str:
-    """Give a notebook's content.
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A code cell to be written, with one output or none.
 
     Args:
-        cells: for each code cell its source, the data of its one output (``None`` without
-            an output) and that output's metadata.
+        id: its identity, unique within the notebook.
+        source: what it says.
+        data: the output's data by type; ``None`` without an output.
+        metadata: the output's metadata.
     """
+
+    id: str
+    source: str
+    data: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def written(cells: Sequence[Cell]) -> str:
+    """Give the content of a notebook with these cells."""
     # nbformat comes with the first notebook that is written.
     import nbformat.v4  # noqa: PLC0415
 
     v4 = cast("Any", nbformat.v4)
-    runs = count(1)
     made = []
-    for number, (source, data, metadata) in enumerate(cells, 1):
+    for number, cell in enumerate(cells, 1):
+        data, metadata = cell.data, dict(cell.metadata)
         outputs = []
         if data is not None:
-            outputs = [v4.new_output("display_data", data=data, metadata=metadata)]
-        cell = v4.new_code_cell(source, outputs=outputs, execution_count=next(runs))
-        made.append({**cell, "id": f"chat-{number}"})
+            outputs = [v4.new_output("display_data", data=dict(data), metadata=metadata)]
+        code = v4.new_code_cell(cell.source, outputs=outputs, execution_count=number, id=cell.id)
+        made.append(code)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    whole = v4.new_notebook(cells=made, metadata={"kernelspec": kernel})
+    mark = {"version": VERSION, "kind": "conversation", "digest": _fingerprint(made)}
+    whole = v4.new_notebook(cells=made, metadata={"kernelspec": kernel, "chatmagic": mark})
     return f"{cast('Any', nbformat).writes(whole)}\n"
+
+
+def is_untouched(content: bytes) -> bool:
+    """Tell whether a notebook is as :func:`written` gave it, in what there is to read in it."""
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    mark = _get(value, "metadata", "chatmagic", "digest")
+    return isinstance(mark, str) and mark == _fingerprint(_get(value, "cells"))
+
+
+def _fingerprint(cells: object) -> str:
+    """Give a digest of what there is to read in the cells."""
+    found = []
+    for cell in cells if isinstance(cells, list) else []:
+        outputs = _get(cell, "outputs")
+        texts = [_texts(output) for output in outputs] if isinstance(outputs, list) else []
+        found.append([str(_get(cell, "cell_type")), _joined(_get(cell, "source")), texts])
+    return wire.digest(found)
 
 
 def cells(numbers: Sequence[int]) -> str:
@@ -231,24 +267,61 @@ def cells(numbers: Sequence[int]) -> str:
     return f"cells {', '.join(names[:-1])} and {names[-1]}"
 
 
-def _told(output: object, cell: int, own: str | None, problems: list[str]) -> Told | None:
-    """Read one output; ``None`` where it tells nothing."""
-    value = _get(output, "metadata", "chatmagic")
-    if value is None:
-        return None
-    try:
-        kind = kind_of(value)
-        if kind in {"undo", "redo", "reset"}:
-            return Told(cell, own, cast("Did", kind))
-        if kind != "turn":
-            raise ValueError("it is of no kind that is known here")
-        text = _joined(_get(output, "data", "text/plain"))
-        return Told(cell, own, "turn", Record.from_json(value), text)
-    except NewerVersionError as error:
-        problems.append(f"cell {cell}: its record was left out, because {error}.")
-    except ValueError as error:
-        problems.append(f"cell {cell}: its record is malformed and was left out: {error}.")
-    return None
+class _Reading:
+    """What has been found so far in a notebook's cells."""
+
+    def __init__(self) -> None:
+        self.told: list[Told] = []
+        self.problems: list[str] = []
+        self.silent: list[int] = []
+        self.timed: list[int] = []
+        self.texts: list[tuple[int, str]] = []
+
+    def cell(self, number: int, cell: object) -> None:
+        if not isinstance(cell, dict):
+            self.problems.append(f"cell {number}: it is damaged and was left out.")
+            return
+        source = _joined(cell.get("source")) or ""
+        self.texts.append((number, source))
+        if cell.get("cell_type") != "code":
+            return
+        outputs = cell.get("outputs")
+        if outputs in (None, []) and _ASKS.search(source):
+            self.silent.append(number)
+        if _get(cell, "metadata", "execution"):
+            self.timed.append(number)
+        identity = cell.get("id")
+        own = owner_of(identity) if isinstance(identity, str) and identity else None
+        for output in outputs if isinstance(outputs, list) else []:
+            self.texts += [(number, text) for text in _texts(output)]
+            self.output(number, own, output)
+
+    def output(self, cell: int, own: str | None, output: object) -> None:
+        value = _get(output, "metadata", "chatmagic")
+        if value is None:
+            return
+        try:
+            kind = kind_of(value)
+            if kind == "turn":
+                text = _joined(_get(output, "data", "text/plain"))
+                self.told.append(Told(cell, own, "turn", Record.from_json(value), text))
+            elif kind in get_args(Did):
+                self.told.append(Told(cell, own, cast("Did", kind)))
+            else:
+                self.problems.append(f"cell {cell}: its record is of no kind that is known here.")
+        except NewerVersionError as error:
+            self.problems.append(f"cell {cell}: its record was left out, because {error}.")
+        except ValueError as error:
+            self.problems.append(f"cell {cell}: a malformed record was left out: {error}.")
+
+
+def _texts(output: object) -> list[str]:
+    """Give what there is to read in an output, but for pictures and the like."""
+    data = _get(output, "data")
+    found = [_get(output, "text"), _get(output, "traceback"), _get(output, "evalue")]
+    if isinstance(data, Mapping):
+        found += [item for kind, item in data.items() if str(kind).startswith("text/")]
+    return [text for text in map(_joined, found) if text]
 
 
 def _exchange(record: Record, text: str) -> Recorded:
@@ -267,7 +340,7 @@ def _exchange(record: Record, text: str) -> Recorded:
         usage=record.usage,
         refusal=record.refusal,
         took=record.took,
-        origin="emulator" if record.origin == "emulator" else "live",
+        origin=record.recorded or ("live" if record.origin == "replay" else record.origin),
     )
 
 

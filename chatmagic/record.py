@@ -105,6 +105,8 @@ class Record:
         origin: ``live``, ``replay`` or ``emulator``.
         turn: the digest by which a later record names this turn.
         refusal: what a model said instead of answering (compatible servers).
+        recorded: of a replayed reply, who answered when it was recorded.
+        by_order: whether it was replayed for its place, as the request was another one.
     """
 
     prompt: str
@@ -124,6 +126,8 @@ class Record:
     origin: Origin
     turn: str | None = None
     refusal: str | None = None
+    recorded: Origin | None = None
+    by_order: bool = False
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -135,13 +139,9 @@ class Record:
         """
         if kind_of(value) != "turn" or not isinstance(value, Mapping):
             raise ValueError("it is not the record of a turn")
-        prompt, state, origin = value.get("prompt"), value.get("state"), value.get("origin")
+        prompt, recorded = value.get("prompt"), value.get("recorded")
         if not isinstance(prompt, str):
             _wrong("prompt")
-        if not isinstance(state, str) or state not in get_args(State):
-            _wrong("state")
-        if not isinstance(origin, str) or origin not in get_args(Origin):
-            _wrong("origin")
         owner, turn = _text(value, "owner"), value.get("turn")
         if owner is not None and not _OWNER.fullmatch(owner):
             _wrong("owner")
@@ -151,7 +151,7 @@ class Record:
         return cls(
             prompt=prompt,
             values=tuple(Value.from_json(item) for item in _list(value, "values")),
-            state=state,  # type: ignore[arg-type] # looked at above
+            state=_one_of(value.get("state"), State, "state"),
             owner=owner,
             carried=tuple(_hash(item, "carried") for item in _list(value, "carried")),
             request=_hash(value.get("request"), "request"),
@@ -163,9 +163,11 @@ class Record:
             took=whole_number(value.get("took")),
             finish_reason=_text(value, "finish_reason"),
             date=timestamp(date),
-            origin=origin,  # type: ignore[arg-type] # looked at above
+            origin=_one_of(value.get("origin"), Origin, "origin"),
             turn=None if turn is None else _hash(turn, "turn"),
             refusal=_text(value, "refusal"),
+            recorded=None if recorded is None else _one_of(recorded, Origin, "recorded"),
+            by_order=value.get("by_order") is True,
         )
 
     @property
@@ -193,6 +195,8 @@ class Record:
             "date": iso(self.date),
             "turn": self.turn,
             "refusal": self.refusal,
+            "recorded": self.recorded,
+            "by_order": self.by_order or None,
         }
         return {
             "version": VERSION,
@@ -271,6 +275,12 @@ _PARAMETERS: Final[Mapping[str, tuple[type, ...]]] = {
     "stream": (bool,),
     "history": (bool,),
 }
+
+
+def _one_of(value: object, words: Any, name: str) -> Any:
+    if not isinstance(value, str) or value not in get_args(words):
+        _wrong(name)
+    return value
 
 
 def _text(value: Mapping[str, Any], name: str) -> str | None:

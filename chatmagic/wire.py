@@ -197,16 +197,13 @@ class Request:
         """
         try:
             text = json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False)
-        except (TypeError, RecursionError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"the request cannot be written as JSON: {error}") from None
         return without_lone_surrogates(text).encode()
 
     def digest(self) -> str:
-        """Give the digest of the canonical body, by which a request is known again."""
-        try:
-            return digest(self.to_json())
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"the request cannot be written as JSON: {error}") from None
+        """Give the digest of the canonical body, as sent, by which a request is known again."""
+        return digest(json.loads(self.encode()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,6 +441,8 @@ class Reply:
         refusal: what a model said instead of answering (compatible servers).
         date: the response's own ``Date``, aware, in UTC.
         origin: ``live``, ``replay`` or ``emulator``.
+        recorded: of a replayed reply, who answered when it was recorded.
+        by_order: whether it was replayed for its place, as the request was another one.
     """
 
     text: str
@@ -455,6 +454,8 @@ class Reply:
     refusal: str | None = None
     date: datetime | None = None
     origin: Origin = "live"
+    recorded: Origin | None = None
+    by_order: bool = False
 
     def __str__(self) -> str:
         """Give the text."""

@@ -58,6 +58,8 @@ records = st.builds(
     origin=st.sampled_from(["live", "replay", "emulator"]),
     turn=st.none() | hashes,
     refusal=st.none() | texts,
+    recorded=st.sampled_from([None, "live", "emulator"]),
+    by_order=st.booleans(),
 )
 
 
@@ -107,6 +109,8 @@ def test_what_is_known_is_kept() -> None:
         origin="replay",
         turn=REQUEST,
         refusal="No.",
+        recorded="live",
+        by_order=True,
     )
     assert json.loads(json.dumps(full.to_json())) == {
         "version": 1, "kind": "turn", "prompt": "Sum {{ data }}", "state": "complete",
@@ -115,7 +119,7 @@ def test_what_is_known_is_kept() -> None:
         "parameters": {"last": 2}, "model": "m", "usage": {"prompt_tokens": 1},
         "credits": {"limit": 1, "seen_at": "2026-01-01T09:30:00Z"}, "took": 0,
         "finish_reason": "stop", "date": "2026-01-01T09:30:00Z", "turn": REQUEST,
-        "refusal": "No.",
+        "refusal": "No.", "recorded": "live", "by_order": True,
     }  # fmt: skip
 
 
@@ -182,6 +186,7 @@ def test_whatever_stands_in_a_field_it_is_read_or_refused(item: Any, name: str) 
         ("origin", "dream"),
         ("turn", "abc"),
         ("refusal", 1),
+        ("recorded", "dream"),
     ],
 )
 def test_what_makes_no_sense_is_refused(name: str, item: Any) -> None:
