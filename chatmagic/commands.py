@@ -11,9 +11,9 @@ import re
 import secrets
 from datetime import UTC, datetime
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from chatmagic import display, frontend, gauge, keystore, options, prompt, settings
+from chatmagic import display, frontend, gauge, keystore, options, prompt, record, settings
 from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.session import Ask, Setup
@@ -46,6 +46,7 @@ class Configured(Protocol):
     auth: Any
     timeout: Any
     extra_body: Any
+    keep_values: Any
     stream: Any
 
     def trait_values(self) -> dict[str, Any]:
@@ -240,6 +241,7 @@ class Commands:
             last=asked.last,
             typed=text if filled.values else None,
             values=filled.values,
+            keep_values=self._configured.keep_values,
             owner=execution.cell,
             execution=execution.id,
             entry="cell",
@@ -306,7 +308,7 @@ class Commands:
             self._emulator_at = self._emulator.start(), Secret(f"practice-{secrets.token_hex(8)}")
         return self._emulator_at
 
-    def _step(self, step: str, line: str) -> None:
+    def _step(self, step: Literal["undo", "redo"], line: str) -> None:
         """Take a change back, or do it again, and say which."""
         from chatmagic import transcript  # noqa: PLC0415 - as in chat_history
 
@@ -369,10 +371,10 @@ def usage() -> str:
     return options.usage(EXAMPLES)
 
 
-def _say(words: str, kind: str) -> None:
+def _say(words: str, kind: record.Did) -> None:
     """Say what was done to the conversation, and let the output remember it."""
-    html = f'<p style="{gauge.QUIET}">{escape(words)}</p>'
-    display.show_html(html, words, {"version": 1, "kind": kind})
+    html = f'<p class="chatmagic-said" style="{gauge.QUIET}">{escape(words)}</p>'
+    display.show_html(html, words, record.note(kind))
 
 
 def _no_words(name: str, line: str) -> None:

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import chatmagic
-from chatmagic import deck, repeatable, settings, wire
+from chatmagic import deck, repeatable, settings
 from chatmagic.conversation import Change, Context, Conversation, Turn
 from chatmagic.deck import Came, Deck, Taping
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.reel import Question
 from chatmagic.settings import Connection
 from chatmagic.tape import Recorded
-from chatmagic.wire import Message, Record, Reply, Request, Value
+from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from chatmagic.cassette import Play, Who
     from chatmagic.client import Client, ReplyStream
     from chatmagic.conversation import Entry
+    from chatmagic.record import Record, Value
     from chatmagic.transport import Halt, Timeout
     from chatmagic.wire import Credits
 
@@ -45,6 +46,7 @@ class Ask:
         last: how many of the newest turns are sent along at most.
         typed: the prompt as typed, where values were put in.
         values: what was put in.
+        keep_values: whether the record keeps the values themselves, for all to see.
         owner: hash of the cell that owns the turn.
         execution: identity of the cell's execution.
         entry: where it was asked.
@@ -60,6 +62,7 @@ class Ask:
     last: int | None = None
     typed: str | None = None
     values: tuple[Value, ...] = ()
+    keep_values: bool = False
     owner: str | None = None
     execution: str | None = None
     entry: Entry = "python"
@@ -412,10 +415,13 @@ class Session:
             stream=ask.stream,
             took=self._took,
         )
-        answer = Answer(reply, _record(turn, sent.context, sent.digest))
+        record = turn.to_record(sent.context.digests, sent.digest)
+        if not ask.history:
+            record = replace(record, parameters={**record.parameters, "history": False})
+        record = record if ask.keep_values else record.bare
         if ask.history and self.conversation.added == sent.before:
-            self.conversation.add(turn, order=ask.order)
-        return answer
+            self.conversation.add(replace(turn, record=record), order=ask.order)
+        return Answer(reply, record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -602,29 +608,6 @@ def _notes(context: Context) -> list[str]:
     return notes
 
 
-def _record(turn: Turn, context: Context, digest: str) -> Record:
-    reply = turn.reply
-    return Record(
-        prompt=turn.prompt if turn.typed is None else turn.typed,
-        values=turn.values,
-        state=reply.state,
-        owner=turn.owner,
-        carried=context.digests,
-        request=digest,
-        reply=wire.digest(reply.text),
-        parameters=turn.parameters,
-        model=reply.model,
-        usage=reply.usage,
-        credits=reply.credits,
-        took=turn.took,
-        finish_reason=reply.finish_reason,
-        date=reply.date,
-        origin=reply.origin,
-        recorded=reply.recorded,
-        by_order=reply.by_order,
-    )
-
-
 def _nobody() -> tuple[str | None, str | None]:
     """Tell that no cell is asking."""
     return None, None
@@ -646,5 +629,4 @@ def _in_notebook(path: Path) -> tuple[Recorded, ...]:
     # nbformat comes with the first notebook that is read.
     from chatmagic import notebook  # noqa: PLC0415
 
-    found: tuple[Recorded, ...] = notebook.recorded(path)
-    return found
+    return notebook.recorded(path)

@@ -21,12 +21,10 @@ from chatmagic.wire import (
     Credits,
     ErrorBody,
     Message,
-    Record,
     Reply,
     Request,
     Secret,
     Usage,
-    Value,
 )
 
 STEADY = settings(derandomize=True, deadline=None, max_examples=300)
@@ -493,63 +491,6 @@ class TestReply:
         """What was stored stays what it was."""
         with pytest.raises(FrozenInstanceError):
             Reply("Hi").text = "Ho"  # type: ignore[misc]
-
-
-def record(**changes: Any) -> Record:
-    """Give a record in which all that may be missing is."""
-    fields: dict[str, Any] = {
-        "prompt": "Sum {{ data }}",
-        "values": (),
-        "state": "complete",
-        "owner": None,
-        "carried": (),
-        "request": "q",
-        "reply": "r",
-        "parameters": {},
-        "model": None,
-        "usage": None,
-        "credits": None,
-        "took": None,
-        "finish_reason": None,
-        "date": None,
-        "origin": "live",
-    }
-    return Record(**{**fields, **changes})
-
-
-class TestRecord:
-    """What an output keeps of a turn."""
-
-    def test_what_is_unknown_is_left_out(self) -> None:
-        """A bare record has the fields that every record has."""
-        assert record().to_json() == {
-            "version": 1, "kind": "turn", "prompt": "Sum {{ data }}", "state": "complete",
-            "carried": [], "request": "q", "reply": "r", "origin": "live",
-        }  # fmt: skip
-
-    def test_what_is_known_is_kept(self) -> None:
-        """A full record has all of it, as JSON; a figure of 0 is known."""
-        full = record(
-            values=(Value("data", 3, "abc"),),
-            owner="o",
-            carried=("c",),
-            parameters={"last": 2},
-            model="m",
-            usage=Usage(1),
-            credits=Credits(1, None, None, None, NOW),
-            took=0,
-            finish_reason="stop",
-            date=NOW,
-            origin="replay",
-        ).to_json()
-        assert json.loads(json.dumps(full)) == {
-            "version": 1, "kind": "turn", "prompt": "Sum {{ data }}", "state": "complete",
-            "carried": ["c"], "request": "q", "reply": "r", "origin": "replay",
-            "values": [{"expression": "data", "size": 3, "sha256": "abc"}], "owner": "o",
-            "parameters": {"last": 2}, "model": "m", "usage": {"prompt_tokens": 1},
-            "credits": {"limit": 1, "seen_at": "2026-01-01T09:30:00Z"}, "took": 0,
-            "finish_reason": "stop", "date": "2026-01-01T09:30:00Z",
-        }  # fmt: skip
 
 
 class TestDigests:
