@@ -107,16 +107,17 @@ def choose(
         InputError: what is said does not go together.
     """
     magic, config = magic or Chosen(), config or Chosen()
+    if magic.mode == "live":
+        # %chat_cassette --off takes out what the magic or the configuration has put in.
+        magic = config = Chosen()
     file, file_from = _first(
         (environ.get(FILE_VARIABLE), FILE_VARIABLE),
         (magic.file, MAGIC),
-        # %chat_cassette --off takes out what the configuration has put in.
-        (None if magic.mode == "live" else config.file, "ChatMagics.cassette"),
+        (config.file, "ChatMagics.cassette"),
     )
-    # What the magic said of its own file says nothing of one that the environment puts in.
     word, mode_from = _first(
         (environ.get(MODE_VARIABLE), MODE_VARIABLE),
-        (magic.mode if magic.file or magic.mode != "live" else None, MAGIC),
+        (magic.mode, MAGIC),
         (config.mode, "ChatMagics.mode"),
     )
     mode = _mode(word, mode_from)

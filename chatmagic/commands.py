@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from chatmagic import display, frontend, gauge, keystore, options, prompt, record, settings
+from chatmagic import display, frontend, gauge, keystore, options, prompt, record, settings, taping
 from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.session import Ask, Setup
@@ -47,6 +47,8 @@ class Configured(Protocol):
     timeout: Any
     extra_body: Any
     keep_values: Any
+    cassette: Any
+    mode: Any
     stream: Any
 
     def trait_values(self) -> dict[str, Any]:
@@ -71,7 +73,9 @@ class Commands:
         self._typed: dict[str, Secret] = {}
         self._emulator: Emulator | None = None
         self._shown: tuple[str | None, Reply] | None = None
+        self.cassette = taping.CassetteCommand(shell, session, configured)
         session.setup = self._setup
+        session.deck.taping = self.cassette.taping
         session.execution = self._owner
         settings.local_emulator = self._start_emulator
 
@@ -139,9 +143,12 @@ class Commands:
         _no_words("chat_credits", line)
         figures, took = self.session.credits, self.session.took
         now = self._now()
-        display.show_html(
-            gauge.large_html(figures, took, now=now), gauge.large_words(figures, took, now=now)
-        )
+        html = gauge.large_html(figures, took, now=now)
+        words = gauge.large_words(figures, took, now=now)
+        if (note := self.cassette.of_the_figures()) is not None:
+            html += f'<p style="{gauge.QUIET}">{escape(note)}</p>'
+            words += f"\n{note}"
+        display.show_html(html, words)
 
     def connect(self, line: str) -> None:
         """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
@@ -321,8 +328,9 @@ class Commands:
 
     def _state(self) -> str:
         """Say what ``%chat`` alone says: where, key from where, conversation, credits."""
+        tape = self.cassette.state()
         try:
-            where = self._where(self._connection())
+            where = "" if self.cassette.is_replaying() else self._where(self._connection())
         except ChatError as error:
             where = str(error)
         conversation = self.session.conversation
@@ -336,7 +344,7 @@ class Commands:
         ]
         return "\n".join(
             (
-                where,
+                *(line for line in (tape, where) if line),
                 f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
                 gauge.large_words(self.session.credits, self.session.took, now=self._now()),
                 f"Set for every question: {', '.join(values) or 'nothing'}.",
@@ -344,10 +352,12 @@ class Commands:
         )
 
     def _now(self) -> datetime:
-        """Give the time; the emulator's stands still, so that a notebook's outputs repeat."""
+        """Give the time; the emulator's and a recording's stand still: their outputs repeat."""
         figures, connection = self.session.credits, self.session.connection
-        if figures is not None and connection is not None and settings.is_emulator(connection):
-            return figures.seen_at
+        if figures is not None and connection is not None:
+            still = settings.is_emulator(connection) or self.cassette.of_the_figures()
+            if still:
+                return figures.seen_at
         return datetime.now(UTC)
 
     @staticmethod

@@ -300,6 +300,28 @@ class Session:
         self._tell(Changed())
         return change
 
+    def retape(self, *, again: bool = True, whole: bool = False) -> str | None:
+        """Put in the cassette that is chosen now, while no ask is under way.
+
+        Args:
+            again: take out the one that is in, also where the same is chosen.
+            whole: whether all was asked that is to be asked; a refresh then drops the rest.
+
+        Returns:
+            What was done with the one that is out, in one line; ``None`` where none is.
+
+        Raises:
+            ChatError: what is chosen cannot be used, or what is out cannot be saved.
+        """
+        self._turnstile.refuse_its_holder()
+        try:
+            self._turnstile.enter("a change of the cassette", lambda _: None)
+            summary = self.deck.eject(whole=whole) if again else None
+            self.deck.insert()
+        finally:
+            self._turnstile.leave()
+        return summary
+
     def _asked(
         self, ask: Ask, view: View, halt: Halt | None
     ) -> tuple[Answer, BaseException | None]:
