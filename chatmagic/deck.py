@@ -68,6 +68,7 @@ class Deck:
         self.taping: Callable[[], Taping | None] = from_environment
         self.cassette: Cassette | None = None
         self._in_notebook = in_notebook
+        self._failure: object = None
 
     def insert(self) -> Taping | None:
         """Put in the cassette that is chosen now, in the place of another one.
@@ -86,6 +87,7 @@ class Deck:
         if self.cassette is None and choice is not None:
             self.cassette = cassette.Cassette(choice, self._in_notebook)
             if choice.mode == "refresh":
+                self._failure = _latest_failure()
                 atexit.register(self._end)
         return taping
 
@@ -147,9 +149,13 @@ class Deck:
 
     def _end(self) -> None:
         """End a refresh with the process; drop the rest only where nothing had failed."""
-        failed = getattr(sys, "last_value", None) is not None
         with contextlib.suppress(Exception):
-            self.eject(whole=not failed)
+            self.eject(whole=_latest_failure() is self._failure)
+
+
+def _latest_failure() -> object:
+    """Give the exception that a cell failed with last; ``None`` where none did."""
+    return getattr(sys, "last_value", None)
 
 
 def from_environment() -> Taping | None:

@@ -94,14 +94,13 @@ class Reel:
             question: what is asked, and by whom.
         """
         cell = self._cell(question)
-        item = self._own(cell, question) or self._from_used(cell, question)
+        item = self._own(cell, question) or self._from_used(cell, question, own=True)
         if item is None:
-            equal = self._equal(question)
-            free = [one for one in equal if one not in self._given]
-            if equal and not free:
-                self._given = [one for one in self._given if one not in equal]
-                free = equal
-            item = next(iter(free), None)
+            free = [one for one in self._equal(question) if one not in self._given]
+            item = next(iter(free), None) or self._from_used(cell, question, own=False)
+        if item is None and (equal := self._equal(question)):
+            self._given = [one for one in self._given if one not in equal]
+            item = equal[0]
         return None if item is None else self._give(item, cell)
 
     def by_order(self, question: Question) -> Recorded | None:
@@ -233,14 +232,15 @@ class Reel:
         return None
 
     @staticmethod
-    def _from_used(cell: _Cell | None, question: Question) -> _Item | None:
-        """Give the cell's own from the first again, for an execution that asks more often."""
-        used = cell.used if cell is not None else []
-        item = next((item for item in used if _answers(item, question)), None)
-        if item is not None:
-            # To the end, so that the next one is the next.
-            used.remove(item)
-        return item
+    def _from_used(cell: _Cell | None, question: Question, *, own: bool) -> _Item | None:
+        """Give what answered this execution, from the first again: it asks more often."""
+        for item in cell.used if cell is not None else ():
+            is_own = item.recorded.owner == question.asked.owner
+            if _answers(item, question) and (is_own or not own):
+                # To the end, so that the next one is the next.
+                cell.used.remove(item)  # type: ignore[union-attr] # as in _own
+                return item
+        return None
 
     def _counterpart(self, cell: _Cell | None, question: Question) -> _Item | None:
         """Find what a request that is asked again was before, though it may be another now."""

@@ -72,6 +72,9 @@ def test_a_cell_that_is_not_known_keeps_what_it_was_given() -> None:
     reel = Reel([one("a", "1", "old"), one("a", "2")])
     assert replayed(reel, by("a", "x"), by("a", "y")) == ["1", "2"]
     assert replayed(reel, by("a", "y", "2"), by("a", "x", "2")) == ["2", "1"]
+    reel = Reel([one("a", "1"), one("a", "2")])
+    assert replayed(reel, *[by("a", "x")] * 3) == ["1", "2", "1"]
+    assert replayed(reel, *[by("a", "x", "2")] * 2, by("a", "y")) == ["1", "2", "1"]
 
 
 def test_by_order_a_request_that_differs_is_answered_by_its_place() -> None:
