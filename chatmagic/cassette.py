@@ -142,6 +142,11 @@ def choose(
     return Choice(path, mode, magic.otherwise, magic.by_order, file_from, mode_from)
 
 
+def is_replay(environ: Mapping[str, str]) -> bool:
+    """Tell whether the environment says that nothing is ever sent."""
+    return environ.get(MODE_VARIABLE, "").strip().lower() == "replay"
+
+
 def _unstated(magic: Chosen, *, is_notebook: bool, person: bool) -> tuple[Mode, str]:
     """Give the mode where nobody said one."""
     if is_notebook:

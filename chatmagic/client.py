@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Self
 from chatmagic import credits as crediting
 from chatmagic import settings, sse
 from chatmagic.assembly import Assembly
+from chatmagic.cassette import is_replay
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
     ChatInterrupted,
     CutOffError,
     InputError,
+    NotRecordedError,
     NotUnderstoodError,
     ServiceError,
 )
@@ -236,6 +238,7 @@ class ReplyStream:
 
         self._client = client
         transport = client._transport  # noqa: SLF001 - two halves of one thing
+        self._is_bare = through is None
         self._transport = through(transport) if through is not None else transport
         self._request = request
         self._halt = halt or Halt()
@@ -257,10 +260,17 @@ class ReplyStream:
 
         Raises:
             InputError: it was sent already, or cannot be sent as it stands.
+            NotRecordedError: the environment says that nothing is to be sent.
             ChatError: as the tree in :mod:`chatmagic.errors` has it.
         """
         if self._sent:
             raise InputError("This stream was sent already; ask for another one.")
+        if self._is_bare and is_replay(os.environ):
+            raise NotRecordedError(
+                "CHATMAGIC_MODE says replay, and a client by itself is not recorded. "
+                "Nothing was sent.",
+                hint="A session's questions are: chatmagic.ask(…), or Session(client).ask(…).",
+            )
         connection = self._client.connection
         if connection.key is None and connection.auth != "none":
             what, hint = settings.no_key_message(connection)

@@ -192,13 +192,20 @@ class Reel:
         return sum(not item.fresh for item in self._items)
 
     def join(self, base: Sequence[Recorded], theirs: Sequence[Recorded]) -> None:
-        """Take in what somebody else has put into the same cassette.
+        """Take in what somebody else has put into the same cassette, or taken out of it.
+
+        What was asked here stays.
 
         Args:
             base: what both began with.
             theirs: what the cassette holds now.
         """
         known = [*base, *self.exchanges]
+        self._items = [
+            item
+            for item in self._items
+            if item in self._given or item.recorded in theirs or item.recorded not in base
+        ]
         behind = -1
         for one in theirs:
             held = self.exchanges

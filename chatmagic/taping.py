@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from chatmagic import deck, frontend, repeatable
@@ -73,13 +74,12 @@ class CassetteCommand:
         is_off = line.split() == ["--off"]
         self._said = Chosen(mode="live") if is_off else parse(line, self._said.file)
         summary = self._session.retape(whole=is_off)
-        choice = self.choice()
-        if is_off:
-            said = "The cassette is out." if choice is None else f"{choice.file_from} puts it in."
-            return f"{said} {summary}" if summary and "dropped" in summary else said
-        if choice is None:
-            return "No cassette is in: CHATMAGIC_MODE says live."
-        return f"The cassette {choice.name} is in; %chat_cassette shows what is done with it."
+        # None of this tells what the environment makes of it: see above.
+        said = "No cassette is chosen here."
+        if self._said.file is not None:
+            said = f"Cassette chosen here: {Path(self._said.file).name}."
+        said += " %chat_cassette shows what is in force."
+        return f"{said}\n{summary}" if is_off and summary and "dropped" in summary else said
 
     def choice(self) -> Choice | None:
         """Find out which cassette is in, as things are set now.

@@ -231,6 +231,16 @@ def test_a_client_of_ones_own_is_recorded_and_needed_no_more(
         session.ask("echo:hi")
 
 
+def test_in_replay_a_client_by_itself_sends_nothing(
+    emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in no cassette, and a reviewer's credits are not to be spent."""
+    mode(monkeypatch, "replay")
+    with pytest.raises(NotRecordedError, match="a client by itself is not recorded"):
+        chatmagic.Client().complete([chatmagic.Message("user", "hello")])
+    assert not emulator.requests
+
+
 def test_what_is_recorded_needs_no_service(
     emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -580,6 +590,18 @@ def test_a_loop_without_history_is_recorded_three_times(shell: Shell) -> None:
     assert prompts() == ["echo:other"]
 
 
+def test_a_loop_that_changes_at_its_beginning_keeps_its_end(
+    shell: Shell, emulator: Emulator
+) -> None:
+    """What is asked unchanged after it is not asked again, and stays in the file."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    loop = "for word in {words}:\n    %chat --no-history -o got echo:{{{{ word }}}}"
+    shell.page(loop.format(words=["a", "b", "c"]), "a")
+    shell.page(loop.format(words=["x", "b", "c"]), "a")
+    assert prompts() == ["echo:x", "echo:b", "echo:c"]
+    assert asked(emulator) == ["echo:a", "echo:b", "echo:c", "echo:x"]
+
+
 def test_the_state_is_seen_and_not_saved(
     shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -673,17 +695,18 @@ def test_by_order_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None
 def test_off_goes_back(shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the service, unless the environment says otherwise; and live beats the notebook."""
     shell.do(f"%chat_cassette {FILE} --record")
-    assert shell.do("%chat_cassette --off").printed == "The cassette is out.\n"
+    said = "No cassette is chosen here. %chat_cassette shows what is in force.\n"
+    assert shell.do("%chat_cassette --off").printed == said
     shell.do("%chat echo:one")
     assert not Path(FILE).exists()
     assert "No cassette is in" in shell.do("%chat_cassette").printed
     assert "assette" not in shell.do("%chat").printed
     monkeypatch.setenv("CHATMAGIC_MODE", "live")
-    assert "CHATMAGIC_MODE says live" in shell.do(f"%chat_cassette {FILE} --replay").printed
+    shell.do(f"%chat_cassette {FILE} --replay")
     shell.do("%chat echo:two")
     monkeypatch.setenv("CHATMAGIC_MODE", "record")
     monkeypatch.setenv("CHATMAGIC_CASSETTE", "other.jsonl")
-    assert "CHATMAGIC_CASSETTE puts it in" in shell.do("%chat_cassette --off").printed
+    assert shell.do("%chat_cassette --off").printed == said
     shell.do("%chat echo:three")
     assert prompts("other.jsonl") == ["echo:three"]
     assert len(emulator.requests) == 3

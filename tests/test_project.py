@@ -31,6 +31,10 @@ PURE = (
     "options",
     "practice",
     "conversation",
+    "tape",
+    "script",
+    "reel",
+    "nearest",
 )
 TOOLS = {
     "ruff check": ["ruff", "check", "."],
