@@ -311,5 +311,5 @@ def _cell(value: object) -> object:
     """Give a value for a spreadsheet, which must not take a text for a formula."""
     if not isinstance(value, str):
         return value
-    text = safe.visible(value)
+    text = safe.to_terminal(value)
     return f"'{text}" if text.lstrip().startswith(_FORMULA) else text

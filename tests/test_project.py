@@ -31,6 +31,7 @@ PURE = (
     "options",
     "practice",
     "conversation",
+    "archive",
 )
 TOOLS = {
     "ruff check": ["ruff", "check", "."],
