@@ -15,6 +15,7 @@ Nothing is ever sent twice: no retry, no redirect.
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import socket
 import threading
@@ -346,12 +347,25 @@ def _keyed_pools(
     return {"http": PlainPool, "https": TlsPool}
 
 
+class _Answer(http.client.HTTPResponse):
+    """An answer without what could not be read of its headers.
+
+    urllib3 would log that, and in it a server may say the key back.
+    """
+
+    def begin(self) -> None:
+        super().begin()
+        self.msg.defects.clear()
+        self.msg.set_payload("")
+
+
 class _Connection(HTTPConnection):
     """A connection that puts the key on, and shows its socket to the exchange's halt."""
 
     auth: ClassVar[Auth]
     key: ClassVar[Secret | None]
     current: ClassVar[threading.local]
+    response_class = _Answer
     debuglevel = 0
     """Else ``http.client``, told to debug, prints each request with its key."""
 

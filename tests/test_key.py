@@ -160,6 +160,7 @@ def failures(key: str) -> dict[str, bytes]:
         "a page without a title": answer(f"<b>{key}</b>".encode(), "502 Bad"),
         "no JSON": answer(f"{{{key}".encode(), headers={"Content-Type": "application/json"}),
         "no reply": document({"message": key}),
+        "no header": f"HTTP/1.1 401 No\r\nContent-Length: 0\r\nkey {key}\r\n\r\n".encode(),
         "redirect": answer(b"", "307 Moved", elsewhere),
         "error in the stream": stream(event("so far"), _data({"error": {"message": key}})),
         "nonsense in the stream": stream(event("so far"), f'data: {{"{key}\n\n'.encode()),
