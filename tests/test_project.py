@@ -24,6 +24,7 @@ PURE = (
     "wire",
     "errors",
     "record",
+    "address",
     "sse",
     "credits",
     "prompt",
