@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 
 EXCERPT: Final = 32
 WIDEST: Final = 300
+EARLY: Final = ("interrupted", "cut off")
 
 _PATH: Final = re.compile(
     r"(?<![\w/.:])(?:/(?:home|Users|root|mnt|tmp|var|opt|data)/|[A-Z]:\\)[^\s\"'<>|:;,)\]}]+"
 )
 _ADDRESS: Final = re.compile(r"https?://[^\s\"'<>)\]}]+")
-_KEY: Final = re.compile(r"CHATMAGIC_API_KEY\W{1,5}\w")
+_KEY: Final = re.compile(r"CHATMAGIC_API_KEY[\"']?\]?\s*[=,]\s*[\"']?[^\s\"'{]{8}")
+_HOST: Final = re.compile(r"[\w.-]+")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -216,9 +218,10 @@ def _values(read: Notebook) -> tuple[str, ...]:
 
 def _named(address: str) -> str:
     try:
-        return urlsplit(address).hostname or ""
+        host = urlsplit(address).hostname or ""
     except ValueError:
         return ""
+    return host if _HOST.fullmatch(host) else ""
 
 
 def _of_one(found: Audit, *, values: bool) -> str:
@@ -293,9 +296,8 @@ def _grid(rows: Sequence[Sequence[str]]) -> list[str]:
 def _totals(turns: Sequence[Turn]) -> str:
     count = len(turns)
     parts = [f"{count:,} turn{'' if count == 1 else 's'}"]
-    for state in ("interrupted", "cut off"):
-        if number := sum(turn.state == state for turn in turns):
-            parts.append(f"{number:,} {state}")
+    early = {state: sum(turn.state == state for turn in turns) for state in EARLY}
+    parts += [f"{number:,} {state}" for state, number in early.items() if number]
     tokens = [turn.total_tokens for turn in turns if turn.total_tokens is not None]
     took = [turn.took for turn in turns if turn.took is not None]
     if tokens:
@@ -309,5 +311,5 @@ def _cell(value: object) -> object:
     """Give a value for a spreadsheet, which must not take a text for a formula."""
     if not isinstance(value, str):
         return value
-    text = safe.visible(value)
+    text = safe.to_terminal(value)
     return f"'{text}" if text.lstrip().startswith(_FORMULA) else text

@@ -222,11 +222,15 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A change that can be gone back over: the turns of the places that it touched, by key."""
+    """A change that can be gone back over: the turns of the places that it touched, by key.
+
+    A load also changes the order; ``orders`` is the places' keys before and after it.
+    """
 
     kind: Kind
     before: Mapping[int, tuple[Turn, ...]]
     after: Mapping[int, tuple[Turn, ...]]
+    orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,11 +408,11 @@ class Conversation:
             after[key] = tuple(_renumbered(turn, now.next_number - 1) for turn in place.turns)
         moved = len(held) - len(then.places)
         places = tuple(held.values())
-        then_all, change = _changed(
-            replace(now, places=(*places[moved:], *places[:moved])), "load", after
-        )
-        self._all = replace(then_all, next_number=now.next_number + other.added)
-        return change
+        places = (*places[moved:], *places[:moved])
+        orders = tuple(place.key for place in now.places), tuple(place.key for place in places)
+        done, change = _changed(replace(now, places=places), "load", after, orders)
+        self._all = replace(done, next_number=now.next_number + other.added)
+        return replace(change, went=_live(now.places))
 
     def set_aside(self, owners: Collection[str]) -> Change | None:
         """Take out the live turns of cells that are gone from the page; their places stay.
@@ -440,7 +444,8 @@ class Conversation:
             self._all = replace(now, void=now.void + 1)
             return None
         step = now.done[-1]
-        places, change = _moved(now.places, step.kind, step.before)
+        places = now.places if step.orders is None else _ordered(now.places, step.orders[0])
+        places, change = _moved(places, step.kind, step.before)
         self._all = replace(now, places=places, done=now.done[:-1], undone=(*now.undone, step))
         return change
 
@@ -456,7 +461,8 @@ class Conversation:
             self._all = replace(now, void=max(0, now.void - 1))
             return None
         step = now.undone[-1]
-        places, change = _moved(now.places, step.kind, step.after)
+        places = now.places if step.orders is None else _ordered(now.places, step.orders[1])
+        places, change = _moved(places, step.kind, step.after)
         self._all = replace(now, places=places, done=(*now.done, step), undone=now.undone[:-1])
         return change
 
@@ -526,18 +532,34 @@ def _with_place(
 def _arranged(places: tuple[_Place, ...], order: Sequence[str]) -> tuple[_Place, ...]:
     """Sort the places as the page does; one not on the page goes with the one before it."""
     on_page: dict[str | None, int] = {owner: rank for rank, owner in enumerate(order)}
+    return _sorted(places, [on_page.get(place.owner) for place in places])
+
+
+def _ordered(places: tuple[_Place, ...], keys: Sequence[int]) -> tuple[_Place, ...]:
+    """Sort the places as they stood once; a newer one goes with the one before it."""
+    stood = {key: rank for rank, key in enumerate(keys)}
+    return _sorted(places, [stood.get(place.key) for place in places])
+
+
+def _sorted(places: tuple[_Place, ...], given: Sequence[int | None]) -> tuple[_Place, ...]:
+    """Sort the places by their ranks; one without goes with the one before it."""
     ranks: dict[int, int] = {}
-    rank = -1
-    for place in places:
-        rank = ranks[place.key] = on_page.get(place.owner, rank)
+    last = -1
+    for place, rank in zip(places, given, strict=True):
+        last = ranks[place.key] = last if rank is None else rank
     return tuple(sorted(places, key=lambda place: ranks[place.key]))
 
 
-def _changed(now: _All, kind: Kind, after: Mapping[int, tuple[Turn, ...]]) -> tuple[_All, Change]:
+def _changed(
+    now: _All,
+    kind: Kind,
+    after: Mapping[int, tuple[Turn, ...]],
+    orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
+) -> tuple[_All, Change]:
     """Do something new: put these turns into these places, and remember it for undo."""
     before = {place.key: place.turns for place in now.places if place.key in after}
     places, change = _moved(now.places, kind, after)
-    done = (*now.done, _Step(kind, before, after))[-UNDO_DEPTH:]
+    done = (*now.done, _Step(kind, before, after, orders))[-UNDO_DEPTH:]
     return replace(now, places=places, done=done, undone=(), void=0), change
 
 

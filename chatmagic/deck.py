@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from chatmagic.transport import Timeout, Transport
     from chatmagic.wire import Reply, Secret
 
-CASSETTE: Final = Connection("http://cassette.invalid", "none", None, "the cassette")
+CASSETTE: Final = Connection("https://cassette.invalid", "none", None, "the cassette")
 """Where a replayed request goes: nowhere. No name that ends like this can be looked up."""
 
 

@@ -320,7 +320,7 @@ def _texts(output: object) -> list[str]:
     data = _get(output, "data")
     found = [_get(output, "text"), _get(output, "traceback"), _get(output, "evalue")]
     if isinstance(data, Mapping):
-        found += [item for kind, item in data.items() if str(kind).startswith("text/")]
+        found += [item for kind, item in sorted(data.items()) if str(kind).startswith("text/")]
     return [text for text in map(_joined, found) if text]
 
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import archive
+from chatmagic import archive, safe
 from chatmagic.conversation import Conversation
 from chatmagic.notebook import cells
 from chatmagic.wire import turn_digest
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from chatmagic.notebook import Notebook, Told
     from chatmagic.record import Record
 
+SHOWN: Final = 200
 NOT_KEPT: Final = (
     "the value was not kept; until the cell runs again, its prompt goes out with the expression "
     "in its place."
@@ -149,9 +150,13 @@ def summary(restored: Restored, notebook: Notebook) -> list[str]:
         if not told.agrees:
             changed.append(told.cell)
         if turn.missing:
-            named = ", ".join(f"{{{{ {name} }}}}" for name in turn.missing)
-            lines.append(f"cell {told.cell}: {named}: {NOT_KEPT}")
+            lines.append(f"cell {told.cell}: {named(turn)}: {NOT_KEPT}")
     if changed:
         lines.append(f"{cells(changed)}: the reply was changed by hand; it goes out as it stands.")
     lines += restored.problems
     return [*lines, notebook.missing] if notebook.missing else lines
+
+
+def named(turn: Turn) -> str:
+    """Name the expressions of a turn whose values were not kept."""
+    return safe.one_line(", ".join(f"{{{{ {name} }}}}" for name in turn.missing), SHOWN)

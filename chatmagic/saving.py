@@ -162,8 +162,7 @@ def _from_json(path: Path) -> tuple[Conversation, list[str]]:
     lines = [f"Loaded {count:,} turn{'' if count == 1 else 's'} from {_name(path)}."]
     for number, turn in enumerate(conversation, 1):
         if turn.missing:
-            named = ", ".join(f"{{{{ {name} }}}}" for name in turn.missing)
-            lines.append(f"turn {number}: {named}: {restore.NOT_KEPT}")
+            lines.append(f"turn {number}: {restore.named(turn)}: {restore.NOT_KEPT}")
     return conversation, lines
 
 

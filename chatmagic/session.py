@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import chatmagic
-from chatmagic import deck, repeatable, settings
+from chatmagic import address, deck, repeatable, settings
 from chatmagic.conversation import Change, Context, Conversation, Turn
 from chatmagic.deck import Came, Deck, Taping
 from chatmagic.errors import ChatInterrupted, InputError
@@ -257,7 +257,12 @@ class Session:
                 follower(event)
 
     def _run(self, ask: Ask, view: View, halt: Halt | None) -> Answer:
-        if not isinstance(ask.text, str) or not ask.text.strip():
+        if not isinstance(ask.text, str):
+            raise InputError(
+                f"The prompt is text, not {type(ask.text).__name__}. Nothing was sent.",
+                hint="str(value) makes text of a value.",
+            )
+        if not ask.text.strip():
             raise InputError("The prompt is empty. Nothing was sent.")
         self._turnstile.refuse_its_holder()
         answer, problem = None, None
@@ -402,11 +407,14 @@ class Session:
             # requests comes with the first question, not with the extension.
             from chatmagic.client import Client  # noqa: PLC0415
 
-            if known is not None:
-                known[1].close()
-            client = Client.connected(
-                setup.connection, timeout=setup.timeout, extra_body=setup.extra_body
-            )
+            door, timeout, extra_body = setup.connection, setup.timeout, setup.extra_body
+            if known is not None and door.is_door_of(known[1].connection):
+                client = known[1]
+                client.retune(door, timeout=timeout, extra_body=extra_body)
+            else:
+                if known is not None:
+                    known[1].close()
+                client = Client.connected(door, timeout=timeout, extra_body=extra_body)
             known = self._clients[who] = setup, client
         self._client = known[1]
         return self._client
@@ -642,7 +650,7 @@ def _from_environment() -> Setup:
 def _practice() -> Connection:
     """Give the emulator of this kernel, for what a cassette does not hold."""
     return settings.practised(
-        Connection(settings.EMULATOR, "bearer", None, "--else emulator", settings.EMULATOR)
+        Connection(address.EMULATOR, "bearer", None, "--else emulator", address.EMULATOR)
     )
 
 

@@ -64,7 +64,7 @@ def recorded(script: Any, request: Request = HELLO) -> tuple[Recorded | None, Ch
 
 def again(one: Recorded, request: Request = HELLO) -> Reply:
     """Replay it, through a client that could reach nobody."""
-    with Client("http://chat.invalid", auth="none") as client:
+    with Client("http://127.0.0.1:9", auth="none") as client:
         made = client.send(request, None, lambda _: Replay(one))
         with made:
             for _ in made:
@@ -230,7 +230,7 @@ def test_the_key_is_in_nothing_that_is_kept() -> None:
 def test_a_replay_can_be_stopped() -> None:
     """As any reply can."""
     halt = Halt()
-    with Client("http://chat.invalid", auth="none") as client:
+    with Client("http://127.0.0.1:9", auth="none") as client:
         made = client.send(HELLO, halt, lambda _: Replay(replace(ASKED, text="one\ntwo")))
 
         def read() -> Iterator[str]:

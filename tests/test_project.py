@@ -24,6 +24,7 @@ PURE = (
     "wire",
     "errors",
     "record",
+    "address",
     "sse",
     "credits",
     "prompt",
@@ -35,6 +36,7 @@ PURE = (
     "script",
     "reel",
     "nearest",
+    "archive",
 )
 TOOLS = {
     "ruff check": ["ruff", "check", "."],

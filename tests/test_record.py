@@ -226,3 +226,11 @@ def test_what_was_kept_in_the_conversation() -> None:
     """``--no-history`` is told by the record."""
     assert record().in_history
     assert not record(parameters={"history": False}).in_history
+
+
+def test_a_cell_is_known_by_a_hash() -> None:
+    """Its identity may hold a path, which the hash does not show."""
+    owner = module.owner_of("vscode-notebook-cell:/home/ann/paper.ipynb#W0")
+    assert owner == module.owner_of("vscode-notebook-cell:/home/ann/paper.ipynb#W0")
+    assert len(owner) == 16
+    assert Record.from_json(record(owner=owner).to_json()).owner == owner
