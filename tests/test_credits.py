@@ -7,14 +7,12 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic import credits as crediting
 from chatmagic.credits import Ledger, level, took, words
 from chatmagic.wire import Credits, ErrorBody
-
-STEADY = settings(derandomize=True, deadline=None, max_examples=300)
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 RESET = datetime(2026, 1, 2, tzinfo=UTC)
@@ -392,7 +390,6 @@ NAMES = st.sampled_from([*GOOD, *map(str.lower, GOOD), "Retry-After"])
 FIGURES = st.none() | st.integers(0, 10**17)
 
 
-@STEADY
 @given(
     headers=st.lists(st.tuples(NAMES, WILD | st.tuples(WILD, WILD).map(", ".join)), max_size=8),
     now=st.datetimes(datetime(1971, 1, 1), datetime(9990, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001 - hypothesis adds the zone
@@ -421,7 +418,6 @@ def test_no_header_raises(
     assert waited is None or waited.tzinfo == UTC
 
 
-@STEADY
 @given(year=st.integers(1000, 9999), rest=st.text("0123456789:, GMTJanThu+-", max_size=30))
 def test_no_date_raises(year: int, rest: str) -> None:
     """Whatever looks a little like a date is one or is none."""

@@ -7,7 +7,7 @@ import keyword
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic import options
@@ -25,7 +25,6 @@ PLAIN = Asked(
     quiet=False,
     prompt="",
 )
-fuzz = settings(derandomize=True, deadline=None)
 anything = st.text() | st.text("-=tnoqr 0.5{}'\"\\\t", max_size=30)
 
 
@@ -101,14 +100,12 @@ def test_a_prompt_needs_no_quotes(prompt: str) -> None:
     assert parse(f"-t -1 {prompt}") == dataclasses.replace(PLAIN, temperature=-1.0, prompt=prompt)
 
 
-@fuzz
 @given(anything)
 def test_after_two_dashes_any_prompt_comes_back(text: str) -> None:
     """After ``--`` nothing is an option; only the white space around the prompt goes."""
     assert parse(f"-q -- {text}") == dataclasses.replace(PLAIN, quiet=True, prompt=text.strip())
 
 
-@fuzz
 @given(anything)
 def test_any_line_is_read_or_refused(text: str) -> None:
     """Nothing but an InputError ever leaves, and a prompt is the end of the line."""

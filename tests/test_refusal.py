@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.errors import (
@@ -187,7 +187,6 @@ def test_an_excerpt_is_short_and_on_one_line() -> None:
 
 
 @given(status=st.integers(200, 599), body=st.binary(max_size=200))
-@settings(derandomize=True, deadline=None)
 def test_no_body_makes_it_fail(status: int, body: bytes) -> None:
     """Whatever came, there is one line."""
     line = str(told(status, body))
@@ -201,7 +200,6 @@ def test_no_body_makes_it_fail(status: int, body: bytes) -> None:
         max_leaves=8,
     )
 )
-@settings(derandomize=True, deadline=None)
 def test_no_json_makes_it_fail(value: object) -> None:
     """Documented fields of any type give one line too."""
     body = json.dumps(value).encode()

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import nh3
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic import safe
@@ -46,7 +46,6 @@ UNSEEN = re.compile(
 )
 MARKS = r"""` ``` $ $$ \( \) \[ \] [ ] ( ) ! < > * ** _ ~~ # | - + 1. > & ; : / \ = " ' |-|
 &#x202e; https://a.b javascript:x x@y.z python script \href \\ <b>"""
-SETTINGS = settings(derandomize=True, deadline=None, max_examples=150)
 
 
 class Page(HTMLParser):
@@ -480,7 +479,6 @@ def test_every_prefix_of_a_reply_is_safe() -> None:
         page(text[:end], live=True)
 
 
-@SETTINGS
 @given(st.text(st.characters(exclude_categories=())), st.booleans())
 def test_any_text_is_shown(text: str, live: bool) -> None:
     """No text raises, acts, or gives two different pages."""
@@ -489,7 +487,6 @@ def test_any_text_is_shown(text: str, live: bool) -> None:
     code_blocks(text)
 
 
-@SETTINGS
 @given(
     st.lists(
         st.sampled_from(
@@ -592,7 +589,6 @@ def test_a_terminal_is_told_nothing_but_text() -> None:
     assert to_terminal("a\r\nb\rc\x1b[2J\x08\x9b\t") == "a\nbc\u241b[2J\u2408\ufffd\t"
 
 
-@SETTINGS
 @given(st.lists(st.text(st.characters(exclude_categories=()))))
 def test_a_terminal_may_be_given_fragments(parts: list[str]) -> None:
     """Fragment by fragment is the same as all at once, and prints in UTF-8."""

@@ -8,13 +8,12 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chatmagic import sse
 from chatmagic.sse import DONE, Decoder, Event, Malformed, Payload
 
-STEADY = settings(derandomize=True, deadline=None, max_examples=300)
 PAIRS_UP_TO = 110
 
 WHOLE = 'data: {"choices":[1]}'
@@ -289,7 +288,6 @@ STREAMS = st.lists(st.tuples(LINES | st.binary(max_size=6), ENDS), max_size=14).
 )
 
 
-@STEADY
 @given(body=STREAMS, places=st.lists(st.integers(0, 200), max_size=8))
 @example(body=b"data: [DONE]\r\n", places=[13])
 def test_cutting_never_changes_a_stream(body: bytes, places: list[int]) -> None:
@@ -299,7 +297,6 @@ def test_cutting_never_changes_a_stream(body: bytes, places: list[int]) -> None:
     assert read(*(bytes([byte]) for byte in body)) == whole
 
 
-@STEADY
 @given(body=STREAMS)
 def test_line_ends_make_no_difference(body: bytes) -> None:
     """A stream reads the same with every line end."""
@@ -327,7 +324,6 @@ def without_pairs(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-@STEADY
 @given(
     values=st.lists(JSON, max_size=5),
     line_end=st.sampled_from(["\n", "\r\n", "\r"]),

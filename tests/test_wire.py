@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chatmagic import wire
@@ -28,8 +28,6 @@ from chatmagic.wire import (
     Usage,
     Value,
 )
-
-STEADY = settings(derandomize=True, deadline=None, max_examples=300)
 
 KEY = "talk-7Hq/x+e=9"
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
@@ -630,7 +628,6 @@ def test_timestamps(value: object, when: datetime | None) -> None:
 ZONES = st.integers(-840, 840).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 
 
-@STEADY
 @given(when=st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=ZONES))  # noqa: DTZ001 - hypothesis adds the zone
 def test_times_both_ways(when: datetime) -> None:
     """A time is read as it is written, with a Z."""
@@ -641,7 +638,6 @@ def test_times_both_ways(when: datetime) -> None:
     assert wire.iso(None) is None
 
 
-@STEADY
 @given(text=st.text(st.characters() | st.characters(categories=["Cs"])))
 @example(text="a\ud83d\ude00\ud83d\ud83d\ude00\ude00")
 def test_no_lone_surrogates_are_left(text: str) -> None:
@@ -700,7 +696,6 @@ JSON = st.recursive(
 )
 
 
-@settings(STEADY, max_examples=1000)
 @given(value=JSON)
 def test_a_strangers_json_raises_nothing_but_a_value_error(value: object) -> None:
     """Every reader gives a value, ``None`` or a ValueError, whatever the JSON."""
