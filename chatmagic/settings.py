@@ -28,7 +28,7 @@ PATH: Final = "/v1/chat/completions"
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
 
-_NEVER: Final = re.compile(r"[\s\x00-\x1f\x7f\\]")
+_NEVER: Final = re.compile(r"[\s\x00-\x1f\x7f\\<>\"{}|^`]")
 
 local_emulator: Callable[[], tuple[str, Secret]] | None = None
 """Starts the emulator of this process and gives its address and a key; set by the extension."""
@@ -281,7 +281,7 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
         host, port = _host(parts), parts.port
     except ValueError:
         host, port = "", None
-    if not host or parts.scheme not in DEFAULT_PORTS or port == 0 or "%" in host:
+    if "" in host.split(".") or parts.scheme not in DEFAULT_PORTS or port == 0 or "%" in host:
         raise InputError(f"{name} is not a URL like https://chat.example.org.")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise InputError(
