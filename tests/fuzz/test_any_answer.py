@@ -167,7 +167,15 @@ def pieces_of(body: bytes, places: list[int]) -> list[bytes]:
 
 
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=8) | st.sampled_from(
-    [KEY, f"Bearer {KEY}", "é\u2028\x00\x1b[2J", "\ud83d", "\ude00", " " * 150 + KEY]
+    [
+        KEY,
+        f"Bearer {KEY}",
+        f"{KEY} is no key",
+        "é\u2028\x00\x1b[2J",
+        "\ud83d",
+        "\ude00",
+        " " * 150 + KEY,
+    ]
 )
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS
 NAMES = st.sampled_from(
@@ -190,6 +198,7 @@ LINES = st.one_of(
     st.builds(lambda value, end: f"data: {json.dumps(value)}{end}".encode(), CHUNKS, ENDS),
     st.builds(lambda value, end: f"data: {json.dumps(value)}{end}".encode(), VALUES, ENDS),
     st.builds(lambda text, end: f"data: {text}{end}".encode("utf-8", "surrogatepass"), TEXTS, ENDS),
+    TEXTS.map(lambda text: b"data: " + json.dumps({"error": {"message": text}}).encode() + b"\n\n"),
     st.sampled_from([b"data: [DONE]\n\n", b": busy\n\n", b"event: error\n", b"\r", b"data:"]),
     st.binary(max_size=4),
 )
