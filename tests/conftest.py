@@ -10,7 +10,7 @@ UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]
 # The test command's: the same examples every time.
 settings.register_profile("steady", UNHURRIED, max_examples=200, derandomize=True, database=None)
 
-# By hand: other examples at each run, those that failed first.
-settings.register_profile("long", UNHURRIED, max_examples=10_000, print_blob=True)
+# By hand, for about an hour: other examples at each run, those that failed before first.
+settings.register_profile("long", UNHURRIED, max_examples=40_000, print_blob=True)
 
 settings.load_profile("steady")
