@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from chatmagic.transport import Halt
+    from chatmagic.wire import Origin
 
 KEY = 'sk/fuzz+throw="away'
 FORMS = (KEY, quote(KEY, safe=""), json.dumps(KEY)[1:-1])
@@ -71,6 +72,7 @@ class Played:
         """Have everything ready."""
         self.status = answer.status
         self.headers = answer.headers
+        self.origin: Origin = "live"
         self.over = False
         self._pieces = [piece for piece in pieces if piece]
         self._fault = fault

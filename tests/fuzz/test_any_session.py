@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation import Entry
     from chatmagic.transport import Halt
+    from chatmagic.wire import Origin
 
 FATES = [
     "whole",
@@ -51,6 +52,7 @@ class Service:
         self.bodies: list[Any] = []
         self.fate = "whole"
         self.text = ""
+        self.origin: Origin = "live"
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Service:
         """Take a request, and prepare its answer."""
