@@ -408,6 +408,11 @@ class ReplyStream:
 
     def _check_end(self, *, cut: bool) -> None:
         """Tell the end of a stream that has no end mark from a cut."""
+        if not self._assembly.begun:
+            raise CutOffError(
+                "The stream ended before the reply began.",
+                hint="Nothing was sent again; whether it took credits is not known.",
+            )
         if cut or self._assembly.finish_reason is None:
             raise CutOffError(
                 "The reply was cut off: the stream ended without its end mark.",

@@ -34,8 +34,9 @@ EXCERPT: Final = 200
 ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
 
 _PATH: Final = 60
+_UNPACKED: Final = {"", "identity", "gzip", "x-gzip", "deflate"}
 _LONG_WAIT: Final = 2 * 86_400
-_ELSEWHERE: Final = range(300, 400)
+_REDIRECTS: Final = {301, 302, 303, 307, 308}
 _LIMITED: Final = {HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.TOO_MANY_REQUESTS}
 _FAILED: Final = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.FAILED_DEPENDENCY, HTTPStatus.TOO_EARLY}
 # What a body may be written in beside UTF-8; Python knows more that are slow, or no text.
@@ -67,12 +68,12 @@ def refusal(
     told = read_error(text) or ErrorBody()
     said = _said(told, text, headers, key)
     seen = crediting.from_error(told, headers, now)
-    if status in _ELSEWHERE and not told.is_rate_limit:
-        error: ChatError = _redirect(status, headers, key)
-    elif (status < _ELSEWHERE.start or status == HTTPStatus.NOT_FOUND) and not told.is_rate_limit:
-        error = _no_service(status, told, said)
-    else:
+    if told.is_rate_limit or (status >= HTTPStatus.BAD_REQUEST and status != HTTPStatus.NOT_FOUND):
         error = _by_status(status, told, said, f" (HTTP {status}).", seen)
+    elif status in _REDIRECTS:
+        error = _redirect(status, headers, key)
+    else:
+        error = _no_service(status, told, said)
     return _with(error, status, headers, seen, now)
 
 
@@ -189,7 +190,8 @@ def _said(
         words = [title.group(1) if title else re.sub(r"<[^>]*>", " ", text)]
         packed = next((v for name, v in headers if name.lower() == "content-encoding"), "")
         if text.count("\N{REPLACEMENT CHARACTER}") * 4 > len(text) > 0:
-            how = f", packed as {excerpt(packed, key, 20)}" if packed else ""
+            known = packed.lower() in _UNPACKED
+            how = "" if known else f", packed as {excerpt(packed, key, 20)}"
             return f", with bytes that are no text{how}"
     shown = excerpt(": ".join(dict.fromkeys(words)).rstrip(". \n"), key)
     return f': "{shown}"' if shown else ""

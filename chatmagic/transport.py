@@ -15,11 +15,13 @@ Nothing is ever sent twice: no retry, no redirect.
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import socket
 import threading
 import time
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 from urllib.parse import quote
@@ -323,8 +325,21 @@ def _keyed_pools(
     return {"http": PlainPool, "https": TlsPool}
 
 
+class _Answer(http.client.HTTPResponse):
+    """An answer without the interim ones that may come before it (RFC 9110, 15.2)."""
+
+    def _read_status(self) -> tuple[str, int, str]:
+        version, status, reason = super()._read_status()  # type: ignore[misc] # typeshed leaves it out
+        while HTTPStatus.SWITCHING_PROTOCOLS < status < HTTPStatus.OK:
+            http.client.parse_headers(self.fp)
+            version, status, reason = super()._read_status()  # type: ignore[misc] # typeshed leaves it out
+        return version, status, reason
+
+
 class _Connection(HTTPConnection):
     """A connection that puts the key on, and shows its socket to the exchange's halt."""
+
+    response_class = _Answer
 
     auth: ClassVar[Auth]
     key: ClassVar[Secret | None]
