@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import threading
+import warnings
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
+from chatmagic import address, settings, sse
 from chatmagic import credits as crediting
-from chatmagic import settings, sse
 from chatmagic.assembly import Assembly
 from chatmagic.errors import (
     AuthenticationError,
@@ -29,10 +31,11 @@ from chatmagic.wire import (
     Message,
     Reply,
     Request,
+    Secret,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import timedelta
     from types import TracebackType
 
@@ -40,7 +43,6 @@ if TYPE_CHECKING:
     from chatmagic.transport import Exchange, Halt, Timeout, Transport
     from chatmagic.wire import Credits, State
 
-EMULATOR_SERVER: Final = "chatmagic-emulator"
 BODY_SECONDS: Final = 5.0
 """How long an error's body may take: the status is known, and is what counts."""
 
@@ -73,11 +75,14 @@ class Client:
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         """Find out where to and with which key; nothing is sent."""
-        self._start(
-            settings.for_client(os.environ, base_url=base_url, api_key=api_key, auth=auth),
-            timeout,
-            extra_body,
-        )
+        key = None
+        if api_key is not None:
+            key = Secret.of(api_key)
+            del api_key  # a traceback with its locals shows only a Secret
+            if key is None:
+                raise InputError(settings.NO_KEY.format("api_key"))
+        connection = settings.for_client(os.environ, base_url=base_url, api_key=key, auth=auth)
+        self._start(connection, timeout, extra_body)
 
     @classmethod
     def connected(
@@ -103,16 +108,37 @@ class Client:
 
         self.connection = connection
         self.timeout = Timeout.of(timeout)
-        self.extra_body = dict(extra_body or {})
+        self.extra_body = _fields(extra_body)
         self._ledger = crediting.Ledger()
         self._clock_off: timedelta | None = None
         self._transport: Transport = HttpTransport(
-            settings.endpoint(connection.base_url),
+            address.endpoint(connection.base_url),
             auth=connection.auth,
             key=connection.key,
             timeout=self.timeout,
-            direct=settings.is_loopback(connection.base_url),
+            direct=address.is_loopback(connection.base_url),
         )
+        for warning in settings.news(connection.warnings):
+            warnings.warn(warning, stacklevel=3)
+
+    def retune(
+        self,
+        connection: Connection,
+        *,
+        timeout: Timeout | float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Ask the same service with the same key, but otherwise in another way from now on.
+
+        The connection that is kept stays, and what is known of the credits.
+        """
+        # With requests, as in Client.
+        from chatmagic.transport import HttpTransport, Timeout  # noqa: PLC0415
+
+        self.timeout, self.extra_body = Timeout.of(timeout), _fields(extra_body)
+        self.connection = connection
+        if isinstance(self._transport, HttpTransport):
+            self._transport.timeout = self.timeout
 
     @property
     def credits(self) -> Credits | None:
@@ -178,9 +204,21 @@ class Client:
         """
         return ReplyStream(self, self._request(messages, max_tokens, temperature, stream=True))
 
-    def send(self, request: Request, halt: Halt | None = None) -> ReplyStream:
-        """Ask with a request that was made elsewhere, under a halt of the caller's."""
-        return ReplyStream(self, request, halt)
+    def send(
+        self,
+        request: Request,
+        halt: Halt | None = None,
+        through: Callable[[Transport], Transport] | None = None,
+    ) -> ReplyStream:
+        """Ask with a request that was made elsewhere.
+
+        Args:
+            request: what is asked.
+            halt: stops it from another thread.
+            through: what stands between the client and its transport for this ask (a
+                cassette, which answers itself or lets the transport answer and listens).
+        """
+        return ReplyStream(self, request, halt, through)
 
     def close(self) -> None:
         """Close the connection that is kept."""
@@ -196,7 +234,17 @@ class Client:
 
     def __repr__(self) -> str:
         """Say where it asks, and nothing of the key."""
-        return f"Client({settings.origin(self.connection.base_url)!r})"
+        # One whose making failed may be shown too, by whoever shows a traceback's locals.
+        connection = getattr(self, "connection", None)
+        return f"Client({address.origin(connection.base_url)!r})" if connection else "Client()"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied: a client has a key and an open connection.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError("a Client has a key, so it is not pickled or copied; make one there")
 
     def _request(
         self,
@@ -227,12 +275,20 @@ class ReplyStream:
     Leaving it early closes the connection. Whatever happens, ``reply`` holds what came.
     """
 
-    def __init__(self, client: Client, request: Request, halt: Halt | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        request: Request,
+        halt: Halt | None = None,
+        through: Callable[[Transport], Transport] | None = None,
+    ) -> None:
         """Send nothing yet."""
         # With requests, as in Client.
         from chatmagic.transport import Halt  # noqa: PLC0415
 
         self._client = client
+        transport = client._transport  # noqa: SLF001 - two halves of one thing
+        self._transport = through(transport) if through is not None else transport
         self._request = request
         self._halt = halt or Halt()
         self._exchange: Exchange | None = None
@@ -268,15 +324,16 @@ class ReplyStream:
             raise InputError(f"{error}. Nothing was sent.") from None
         # As typed and as JSON writes it, which differ where a key holds a quotation mark.
         texts = [body.decode(), *(message.content for message in self._request.messages)]
-        if connection.key is not None and any(map(connection.key.is_in, texts)):
+        keys = {*connection.guarded, connection.key} - {None}
+        if any(key.is_in(text) for key in keys if key for text in texts):
             raise InputError(
-                "The prompt, or the conversation, holds your API key. Nothing was sent.",
+                "The prompt, the conversation or extra_body holds your API key. Nothing was sent.",
                 hint="Take it out; a key that was shown to anybody is better revoked.",
             )
         self._sent = True
         asked = datetime.now(UTC)
         try:
-            self._exchange = self._client._transport.send(  # noqa: SLF001 - two halves of one thing
+            self._exchange = self._transport.send(
                 body, stream=self._request.stream, halt=self._halt
             )
         except BaseException:
@@ -285,8 +342,10 @@ class ReplyStream:
             raise
         try:
             self._begin(self._exchange, asked)
-        except BaseException:
+        except BaseException as error:
             self._exchange.abort()
+            if isinstance(error, ChatError):
+                raise error.alone()  # noqa: B904 - it is that very error
             raise
         return self
 
@@ -325,7 +384,7 @@ class ReplyStream:
             error.reply = error.reply or (self.reply if self.reply.text else None)
             error.credits = error.credits or self._assembly.credits
             error.status = error.status or exchange.status
-            raise
+            raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
 
     def _begin(self, exchange: Exchange, asked: datetime) -> None:
@@ -335,9 +394,8 @@ class ReplyStream:
         assembly = self._assembly
         assembly.credits = crediting.from_headers(headers, now)
         assembly.date = crediting.date(headers)
-        server = next((value for name, value in headers if name.lower() == "server"), "")
-        assembly.origin = "emulator" if server.startswith(EMULATOR_SERVER) else "live"
-        here = settings.is_loopback(self._client.connection.base_url)
+        assembly.origin = exchange.origin
+        here = address.is_loopback(self._client.connection.base_url)
         if assembly.origin == "live" and not here and assembly.date is not None:
             self._client._clock_off = crediting.clock_off(  # noqa: SLF001 - as above
                 assembly.date, asked, now
@@ -525,3 +583,14 @@ class ReplyStream:
         finally:
             timer.cancel()
         return b"".join(pieces)[:BODY_BYTES], False
+
+
+def _fields(extra_body: object) -> dict[str, Any]:
+    if extra_body is None:
+        return {}
+    if not isinstance(extra_body, Mapping):
+        raise InputError(
+            "extra_body is a mapping of field names to values, such as {'model': 'small'}, "
+            f"not {type(extra_body).__name__}."
+        )
+    return dict(extra_body)

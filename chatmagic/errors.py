@@ -18,7 +18,8 @@
 
 Each says in one line what happened and what to do, knows whose fault it is (``fault``)
 and carries what is known: ``status``, ``credits``, ``reply``, ``retry_after``. All of them
-pickle.
+pickle. What they were made from (exceptions of ``requests``, frames that held bytes of the
+wire) stays behind.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class _Told(BaseException):
         credits: Credits | None = None,
         reply: Reply | None = None,
         retry_after: datetime | None = None,
+        fault: Fault | None = None,
     ) -> None:
         """Say what happened.
 
@@ -59,6 +61,7 @@ class _Told(BaseException):
             credits: what the response said of the credits.
             reply: the part of the reply that came.
             retry_after: when to ask again at the earliest, aware, where the service told.
+            fault: whose it is; ``None`` is whose it mostly is with this kind.
         """
         self.message = " ".join(message.split())
         self.hint = None if hint is None else " ".join(hint.split())
@@ -66,7 +69,17 @@ class _Told(BaseException):
         self.credits = credits
         self.reply = reply
         self.retry_after = retry_after
+        if fault is not None:
+            self.fault = fault
         super().__init__(self.message)
+
+    def alone(self) -> Self:
+        """Cut loose what hangs on to the error: the frames it came through, and its causes.
+
+        Those hold requests, headers and bodies, which a traceback with its locals would show.
+        """
+        self.__cause__ = self.__context__ = None
+        return self.with_traceback(None)
 
     def __str__(self) -> str:
         """Give one line: what happened, and what to do."""

@@ -186,6 +186,8 @@ def _said(
     """Give what the answer said, as the middle of a sentence."""
     words = [word for word in (told.error, told.message) if word]
     if not words:
+        if key is not None:
+            text = key.redact(text)
         title = re.search(r"<title[^>]*>(.*?)</title>", text, re.DOTALL | re.IGNORECASE)
         words = [title.group(1) if title else re.sub(r"<[^>]*>", " ", text)]
         packed = next((v for name, v in headers if name.lower() == "content-encoding"), "")
@@ -201,6 +203,8 @@ def _redirect(
     status: int, headers: Sequence[tuple[str, str]], key: Secret | None
 ) -> NotUnderstoodError:
     where = next((value for name, value in headers if name.lower() == "location"), "").strip()
+    if key is not None:
+        where = key.redact(where)
     origin = re.match(r"(https?:)?//(?:[^/?#\\]*@)?([^/?#\\]+)", where, re.IGNORECASE)
     path = re.match(r"/[^?#\\]*", where)
     if origin:

@@ -5,6 +5,7 @@ Python, magic and panel all come through :meth:`Session.run`, one at a time.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from chatmagic.client import Client, ReplyStream
     from chatmagic.conversation import Entry
     from chatmagic.settings import Connection
-    from chatmagic.transport import Timeout
+    from chatmagic.transport import Halt, Timeout
     from chatmagic.wire import Credits
 
 
@@ -44,6 +45,7 @@ class Ask:
         execution: identity of the cell's execution.
         entry: where it was asked.
         asker: who asks, in words, for whoever has to wait.
+        order: hashes of the page's cells from top to bottom, where the page tells them.
     """
 
     text: str
@@ -58,6 +60,7 @@ class Ask:
     execution: str | None = None
     entry: Entry = "python"
     asker: str = "Python"
+    order: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,38 @@ class Answer:
 
     reply: Reply
     record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A follower hears: this request is about to be sent."""
+
+    ask: Ask
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A follower hears: a fragment of the reply under way came."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A follower hears: the ask has ended, with a reply or a part of one, or with neither."""
+
+    ask: Ask
+    answer: Answer | None
+    error: BaseException | None
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A follower hears: the conversation is another one than before (undo, redo, reset, order)."""
+
+
+Event = Began | Fragment | Ended | Changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +146,7 @@ class Session:
         self._client = client
         self._setup: Setup | None = None
         self._took: int | None = None
+        self._followers: tuple[Callable[[Event], object], ...] = ()
         self._turnstile = _Turnstile()
 
     @property
@@ -174,21 +210,63 @@ class Session:
         )
         return self.run(ask, _Listener(on_fragment)).reply
 
-    def run(self, ask: Ask, view: View) -> Answer:
-        """Do one ask from beginning to end, telling a view how it goes.
+    def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Answer:
+        """Do one ask from beginning to end, telling a view and the followers how it goes.
+
+        Args:
+            ask: what is asked.
+            view: who is shown it.
+            halt: stops it from another thread.
 
         Raises:
             ChatError: see :meth:`ask`.
             ChatInterrupted: see :meth:`ask`.
         """
-        if not isinstance(ask.text, str) or not ask.text.strip():
+        told = _Told(ask, view, self._tell)
+        try:
+            answer = self._run(ask, told, halt)
+        except BaseException as error:
+            self._tell(Ended(ask, told.answer, error))
+            raise
+        self._tell(Ended(ask, answer, None))
+        return answer
+
+    def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
+        """Let somebody hear of every ask and change, whoever makes it.
+
+        Args:
+            follower: called with each event, in the thread that asks: to be quick, and to
+                leave what it does to a thread of its own. What it raises is left out.
+
+        Returns:
+            What to call to follow no more.
+        """
+        self._followers = (*self._followers, follower)
+
+        def leave() -> None:
+            self._followers = tuple(other for other in self._followers if other is not follower)
+
+        return leave
+
+    def _tell(self, event: Event) -> None:
+        for follower in self._followers:
+            with contextlib.suppress(Exception):
+                follower(event)
+
+    def _run(self, ask: Ask, view: View, halt: Halt | None) -> Answer:
+        if not isinstance(ask.text, str):
+            raise InputError(
+                f"The prompt is text, not {type(ask.text).__name__}. Nothing was sent.",
+                hint="str(value) makes text of a value.",
+            )
+        if not ask.text.strip():
             raise InputError("The prompt is empty. Nothing was sent.")
         self._turnstile.refuse_its_holder()
         answer, problem = None, None
         try:
             try:
                 self._turnstile.enter(ask.asker, view.waiting)
-                answer, problem = self._asked(ask, view)
+                answer, problem = self._asked(ask, view, halt)
             finally:
                 self._turnstile.leave()
             view.ended(answer)
@@ -218,11 +296,15 @@ class Session:
         self._turnstile.refuse_its_holder()
         try:
             self._turnstile.enter("a change of the conversation", lambda _: None)
-            return action(self.conversation)
+            change = action(self.conversation)
         finally:
             self._turnstile.leave()
+        self._tell(Changed())
+        return change
 
-    def _asked(self, ask: Ask, view: View) -> tuple[Answer, BaseException | None]:
+    def _asked(
+        self, ask: Ask, view: View, halt: Halt | None
+    ) -> tuple[Answer, BaseException | None]:
         """Ask, and keep what came; give what ended it early, too."""
         setup = None if self._given is not None else self.setup()
         context = self._context(ask)
@@ -230,7 +312,7 @@ class Session:
         view.began(_notes(context))
         client = self._connected(setup)
         request, digest = _request(ask, context, client.extra_body)
-        stream = client.send(request)
+        stream = client.send(request, halt)
         before = self.conversation.added
         try:
             problem = _listen(stream, view)
@@ -265,10 +347,12 @@ class Session:
             # requests comes with the first question, not with the extension.
             from chatmagic.client import Client  # noqa: PLC0415
 
-            self.close()
-            self._client = Client.connected(
-                setup.connection, timeout=setup.timeout, extra_body=setup.extra_body
-            )
+            door, timeout, extra_body = setup.connection, setup.timeout, setup.extra_body
+            if self._client is not None and door.is_door_of(self._client.connection):
+                self._client.retune(door, timeout=timeout, extra_body=extra_body)
+            else:
+                self.close()
+                self._client = Client.connected(door, timeout=timeout, extra_body=extra_body)
             self._setup = setup
         # It was given, or is made by now.
         return cast("Client", self._client)
@@ -276,7 +360,7 @@ class Session:
     def _context(self, ask: Ask) -> Context:
         if not ask.history:
             return Context(turns=(), total=0)
-        return self.conversation.context(ask.owner, ask.execution, last=ask.last)
+        return self.conversation.context(ask.owner, ask.execution, last=ask.last, order=ask.order)
 
     def _keep(self, ask: Ask, context: Context, digest: str, reply: Reply, before: int) -> Answer:
         """Write the turn's record and put it into the conversation, once, as the last step."""
@@ -298,7 +382,7 @@ class Session:
         )
         answer = Answer(reply, _record(turn, context, digest))
         if ask.history and self.conversation.added == before:
-            self.conversation.add(turn)
+            self.conversation.add(turn, order=ask.order)
         return answer
 
 
@@ -338,6 +422,34 @@ class _Turnstile:
         except KeyboardInterrupt:
             self.leave()
             raise
+
+
+class _Told:
+    """A view that also tells the followers."""
+
+    def __init__(self, ask: Ask, view: View, tell: Callable[[Event], None]) -> None:
+        self.answer: Answer | None = None
+        self._ask = ask
+        self._view = view
+        self._tell = tell
+
+    def waiting(self, holder: str) -> None:
+        self._view.waiting(holder)
+
+    def began(self, notes: Sequence[str]) -> None:
+        self._view.began(notes)
+        self._tell(Began(self._ask, tuple(notes)))
+
+    def fragment(self, text: str) -> None:
+        self._view.fragment(text)
+        self._tell(Fragment(text))
+
+    def ended(self, answer: Answer) -> None:
+        self.answer = answer
+        self._view.ended(answer)
+
+    def failed(self) -> None:
+        self._view.failed()
 
 
 class _Listener:
@@ -433,9 +545,12 @@ def _request(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> tuple
 
 
 def _notes(context: Context) -> list[str]:
-    """Say what is sent, where that is not simply the conversation so far."""
-    sent, total = len(context.turns), context.total
-    return [f"sent the last {sent:,} of {total:,} turns"] if sent < total else []
+    """Say what is sent, where that is not simply what the cells above asked."""
+    sent, total, panel = len(context.turns), context.total, context.from_panel
+    notes = [f"sent the last {sent:,} of {total:,} turns"] if sent < total else []
+    if panel:
+        notes.append(f"with {panel:,} turn{'' if panel == 1 else 's'} from the panel")
+    return notes
 
 
 def _record(turn: Turn, context: Context, digest: str) -> Record:

@@ -24,6 +24,7 @@ PURE = (
     "wire",
     "errors",
     "plain",
+    "address",
     "sse",
     "credits",
     "prompt",

@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from chatmagic.transport import Halt
+    from chatmagic.wire import Origin
 
 KEY: Final = "key-7d1f-throw-away"
 ASK: Final = [Message("user", "Hello?")]
 FOLDER: Final = Path(__file__).parent / "samples"
 MOST_PAIRS: Final = 300
 PLACES: Final = 700
-"""A body with more places than this is cut at some fifty of them, and at no pairs."""
+"""A body with more places than this is cut at some twenty of them, and at no pairs."""
 TYPES: Final = {
     "streams": "text/event-stream",
     "cut_streams": "text/event-stream",
@@ -122,6 +123,7 @@ class Played:
 
     def __init__(self, sample: Sample, pieces: Sequence[bytes]) -> None:
         """Have an answer ready."""
+        self.origin: Origin = "live"
         self.status = int(sample.status[:3])
         self.headers = sample.headers
         self._pieces = iter(pieces)
@@ -169,7 +171,7 @@ def cuts(body: bytes) -> Iterator[list[bytes]]:
     """Give a body whole, byte by byte, cut at every place and at as many pairs as we can pay."""
     yield [body]
     yield [body[at : at + 1] for at in range(len(body))]
-    places = range(1, len(body), 1 if len(body) <= PLACES else len(body) // 50)
+    places = range(1, len(body), 1 if len(body) <= PLACES else len(body) // 20)
     for place in places:
         yield [body[:place], body[place:]]
     pairs = list(itertools.combinations(places, 2)) if len(body) <= PLACES else []
