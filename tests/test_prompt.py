@@ -140,7 +140,7 @@ def test_each_expression_is_evaluated_once_and_in_order() -> None:
         ("{{ import os }}", "{{ import os }}"),
         ("{{ x!r }}", "{{ x!r }}"),
         ("say {{ a\nb }} please", "{{ a b }}"),
-        ("{{ \0 }}", "{{ \0 }}"),
+        ("{{ \0 }}", "{{ \u2400 }}"),
         ("{{ a " + "b" * 90 + " }}", "{{ a " + "b" * 54 + "…"),
         ("{{ x }} {{ two words }}", "{{ two words }}"),
     ],
