@@ -154,9 +154,9 @@ class Commands:
         """Show the credits large: what is left, what the last turn took, as of when."""
         _no_words("chat_credits", line)
         figures, took = self.session.credits, self.session.took
-        now = self._now()
-        html = gauge.large_html(figures, took, now=now)
-        words = gauge.large_words(figures, took, now=now)
+        now, off = self._now(), self.session.clock_off
+        html = gauge.large_html(figures, took, now=now, clock_off=off)
+        words = gauge.large_words(figures, took, now=now, clock_off=off)
         if (note := self.cassette.of_the_figures()) is not None:
             html += f'<p style="{gauge.QUIET}">{escape(note)}</p>'
             words += f"\n{note}"
@@ -358,7 +358,12 @@ class Commands:
             (
                 *(line for line in (tape, where) if line),
                 f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
-                gauge.large_words(self.session.credits, self.session.took, now=self._now()),
+                gauge.large_words(
+                    self.session.credits,
+                    self.session.took,
+                    now=self._now(),
+                    clock_off=self.session.clock_off,
+                ),
                 f"Set for every question: {', '.join(values) or 'nothing'}.",
             )
         )

@@ -176,17 +176,11 @@ def recorded(
 
 
 def _kept(headers: Any, came: datetime) -> tuple[tuple[str, str], ...]:
-    """Give the headers that are kept, their times such that they mean the same next year."""
+    """Give the headers that are kept; one that tells no time of its own gets the time it came."""
     found: dict[str, str] = {}
     for name, value in headers:
         if name.lower() in KEPT_HEADERS:
             found[name] = f"{found[name]}, {value}" if name in found else value
-    again = crediting.retry_after(headers, came)
-    for name in [name for name in found if name.lower() == "retry-after"]:
-        if again is None:
-            del found[name]
-        else:
-            found[name] = format_datetime(again, usegmt=True)
     if crediting.date(headers) is None:
         found = {name: value for name, value in found.items() if name.lower() != "date"}
         found["Date"] = format_datetime(came, usegmt=True)

@@ -23,6 +23,7 @@ from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import timedelta
     from pathlib import Path
 
     from chatmagic.cassette import Play, Who
@@ -161,6 +162,11 @@ class Session:
     def credits(self) -> Credits | None:
         """The latest credits; ``None`` is unknown."""
         return None if self._client is None else self._client.credits
+
+    @property
+    def clock_off(self) -> timedelta | None:
+        """How far the clock here is ahead of the service's; ``None`` if it may be right."""
+        return None if self._client is None else self._client.clock_off
 
     @property
     def connection(self) -> Connection | None:

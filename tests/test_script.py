@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.errors import InputError
@@ -89,7 +89,6 @@ PROSE = st.text(st.characters() | st.sampled_from("\n\r\u2028\x85\ud800\udc00"),
         max_size=4,
     )
 )
-@settings(derandomize=True, deadline=None)
 def test_any_text_comes_back_exactly(asked: list[Any]) -> None:
     """Whatever was said, by whomever, in whatever order."""
     exchanges = []
