@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from chatmagic import notebook, restore, safe
+from chatmagic import notebook, plain, restore
 from chatmagic.errors import InputError
 from chatmagic.wire import Usage, iso
 
@@ -225,13 +225,13 @@ def _named(address: str) -> str:
 
 
 def _of_one(found: Audit, *, values: bool) -> str:
-    lines = [safe.one_line(found.path, WIDEST)]
+    lines = [plain.one_line(found.path, WIDEST)]
     if found.turns:
         lines += _grid([_HEAD, *map(_row, found.turns)])
         lines.append(_totals(found.turns))
     elif not found.problems:
         lines.append("No turn of a conversation.")
-    lines += [f"! {safe.one_line(line, WIDEST)}" for line in found.problems]
+    lines += [f"! {plain.one_line(line, WIDEST)}" for line in found.problems]
     lines += [
         f"! cell {turn.cell}: the reply is not the one that was recorded."
         for turn in found.turns
@@ -245,7 +245,7 @@ def _of_one(found: Audit, *, values: bool) -> str:
     lines += found.remarks
     if values:
         lines.append("What the file would give away:" if found.values else "No values, no paths.")
-        lines += [f"  {safe.one_line(line, WIDEST)}" for line in found.values]
+        lines += [f"  {plain.one_line(line, WIDEST)}" for line in found.values]
     return "\n".join(lines)
 
 
@@ -273,12 +273,12 @@ def _row(turn: Turn) -> tuple[str, ...]:
     order = {None: "-", True: "yes", False: "NO"}[turn.in_order]
     return (
         f"{turn.cell:,}",
-        safe.one_line(turn.prompt, EXCERPT),
-        safe.one_line(turn.model or "?", EXCERPT),
+        plain.one_line(turn.prompt, EXCERPT),
+        plain.one_line(turn.model or "?", EXCERPT),
         " + ".join(told) if len(told) == len(tokens) else total,
         figures,
         "?" if turn.took is None else f"{turn.took:,}",
-        safe.one_line(ended, EXCERPT),
+        plain.one_line(ended, EXCERPT),
         turn.origin,
         "yes" if turn.agrees else "NO",
         order,
@@ -311,5 +311,5 @@ def _cell(value: object) -> object:
     """Give a value for a spreadsheet, which must not take a text for a formula."""
     if not isinstance(value, str):
         return value
-    text = safe.to_terminal(value)
+    text = plain.to_terminal(value)
     return f"'{text}" if text.lstrip().startswith(_FORMULA) else text

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, clear_output, display
 
-from chatmagic import gauge
+from chatmagic import gauge, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -231,7 +231,7 @@ def bundle(reply: Reply, values: Sequence[Value] = ()) -> dict[str, Any]:
     from chatmagic import safe  # noqa: PLC0415 - markdown-it comes with the first question
 
     states = "".join(
-        f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(safe.visible(line))}</p>'
+        f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
         for line in _state_lines(reply)
     )
     footer = gauge.line_html(reply.credits, reply.usage)
@@ -247,9 +247,7 @@ def printable(text: str) -> str:
     Args:
         text: a reply, or a fragment of one.
     """
-    from chatmagic import safe  # noqa: PLC0415 - as in bundle
-
-    return safe.to_terminal(text)
+    return plain.to_terminal(text)
 
 
 def metadata(record: Record) -> dict[str, Any]:
@@ -275,13 +273,11 @@ def _frame(html: str) -> str:
 
 def _kept(values: Sequence[Value]) -> str:
     """Show what the record keeps of the prompt's values, so that nothing in it is hidden."""
-    from chatmagic import safe  # noqa: PLC0415 - as in bundle
-
     return "".join(
         '<details class="chatmagic-value"><summary>Value of '
-        f"<code>{escape(safe.visible(value.expression))}</code>, kept with this output:"
+        f"<code>{escape(plain.visible(value.expression))}</code>, kept with this output:"
         f" {value.size:,} character{'' if value.size == 1 else 's'}</summary>"
-        f'<pre style="white-space: pre-wrap;">{escape(safe.visible(value.text))}</pre></details>'
+        f'<pre style="white-space: pre-wrap;">{escape(plain.visible(value.text))}</pre></details>'
         for value in values
         if value.text is not None
     )

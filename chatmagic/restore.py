@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import archive, safe
+from chatmagic import archive, plain
 from chatmagic.conversation import Conversation
 from chatmagic.notebook import cells
 from chatmagic.wire import turn_digest
@@ -162,4 +162,4 @@ def summary(restored: Restored, notebook: Notebook) -> list[str]:
 
 def named(turn: Turn) -> str:
     """Name the expressions of a turn whose values were not kept."""
-    return safe.one_line(", ".join(f"{{{{ {name} }}}}" for name in turn.missing), SHOWN)
+    return plain.one_line(", ".join(f"{{{{ {name} }}}}" for name in turn.missing), SHOWN)

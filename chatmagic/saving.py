@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import archive, display, notebook, prompt, restore, safe, wire
+from chatmagic import archive, display, notebook, plain, prompt, restore, wire
 from chatmagic.errors import InputError
 from chatmagic.record import VERSION, NewerVersionError
 
@@ -70,7 +70,7 @@ def save(line: str, session: Session, shell: InteractiveShell, *, keep_values: b
     print(f"Saved {count:,} turn{'' if count == 1 else 's'} to {_name(path)}.")
     valued = [value.expression for turn in conversation for value in turn.values]
     if valued and (not keep_values or path.suffix.lower() == ".md"):
-        shown = safe.one_line(", ".join(dict.fromkeys(valued)), _SHOWN)
+        shown = plain.one_line(", ".join(dict.fromkeys(valued)), _SHOWN)
         keeps = "" if keep_values else "; %config ChatMagics.keep_values = True keeps values"
         print(f"Values that were put in ({shown}) are not in it, only their expressions{keeps}.")
 
@@ -108,7 +108,7 @@ def load(line: str, session: Session, shell: InteractiveShell) -> None:
         is_here = here is not None and path.exists() and path.samefile(here)
         conversation, lines = _from_notebook(path, is_here and IN_VS_CODE not in shell.user_ns)
     session.change(lambda current: current.load(conversation))
-    print("\n".join(safe.to_terminal(line) for line in lines))
+    print("\n".join(plain.to_terminal(line) for line in lines))
 
 
 def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> Path | None:
@@ -135,13 +135,13 @@ def _asked(line: str, magic: str) -> tuple[Path | None, bool]:
     if force:
         words = words.removeprefix(FORCE).removesuffix(FORCE).strip()
     if words.startswith("-"):
-        raise InputError(f"%{magic} takes a file's name, not {safe.one_line(words, _SHOWN)}.")
+        raise InputError(f"%{magic} takes a file's name, not {plain.one_line(words, _SHOWN)}.")
     if len(words) > 1 and words[0] == words[-1] and words[0] in "'\"":
         words = words[1:-1]
     try:
         return (Path(words).expanduser() if words else None), force
     except RuntimeError:
-        raise InputError(f"There is no home folder for {safe.one_line(words, _SHOWN)}.") from None
+        raise InputError(f"There is no home folder for {plain.one_line(words, _SHOWN)}.") from None
 
 
 def _from_json(path: Path) -> tuple[Conversation, list[str]]:
@@ -173,7 +173,7 @@ def _from_notebook(path: Path, by_id: bool) -> tuple[Conversation, list[str]]:
         problems = [*restored.problems, read.missing][:1]
         raise InputError(
             f"{_name(path)} holds no turn of a conversation, so nothing was loaded.",
-            hint=safe.one_line(" ".join(problems), _SHOWN) or None,
+            hint=plain.one_line(" ".join(problems), _SHOWN) or None,
         )
     return restored.conversation, restore.summary(restored, read)
 
@@ -281,4 +281,4 @@ def _umask() -> int:
 
 
 def _name(path: Path) -> str:
-    return safe.one_line(str(path), _SHOWN)
+    return plain.one_line(str(path), _SHOWN)

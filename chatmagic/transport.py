@@ -21,6 +21,7 @@ import socket
 import threading
 import time
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 from urllib.parse import quote
@@ -348,15 +349,23 @@ def _keyed_pools(
 
 
 class _Answer(http.client.HTTPResponse):
-    """An answer without what could not be read of its headers.
+    """An answer without what could not be read of its headers, nor interim ones before it.
 
-    urllib3 would log that, and in it a server may say the key back.
+    urllib3 would log the former, and in it a server may say the key back. The latter (RFC
+    9110, 15.2) may come before any answer.
     """
 
     def begin(self) -> None:
         super().begin()
         self.msg.defects.clear()
         self.msg.set_payload("")
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc] # not typed
+            if not HTTPStatus.SWITCHING_PROTOCOLS < line[1] < HTTPStatus.OK:
+                return line
+            http.client.parse_headers(self.fp)
 
 
 class _Connection(HTTPConnection):

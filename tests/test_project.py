@@ -24,6 +24,7 @@ PURE = (
     "wire",
     "errors",
     "record",
+    "plain",
     "address",
     "sse",
     "credits",
