@@ -246,7 +246,7 @@ def _of_one(found: Audit, *, values: bool) -> str:
     if values:
         lines.append("What the file would give away:" if found.values else "No values, no paths.")
         lines += [f"  {plain.one_line(line, WIDEST)}" for line in found.values]
-    return "\n".join(plain.visible(line) for line in lines)
+    return "\n".join(lines)
 
 
 _HEAD: Final = (

@@ -242,7 +242,7 @@ def emulator_settings(asked: Mapping[str, Any]) -> Settings:
 
 
 def _audit(asked: Mapping[str, Any]) -> int:
-    # The renderer's tables come with the notebooks, which the other commands do without.
+    # It comes with the first notebook, which the other commands do without.
     from chatmagic import audit  # noqa: PLC0415
 
     found = [audit.audit(path) for path in asked["notebooks"]]

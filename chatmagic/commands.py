@@ -354,6 +354,7 @@ class Commands:
             for option in options.OPTIONS
             if option.trait and configured[option.trait] not in (None, False)
         ]
+        values += ["keep_values = True"] if configured["keep_values"] else []
         return "\n".join(
             (
                 *(line for line in (tape, where) if line),

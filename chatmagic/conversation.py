@@ -567,7 +567,9 @@ def _moved(
     places: tuple[_Place, ...], kind: Kind, turns: Mapping[int, tuple[Turn, ...]]
 ) -> tuple[tuple[_Place, ...], Change]:
     """Put these turns into these places, by key, and say which went and which came."""
-    moved = tuple(replace(place, turns=turns.get(place.key, place.turns)) for place in places)
+    moved = tuple(
+        replace(place, turns=turns[place.key]) if place.key in turns else place for place in places
+    )
     before, after = _live(places), _live(moved)
     was, now = ({turn.number for turn in live} for live in (before, after))
     went = tuple(turn for turn in before if turn.number not in now)

@@ -17,7 +17,7 @@ from chatmagic.notebook import cells
 from chatmagic.wire import turn_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from chatmagic.conversation import Turn
     from chatmagic.notebook import Notebook, Told
@@ -54,8 +54,9 @@ def restore(notebook: Notebook, *, by_id: bool = True) -> Restored:
         by_id: whether the front end knows a cell by its identity on disk, as JupyterLab
             does; otherwise a turn's owner is the one that its record names.
     """
+    told_turns = notebook.turns
     turns, problems = _turns(notebook, by_id=by_id)
-    digests = {index: _digest(notebook.turns[index], turn) for index, turn in turns.items()}
+    digests = {index: _digest(told_turns[index], turn) for index, turn in turns.items()}
     # Turns are numbered in the order in which they are added, so their numbers are known.
     numbers = {index: number for number, index in enumerate(turns, 1)}
     known: dict[str, list[int]] = defaultdict(list)
@@ -75,10 +76,10 @@ def restore(notebook: Notebook, *, by_id: bool = True) -> Restored:
             if index in turns:
                 turn = turns[index]
                 context = conversation.context(turn.owner, turn.execution, last=turn.last)
-                carried = notebook.turns[index][1].carried
+                carried = told_turns[index][1].carried
                 conversation.add(replace(turn, carried=_numbers(carried, known, context.numbers)))
-    every = range(len(notebook.turns))
-    return Restored(conversation, tuple(map(numbers.get, every)), tuple(problems))
+    places = range(len(told_turns))
+    return Restored(conversation, tuple(map(numbers.get, places)), tuple(problems))
 
 
 def _turns(notebook: Notebook, *, by_id: bool) -> tuple[dict[int, Turn], list[str]]:
@@ -126,12 +127,14 @@ def _numbers(
 ) -> tuple[int, ...]:
     """Find the turns that a request carried: those above where they fit, else any, else 0."""
     here = set(context)
+    fitting: dict[str, Iterator[int]] = {}
     found = []
     for digest in carried:
         candidates = known.get(digest, [0])
-        number = next((number for number in candidates if number in here), candidates[0])
-        here.discard(number)
-        found.append(number)
+        if digest not in fitting:
+            # Of several equal turns each is carried once, in their order.
+            fitting[digest] = iter([number for number in candidates if number in here])
+        found.append(next(fitting[digest], candidates[0]))
     return tuple(found)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import archive, display, notebook, plain, prompt, restore, wire
 from chatmagic.errors import InputError
-from chatmagic.record import NewerVersionError
+from chatmagic.record import VERSION, NewerVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -251,7 +251,8 @@ def _is_archive(content: bytes) -> bool:
         value = json.loads(content)
     except (ValueError, RecursionError):
         return False
-    return isinstance(value, dict) and value.get("chatmagic") == archive.KIND
+    known = {"chatmagic": archive.KIND, "version": VERSION}
+    return isinstance(value, dict) and known.items() <= value.items()
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic import archive
@@ -15,8 +15,6 @@ from chatmagic.conversation import Conversation, Turn
 from chatmagic.errors import InputError
 from chatmagic.record import NewerVersionError, Value
 from chatmagic.wire import Reply, digest
-
-STEADY = settings(derandomize=True, deadline=None, max_examples=100)
 
 texts = st.text(max_size=12)
 replies = st.builds(
@@ -70,7 +68,6 @@ def with_value(*, kept: bool = True) -> Conversation:
     return talked([turn])
 
 
-@STEADY
 @given(st.lists(turns, max_size=5))
 def test_what_is_dumped_is_loaded(given: list[Turn]) -> None:
     """Through JSON and back, turns, places, numbers and staleness are the same."""
@@ -104,7 +101,6 @@ def test_a_value_is_kept_only_where_that_is_asked_for() -> None:
     assert "secret" not in json.dumps(lost)
 
 
-@STEADY
 @given(json_values, st.data())
 def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.DataObject) -> None:
     """Any JSON, and any JSON in the place of any part, raises nothing but a ValueError."""

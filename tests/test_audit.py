@@ -195,7 +195,7 @@ def test_hostile_text_does_not_act_in_a_terminal(
     ]
     path = save(tmp_path / "a.ipynb", cells)
     for words in ([], ["--values"], ["--json", "--values"], ["--csv"]):
-        _, told = run(capsys, [path, *words])
+        _, told = run(capsys, [path, tmp_path / "\x1b[2J\nno.ipynb", *words])
         assert not set("\x1b\x07\u202e\x9b") & set(told)
         assert "\nall in order" not in told or words == ["--csv"]
 

@@ -8,14 +8,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic import record as module
 from chatmagic.record import NewerVersionError, Record, Value
 from chatmagic.wire import Credits, Usage, digest
 
-STEADY = settings(derandomize=True, deadline=None)
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 REQUEST, REPLY = digest("request"), digest("reply")
 
@@ -123,7 +122,6 @@ def test_what_is_known_is_kept() -> None:
     }  # fmt: skip
 
 
-@STEADY
 @given(records)
 def test_what_is_written_is_read(written: Record) -> None:
     """Through JSON and back a record is the same, and what is unknown is ignored."""
@@ -132,7 +130,6 @@ def test_what_is_written_is_read(written: Record) -> None:
     assert Record.from_json({**told, "later": [1], "took": written.took}) == written
 
 
-@STEADY
 @given(json_values, st.sampled_from([*record().to_json(), "values", "parameters", "credits"]))
 def test_whatever_stands_in_a_field_it_is_read_or_refused(item: Any, name: str) -> None:
     """A stranger's record raises nothing but a ValueError."""

@@ -193,6 +193,24 @@ def test_a_copied_cell_is_a_cell_of_its_own(
     assert [prompt for prompt, _ in talk()] == ["echo:a", "echo:new"]
 
 
+def test_a_cell_is_known_as_its_front_end_knows_it(
+    shell: Shell, paper: Paper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a page by its identity on disk, also a new one; in VS Code by the one recorded."""
+    run(shell, paper, "a", "%chat echo:a")
+    paper.cells["a"]["id"] = "new"
+    monkeypatch.setenv("JPY_SESSION_NAME", str(paper.save()))
+    restart(monkeypatch)
+    shell.page("%chat_load", "load")
+    shell.page("%chat echo:again", "new")
+    assert [prompt for prompt, _ in talk()] == ["echo:again"]
+    restart(monkeypatch)
+    shell.shell.user_ns["__vsc_ipynb_file__"] = str(paper.path)
+    shell.page("%chat_load", "load")
+    shell.page("%chat echo:again", "a")
+    assert [prompt for prompt, _ in talk()] == ["echo:again"]
+
+
 def test_a_value_that_was_not_kept_is_named(
     shell: Shell, emulator: Emulator, paper: Paper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,6 +239,7 @@ def test_a_value_that_is_kept_is_shown_and_restored(
     """``keep_values`` puts the text into the record and, folded and escaped, into the HTML."""
     shell.do("%config ChatMagics.keep_values = True")
     shell.do("rows = '<b>{{ x }}</b>'")
+    assert "keep_values = True" in shell.do("%chat").printed
     ran = run(shell, paper, "a", "%%chat\necho:{{ rows }}!")
     assert ran.texts == ["<b>{{ x }}</b>!"]
     assert "<details" in ran.html
@@ -516,6 +535,7 @@ def test_a_file_from_a_newer_version_is_refused_as_that(shell: Shell, tmp_path: 
     whole = json.loads((tmp_path / "talk.json").read_text())
     (tmp_path / "talk.json").write_text(json.dumps({**whole, "version": 2}))
     assert "newer release" in str(shell.fails("%chat_load talk.json").error)
+    shell.fails("%chat_save talk.json")
 
 
 def test_a_file_is_whole_or_as_it_was(
