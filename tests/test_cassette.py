@@ -214,6 +214,19 @@ def test_recorded_and_replayed_in_python(
     assert len(session.conversation) == 2
 
 
+def test_what_a_turn_took_is_what_was_recorded(
+    emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the one before it is not replayed, so that it could not be told again."""
+    live = mode(monkeypatch, "record")
+    for prompt in ("echo:one", "echo:two"):
+        live.ask(prompt, history=False)
+    session = mode(monkeypatch, "replay")
+    session.ask("echo:two", history=False)
+    assert session.took == live.took == 1
+    assert len(emulator.requests) == 2
+
+
 def test_a_client_of_ones_own_is_recorded_and_needed_no_more(
     emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -238,13 +238,15 @@ def test_a_replay_can_be_stopped() -> None:
 
 def test_closing_closes_what_answers() -> None:
     """A recording transport has nothing of its own, a replaying one nothing at all."""
+    heard: list[Heard] = []
     Replay(ASKED).close()
     with (
         Loopback(playing(stream(event("hi"), DONE))) as server,
         Client(server.origin, KEY) as client,
     ):
-        made = Recording(client._transport, print)
+        made = Recording(client._transport, heard.append)
         exchange = made.send(HELLO.encode(), stream=True, halt=Halt())
         exchange.abort()
         made.close()
         server.wait_closed()
+    assert not heard, "what was given up is not told"
