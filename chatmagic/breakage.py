@@ -9,7 +9,7 @@ from __future__ import annotations
 import http.client
 import re
 import ssl
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import requests
 import urllib3
@@ -20,11 +20,19 @@ from chatmagic.errors import (
     CutOffError,
     InputError,
     NotUnderstoodError,
+    RequestTimeoutError,
     ServiceError,
 )
 
 if TYPE_CHECKING:
     from chatmagic.errors import Which
+
+_WAITED: Final[dict[Which, str]] = {
+    "connect": "No connection within the connect time-out of {} s. Nothing was sent.",
+    "first_byte": "No answer within the first-byte time-out of {} s.",
+    "silence": "The reply fell silent for longer than the silence time-out of {} s.",
+    "total": "The reply took longer than the total time-out of {} s.",
+}
 
 
 def is_late(error: BaseException) -> bool:
@@ -33,6 +41,22 @@ def is_late(error: BaseException) -> bool:
     # A name or a route that does not exist is a kind of connect time-out there.
     return _any(causes, urllib3.exceptions.TimeoutError, TimeoutError) and not _any(
         causes, urllib3.exceptions.NewConnectionError
+    )
+
+
+def late(which: Which, seconds: float) -> RequestTimeoutError:
+    """Give the error for a time-out that ran out: which, its seconds, and how to change it.
+
+    Args:
+        which: the one that ran out.
+        seconds: how long that was.
+    """
+    longer = f"{2 * seconds:g}"
+    return RequestTimeoutError(
+        _WAITED[which].format(f"{seconds:g}"),
+        which=which,
+        hint=f'To wait longer: %config ChatMagics.timeout = {{"{which}": {longer}}}, '
+        f"or in Python chatmagic.Timeout({which}={longer}).",
     )
 
 

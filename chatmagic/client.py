@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -20,6 +21,7 @@ from chatmagic.errors import (
     NotUnderstoodError,
     ServiceError,
 )
+from chatmagic.patience import Timeout
 from chatmagic.refusal import BODY_BYTES, excerpt, refusal
 from chatmagic.wire import (
     Auth,
@@ -34,9 +36,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
 
+    from chatmagic.connection import Halt
     from chatmagic.settings import Connection
-    from chatmagic.transport import Exchange, Halt, Timeout, Transport
+    from chatmagic.transport import Exchange, Transport
     from chatmagic.wire import Credits, State
+
+BODY_SECONDS: Final = 10.0
+"""How long the body of an answer that is no reply may go on coming."""
 
 EMULATOR_SERVER: Final = "chatmagic-emulator"
 
@@ -51,7 +57,8 @@ class Client:
             environment's own address alone (interface §5).
         auth: ``bearer``, ``x-api-key``, ``query`` or ``none``; ``None`` takes
             ``CHATMAGIC_AUTH``, else ``bearer``.
-        timeout: a :class:`chatmagic.Timeout`, or seconds for the first byte and for silence.
+        timeout: a :class:`chatmagic.Timeout`, seconds for the first byte and for silence,
+            or seconds by name.
         extra_body: fields that a compatible server wants beside the interface's own.
 
     Raises:
@@ -65,7 +72,7 @@ class Client:
         api_key: str | None = None,
         *,
         auth: Auth | None = None,
-        timeout: Timeout | float | None = None,
+        timeout: Timeout | Mapping[str, float | None] | float | None = None,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         """Find out where to and with which key; nothing is sent."""
@@ -80,7 +87,7 @@ class Client:
         cls,
         connection: Connection,
         *,
-        timeout: Timeout | float | None = None,
+        timeout: Timeout | Mapping[str, float | None] | float | None = None,
         extra_body: Mapping[str, Any] | None = None,
     ) -> Self:
         """Make a client for a connection that was found out elsewhere."""
@@ -91,11 +98,11 @@ class Client:
     def _start(
         self,
         connection: Connection,
-        timeout: Timeout | float | None,
+        timeout: Timeout | Mapping[str, float | None] | float | None,
         extra_body: Mapping[str, Any] | None,
     ) -> None:
         # requests comes with the first client, not with the extension.
-        from chatmagic.transport import HttpTransport, Timeout  # noqa: PLC0415
+        from chatmagic.transport import HttpTransport  # noqa: PLC0415
 
         self.connection = connection
         self.timeout = Timeout.of(timeout)
@@ -216,7 +223,7 @@ class ReplyStream:
     def __init__(self, client: Client, request: Request, halt: Halt | None = None) -> None:
         """Send nothing yet."""
         # With requests, as in Client.
-        from chatmagic.transport import Halt  # noqa: PLC0415
+        from chatmagic.connection import Halt  # noqa: PLC0415
 
         self._client = client
         self._request = request
@@ -263,16 +270,14 @@ class ReplyStream:
             self._exchange = self._client._transport.send(  # noqa: SLF001 - two halves of one thing
                 body, stream=self._request.stream, halt=self._halt
             )
-        except BaseException:
-            # Without an answer, what the next one took cannot be told.
-            self._account(None)
-            raise
-        try:
             self._begin(self._exchange)
+            return self  # noqa: TRY300 - an interrupt here closes the connection too
         except BaseException:
-            self._exchange.abort()
+            self.close()
+            if self._exchange is None:
+                # Without an answer, what the next one took cannot be told.
+                self._account(None)
             raise
-        return self
 
     def __exit__(
         self,
@@ -281,11 +286,19 @@ class ReplyStream:
         trace: TracebackType | None,
     ) -> None:
         """Keep the connection if the reply has ended, else close it."""
-        if self._exchange is not None:
-            if self._ended:
+        self.close()
+
+    def close(self) -> None:
+        """Keep the connection if the answer has ended, else close it; may be repeated."""
+        try:
+            if self._exchange is not None and self._ended:
                 self._exchange.finish()
-            else:
-                self._exchange.abort()
+        finally:
+            try:
+                if self._exchange is not None:
+                    self._exchange.abort()
+            finally:
+                self._halt.cut()
 
     def __iter__(self) -> Iterator[str]:
         """Give the fragments as they come; a second loop goes on where the first one stopped.
@@ -328,8 +341,7 @@ class ReplyStream:
                 exchange.status, headers, body, now=now, key=self._client.connection.key
             )
             self._account(error.credits)
-            if whole:
-                exchange.finish()
+            self._ended = whole
             raise error
         self._account(assembly.credits)
 
@@ -450,10 +462,14 @@ class ReplyStream:
 
 
 def _beginning(exchange: Exchange, head: bytes = b"") -> tuple[bytes, bool]:
-    """Read on to the bound from the head of a body; say whether that is all of it."""
+    """Read on to the bounds from the head of a body; say whether that is all of it.
+
+    What drips is left after a while, whatever the time-outs are: it is for a message only.
+    """
     pieces = [head]
     size = len(head)
-    while size < BODY_BYTES:
+    until = time.monotonic() + BODY_SECONDS
+    while size < BODY_BYTES and time.monotonic() < until:
         try:
             piece = exchange.read()
         except ChatError:

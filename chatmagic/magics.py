@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
-from traitlets import Bool, Dict, Enum, Float, Integer, Unicode
+from traitlets import Bool, Dict, Enum, Float, Integer, Unicode, Union
 
 import chatmagic
 from chatmagic import lines
@@ -36,7 +36,12 @@ class ChatMagics(Magics):
 
     base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)
     auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….").tag(config=True)
-    timeout = Float(None, allow_none=True, help="Seconds to wait.").tag(config=True)
+    timeout = Union(
+        [Float(), Dict()],
+        default_value=None,
+        allow_none=True,
+        help="Seconds to wait for the first byte and in silence, or seconds by name.",
+    ).tag(config=True)
     extra_body = Dict(help="Fields that a compatible server wants.").tag(config=True)
     temperature = Float(None, allow_none=True, help="Default of --temperature.").tag(config=True)
     max_tokens = Integer(None, allow_none=True, help="Default of --max-tokens.").tag(config=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import chatmagic
 from chatmagic import settings, wire
@@ -21,9 +21,15 @@ if TYPE_CHECKING:
 
     from chatmagic.client import Client, ReplyStream
     from chatmagic.conversation import Entry
+    from chatmagic.patience import Timeout
     from chatmagic.settings import Connection
-    from chatmagic.transport import Timeout
     from chatmagic.wire import Credits
+
+
+NAP: Final = 0.1
+"""Seconds after which an ask that waits for another one looks whether it was interrupted."""
+
+_NOTHING: Final = Context(turns=(), total=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ class Setup:
     """Where and how a session asks."""
 
     connection: Connection
-    timeout: Timeout | float | None = None
+    timeout: Timeout | Mapping[str, float | None] | float | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -178,27 +184,28 @@ class Session:
         if not isinstance(ask.text, str) or not ask.text.strip():
             raise InputError("The prompt is empty. Nothing was sent.")
         self._turnstile.refuse_its_holder()
-        answer, problem = None, None
+        course = _Course(ask)
         try:
             try:
                 self._turnstile.enter(ask.asker, view.waiting)
-                answer, problem = self._asked(ask, view)
+                self._asked(course, view)
             finally:
                 self._turnstile.leave()
-            view.ended(answer)
+            return _told(course, view)
         except BaseException as error:
+            # Again, for an interrupt that came just before; the same holds for the stream.
+            self._turnstile.leave()
             stopped = isinstance(error, KeyboardInterrupt)
-            if answer is None:
+            if course.stream is not None:
+                course.stream.close()
+            if course.answer is None:
                 view.failed()
-            elif stopped:
+            elif stopped and not course.shown:
                 # Stop came while the last state was being drawn; the turn is kept, so draw it.
-                view.ended(answer)
-            if stopped:
-                raise _interrupted(None if answer is None else answer.reply) from None
+                view.ended(course.answer)
+            if stopped and error is not course.problem:
+                raise _interrupted(None if course.answer is None else course.answer.reply) from None
             raise
-        if problem is not None:
-            raise problem from None
-        return answer
 
     def change(self, action: Callable[[Conversation], Change | None]) -> Change | None:
         """Change the conversation (undo, redo, reset) while no ask is under way.
@@ -211,32 +218,40 @@ class Session:
         """
         self._turnstile.refuse_its_holder()
         try:
-            self._turnstile.enter("a change of the conversation", lambda _: None)
-            return action(self.conversation)
-        finally:
+            try:
+                self._turnstile.enter("a change of the conversation", lambda _: None)
+                return action(self.conversation)
+            finally:
+                self._turnstile.leave()
+        except BaseException:
+            # As in run.
             self._turnstile.leave()
+            raise
 
-    def _asked(self, ask: Ask, view: View) -> tuple[Answer, BaseException | None]:
-        """Ask, and keep what came; give what ended it early, too."""
+    def _asked(self, course: _Course, view: View) -> None:
+        """Ask, and keep what came, with what ended it early."""
+        ask = course.ask
         setup = None if self._given is not None else self.setup()
-        context = self._context(ask)
+        course.context = context = self._context(ask)
         # The view warms its renderer while requests is loaded and the headers awaited.
         view.began(_notes(context))
         client = self._connected(setup)
-        request, digest = _request(ask, context, client.extra_body)
-        stream = client.send(request)
-        before = self.conversation.added
+        request, course.digest = _request(ask, context, client.extra_body)
+        course.added = self.conversation.added
+        course.stream = stream = client.send(request)
         try:
-            problem = _listen(stream, view)
-            if problem is not None and not stream.reply.text:
-                raise problem
-            return self._keep(ask, context, digest, stream.reply, before), problem
+            course.problem = _listen(stream, view)
+            if course.problem is not None and not stream.reply.text:
+                raise course.problem
+            self._keep(course, stream.reply)
         except KeyboardInterrupt:
+            stream.close()
             reply = stream.reply
             if not reply.text:
                 raise
             # Stop came when the reply had come: it is paid for, so it is kept all the same.
-            return self._keep(ask, context, digest, reply, before), _interrupted(reply)
+            self._keep(course, reply)
+            course.problem = _interrupted(reply)
 
     def set_free(self) -> None:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
@@ -269,11 +284,12 @@ class Session:
 
     def _context(self, ask: Ask) -> Context:
         if not ask.history:
-            return Context(turns=(), total=0)
+            return _NOTHING
         return self.conversation.context(ask.owner, ask.execution, last=ask.last)
 
-    def _keep(self, ask: Ask, context: Context, digest: str, reply: Reply, before: int) -> Answer:
+    def _keep(self, course: _Course, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, once, as the last step."""
+        ask, context = course.ask, course.context
         self._took = None if self._client is None else self._client.took
         turn = Turn(
             prompt=ask.text,
@@ -290,10 +306,24 @@ class Session:
             stream=ask.stream,
             took=self._took,
         )
-        answer = Answer(reply, _record(turn, context, digest))
-        if ask.history and self.conversation.added == before:
+        answer = Answer(reply, _record(turn, context, course.digest))
+        if ask.history and self.conversation.added == course.added:
             self.conversation.add(turn)
-        return answer
+        course.answer = answer
+
+
+@dataclass(slots=True)
+class _Course:
+    """How far one ask has come, for whoever has to end it."""
+
+    ask: Ask
+    context: Context = _NOTHING
+    digest: str = ""
+    added: int = 0
+    stream: ReplyStream | None = None
+    problem: BaseException | None = None
+    answer: Answer | None = None
+    shown: bool = False
 
 
 class _Turnstile:
@@ -316,7 +346,9 @@ class _Turnstile:
         """Take the place, waiting for it if need be; an interrupt ends the wait."""
         if not self._lock.acquire(blocking=False):
             waiting(self._holder)
-            self._lock.acquire()
+            # Not every system wakes who waits for a lock without an end.
+            while not self._lock.acquire(timeout=NAP):
+                pass
         self._holder, self._thread = asker, threading.get_ident()
 
     def leave(self) -> None:
@@ -380,6 +412,16 @@ def ask(text: str, **options: Any) -> Reply:
 
 _current: Session | None = None
 _current_lock = threading.Lock()
+
+
+def _told(course: _Course, view: View) -> Answer:
+    """Tell the view of the end, and give the answer or raise what ended it early."""
+    answer = cast("Answer", course.answer)
+    view.ended(answer)
+    course.shown = True
+    if course.problem is not None:
+        raise course.problem from None
+    return answer
 
 
 def _listen(stream: ReplyStream, view: View) -> BaseException | None:

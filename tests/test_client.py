@@ -30,6 +30,7 @@ from loopback import (
 
 import chatmagic
 from chatmagic.client import Client
+from chatmagic.connection import Halt
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -42,8 +43,8 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
+from chatmagic.patience import Timeout
 from chatmagic.refusal import BODY_BYTES
-from chatmagic.transport import Halt, Timeout
 from chatmagic.wire import Message, Reply, Request, Usage
 
 if TYPE_CHECKING:

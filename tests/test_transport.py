@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import logging
 import queue
@@ -32,6 +33,8 @@ from loopback import (
     wait_for,
 )
 
+from chatmagic import connection
+from chatmagic.connection import Halt
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -42,7 +45,8 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
-from chatmagic.transport import Halt, HttpExchange, HttpTransport, Timeout
+from chatmagic.patience import Timeout
+from chatmagic.transport import HttpExchange, HttpTransport
 from chatmagic.wire import Auth, Secret
 
 if TYPE_CHECKING:
@@ -558,18 +562,59 @@ def test_a_handshake_that_takes_too_long_is_the_connect_time_out(
     assert caught.value.which == "connect"
 
 
+@pytest.fixture
+def unanswering() -> Iterator[str]:
+    """Give an address that neither takes a connection nor refuses it."""
+    # A listener that takes one connection and is full; its system drops what comes then.
+    with socket.socket() as listener, contextlib.ExitStack() as waiting:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        address = listener.getsockname()
+        for _ in range(3):
+            sock = waiting.enter_context(socket.socket())
+            sock.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                sock.connect(address)
+        yield f"http://127.0.0.1:{address[1]}/v1"
+
+
 def test_a_connection_that_is_not_taken_is_the_connect_time_out(
-    connect: Callable[..., HttpTransport], monkeypatch: pytest.MonkeyPatch
+    connect: Callable[..., HttpTransport], unanswering: str
 ) -> None:
     """A host that does not answer at all is told from one that refuses."""
-
-    def late(*_: object, **__: object) -> None:
-        raise TimeoutError("timed out")
-
-    monkeypatch.setattr("urllib3.util.connection.create_connection", late)
-    with pytest.raises(RequestTimeoutError, match="connect time-out") as caught:
-        send(connect("http://127.0.0.1:9/"))
+    with pytest.raises(RequestTimeoutError, match=r"connect time-out of 0\.15 s") as caught:
+        send(connect(unanswering, connect=SHORT))
     assert caught.value.which == "connect"
+
+
+def test_stop_wakes_who_waits_for_a_connection(
+    connect: Callable[..., HttpTransport], unanswering: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stop from another thread need not wait for the connect time-out."""
+    halt = Halt()
+    wait = connection.wait_for_write
+
+    def waiting(sock: socket.socket, seconds: float) -> bool:
+        halt.stop()
+        return wait(sock, seconds)
+
+    monkeypatch.setattr(connection, "wait_for_write", waiting)
+    with pytest.raises(ChatInterrupted):
+        send(connect(unanswering, connect=None), halt)
+
+
+def test_several_addresses_share_the_connect_time_out(
+    connect: Callable[..., HttpTransport], unanswering: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host whose first address is silent is reached by its second, within the time."""
+    with Server(playing(ANSWERS["length"])) as server:
+        silent = int(unanswering.rpartition(":")[2].removesuffix("/v1"))
+        found = [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))
+            for port in (silent, server.port)
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: found)
+        assert rest(send(connect("http://two.test/v1", connect=2 * SHORT)))
 
 
 def test_no_clock_runs_on(connect: Callable[..., HttpTransport]) -> None:
