@@ -125,7 +125,7 @@ class Current(threading.local):
 
 
 def keyed_pools(
-    auth: Auth, key: Secret | None, current: Current
+    auth: Auth, key: Secret | None, current: Current, opened: list[HTTPConnectionPool]
 ) -> dict[str, type[HTTPConnectionPool]]:
     """Make the pools whose connections put ``key`` on each request, and nowhere else.
 
@@ -133,6 +133,7 @@ def keyed_pools(
         auth: in which of the interface's ways the key is given (interface §5).
         key: the key; ``None`` puts nothing on.
         current: for which exchange a connection is made or used.
+        opened: takes the pools that are made, for whoever has to close them.
     """
 
     class Plain(_Connection, HTTPConnection):
@@ -141,13 +142,18 @@ def keyed_pools(
     class Tls(_Connection, HTTPSConnection):
         pass
 
-    class PlainPool(HTTPConnectionPool):
-        ConnectionCls = Plain
+    class Pool(HTTPConnectionPool):
         QueueCls = _Kept
 
-    class TlsPool(HTTPSConnectionPool):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            opened.append(self)
+
+    class PlainPool(Pool):
+        ConnectionCls = Plain
+
+    class TlsPool(Pool, HTTPSConnectionPool):
         ConnectionCls = Tls
-        QueueCls = _Kept
 
     for kind in (Plain, Tls):
         kind.auth, kind.key, kind.current = auth, key, current

@@ -95,11 +95,16 @@ class HttpTransport:
         self._timeout = timeout
         self._direct = direct
         self._current = Current()
+        self._opened: list[HTTPConnectionPool] = []
+        self._pools = keyed_pools(auth, key, self._current, self._opened)
+        self._begin()
+
+    def _begin(self) -> None:
         self._session = requests.Session()
         # No .netrc, no environment: what they may say is asked for by name, below.
         self._session.trust_env = False
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        adapter = _Adapter(keyed_pools(auth, key, self._current))
+        adapter = _Adapter(self._pools)
         self._session.mount("https://", adapter)
         self._session.mount("http://", adapter)
 
@@ -133,12 +138,17 @@ class HttpTransport:
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             clock.stop()
             halt.cut()
+            if not isinstance(error, Exception):
+                # It may have come while a lock of theirs was taken: the next ask has others.
+                self.close()
             raise _reported(error, clock) from None
 
     def close(self) -> None:
         """Close the connections that wait for their next use."""
-        for adapter in self._session.adapters.values():
-            adapter.close()
+        # urllib3 leaves this to the garbage collector, which may take its time.
+        while self._opened:
+            self._opened.pop().close()
+        self._begin()
 
 
 class HttpExchange:
@@ -209,14 +219,6 @@ class _Adapter(HTTPAdapter):
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs)
         self.poolmanager.pool_classes_by_scheme = self._pools
-
-    def close(self) -> None:
-        # urllib3 leaves this to the garbage collector, which may take its time.
-        for manager in (self.poolmanager, *self.proxy_manager.values()):
-            for pool in map(manager.pools.get, manager.pools.keys()):
-                if pool is not None:
-                    pool.close()
-        super().close()
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
         manager = super().proxy_manager_for(proxy, **kwargs)

@@ -32,8 +32,8 @@ from loopback import (
     stream,
     wait_for,
 )
+from urllib3.util.wait import wait_for_write
 
-from chatmagic import connection
 from chatmagic.connection import Halt
 from chatmagic.errors import (
     ChatError,
@@ -592,13 +592,12 @@ def test_stop_wakes_who_waits_for_a_connection(
 ) -> None:
     """Stop from another thread need not wait for the connect time-out."""
     halt = Halt()
-    wait = connection.wait_for_write
 
     def waiting(sock: socket.socket, seconds: float) -> bool:
         halt.stop()
-        return wait(sock, seconds)
+        return wait_for_write(sock, seconds)
 
-    monkeypatch.setattr(connection, "wait_for_write", waiting)
+    monkeypatch.setattr("chatmagic.connection.wait_for_write", waiting)
     with pytest.raises(ChatInterrupted):
         send(connect(unanswering, connect=None), halt)
 
