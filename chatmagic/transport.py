@@ -138,7 +138,7 @@ class HttpTransport:
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             clock.stop()
             halt.cut()
-            if not isinstance(error, Exception):
+            if not isinstance(error, (ChatError, *_KNOWN)):
                 # It may have come while a lock of theirs was taken: the next ask has others.
                 self.close()
             raise _reported(error, clock) from None
@@ -248,10 +248,15 @@ def _halted(reason: Literal["stop"] | Which, timeout: Timeout) -> BaseException:
     return breakage.late(reason, getattr(timeout, reason))
 
 
+_KNOWN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
+
+
 def _reported(error: BaseException, clock: Clock) -> BaseException:
     """Give the error of ours for one of theirs; anything else is given back as it is."""
-    known = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
-    if not isinstance(error, known) or isinstance(error, ChatError):
+    if isinstance(error, RuntimeError) and isinstance(error.__context__, KeyboardInterrupt):
+        # So it looks when it comes while a clock's thread is started.
+        return error.__context__
+    if not isinstance(error, _KNOWN) or isinstance(error, ChatError):
         return error
     if clock.halt.reason is not None:
         return _halted(clock.halt.reason, clock.timeout)
