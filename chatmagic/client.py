@@ -33,7 +33,7 @@ from chatmagic.wire import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import TracebackType
 
     from chatmagic.connection import Halt
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 BODY_SECONDS: Final = 10.0
 """How long the body of an answer that is no reply may go on coming."""
-
-EMULATOR_SERVER: Final = "chatmagic-emulator"
 
 
 class Client:
@@ -171,9 +169,21 @@ class Client:
         """
         return ReplyStream(self, self._request(messages, max_tokens, temperature, stream=True))
 
-    def send(self, request: Request, halt: Halt | None = None) -> ReplyStream:
-        """Ask with a request that was made elsewhere, under a halt of the caller's."""
-        return ReplyStream(self, request, halt)
+    def send(
+        self,
+        request: Request,
+        halt: Halt | None = None,
+        through: Callable[[Transport], Transport] | None = None,
+    ) -> ReplyStream:
+        """Ask with a request that was made elsewhere.
+
+        Args:
+            request: what is asked.
+            halt: stops it from another thread.
+            through: what stands between the client and its transport for this ask (a
+                cassette, which answers itself or lets the transport answer and listens).
+        """
+        return ReplyStream(self, request, halt, through)
 
     def close(self) -> None:
         """Close the connection that is kept."""
@@ -220,12 +230,20 @@ class ReplyStream:
     Leaving it early closes the connection. Whatever happens, ``reply`` holds what came.
     """
 
-    def __init__(self, client: Client, request: Request, halt: Halt | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        request: Request,
+        halt: Halt | None = None,
+        through: Callable[[Transport], Transport] | None = None,
+    ) -> None:
         """Send nothing yet."""
         # With requests, as in Client.
         from chatmagic.connection import Halt  # noqa: PLC0415
 
         self._client = client
+        transport = client._transport  # noqa: SLF001 - two halves of one thing
+        self._transport = through(transport) if through is not None else transport
         self._request = request
         self._halt = halt or Halt()
         self._exchange: Exchange | None = None
@@ -235,6 +253,7 @@ class ReplyStream:
         self._before: crediting.Ledger | None = None
         self._state: State = "interrupted"
         self._ended = False
+        self._finished = False
 
     @property
     def reply(self) -> Reply:
@@ -267,7 +286,7 @@ class ReplyStream:
             )
         self._sent = True
         try:
-            self._exchange = self._client._transport.send(  # noqa: SLF001 - two halves of one thing
+            self._exchange = self._transport.send(
                 body, stream=self._request.stream, halt=self._halt
             )
             self._begin(self._exchange)
@@ -291,7 +310,8 @@ class ReplyStream:
     def close(self) -> None:
         """Keep the connection if the answer has ended, else close it; may be repeated."""
         try:
-            if self._exchange is not None and self._ended:
+            if self._exchange is not None and self._ended and not self._finished:
+                self._finished = True
                 self._exchange.finish()
         finally:
             try:
@@ -332,8 +352,7 @@ class ReplyStream:
         assembly = self._assembly
         assembly.credits = crediting.from_headers(headers, now)
         assembly.date = crediting.date(headers)
-        server = next((value for name, value in headers if name.lower() == "server"), "")
-        assembly.origin = "emulator" if server.startswith(EMULATOR_SERVER) else "live"
+        assembly.origin = exchange.origin
         good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
         if not good or exchange.status == HTTPStatus.NO_CONTENT:
             body, whole = _beginning(exchange)

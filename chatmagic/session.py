@@ -5,6 +5,7 @@ Python, magic and panel all come through :meth:`Session.run`, one at a time.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from chatmagic.client import Client, ReplyStream
+    from chatmagic.connection import Halt
     from chatmagic.conversation import Entry
     from chatmagic.patience import Timeout
     from chatmagic.settings import Connection
@@ -49,6 +51,7 @@ class Ask:
         execution: identity of the cell's execution.
         entry: where it was asked.
         asker: who asks, in words, for whoever has to wait.
+        order: hashes of the page's cells from top to bottom, where the page tells them.
     """
 
     text: str
@@ -63,6 +66,7 @@ class Ask:
     execution: str | None = None
     entry: Entry = "python"
     asker: str = "Python"
+    order: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,38 @@ class Answer:
 
     reply: Reply
     record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A follower hears: this request is about to be sent."""
+
+    ask: Ask
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A follower hears: a fragment of the reply under way came."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A follower hears: the ask has ended, with a reply or a part of one, or with neither."""
+
+    ask: Ask
+    answer: Answer | None
+    error: BaseException | None
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A follower hears: the conversation is another one than before (undo, redo, reset, order)."""
+
+
+Event = Began | Fragment | Ended | Changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +152,7 @@ class Session:
         self._client = client
         self._setup: Setup | None = None
         self._took: int | None = None
+        self._followers: tuple[Callable[[Event], object], ...] = ()
         self._turnstile = _Turnstile()
 
     @property
@@ -174,24 +211,61 @@ class Session:
         )
         return self.run(ask, _Listener(on_fragment)).reply
 
-    def run(self, ask: Ask, view: View) -> Answer:
-        """Do one ask from beginning to end, telling a view how it goes.
+    def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Answer:
+        """Do one ask from beginning to end, telling a view and the followers how it goes.
+
+        Args:
+            ask: what is asked.
+            view: who is shown it.
+            halt: stops it from another thread.
 
         Raises:
             ChatError: see :meth:`ask`.
             ChatInterrupted: see :meth:`ask`.
         """
+        told = _Told(ask, view, self._tell)
+        try:
+            answer = self._run(ask, told, halt)
+        except BaseException as error:
+            self._tell(Ended(ask, told.answer, error))
+            raise
+        self._tell(Ended(ask, answer, None))
+        return answer
+
+    def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
+        """Let somebody hear of every ask and change, whoever makes it.
+
+        Args:
+            follower: called with each event, in the thread that asks: to be quick, and to
+                leave what it does to a thread of its own. What it raises is left out.
+
+        Returns:
+            What to call to follow no more.
+        """
+        self._followers = (*self._followers, follower)
+
+        def leave() -> None:
+            self._followers = tuple(other for other in self._followers if other is not follower)
+
+        return leave
+
+    def _tell(self, event: Event) -> None:
+        for follower in self._followers:
+            with contextlib.suppress(Exception):
+                follower(event)
+
+    def _run(self, ask: Ask, view: View, halt: Halt | None) -> Answer:
         if not isinstance(ask.text, str) or not ask.text.strip():
             raise InputError("The prompt is empty. Nothing was sent.")
         self._turnstile.refuse_its_holder()
         course = _Course(ask)
         try:
             try:
-                self._turnstile.enter(ask.asker, view.waiting)
-                self._asked(course, view)
+                self._turnstile.enter(ask.asker, view.waiting, halt)
+                self._asked(course, view, halt)
             finally:
                 self._turnstile.leave()
-            return _told(course, view)
+            return _delivered(course, view)
         except BaseException as error:
             # Again, for an interrupt that came just before; the same holds for the stream.
             self._turnstile.leave()
@@ -220,15 +294,17 @@ class Session:
         try:
             try:
                 self._turnstile.enter("a change of the conversation", lambda _: None)
-                return action(self.conversation)
+                change = action(self.conversation)
             finally:
                 self._turnstile.leave()
         except BaseException:
             # As in run.
             self._turnstile.leave()
             raise
+        self._tell(Changed())
+        return change
 
-    def _asked(self, course: _Course, view: View) -> None:
+    def _asked(self, course: _Course, view: View, halt: Halt | None) -> None:
         """Ask, and keep what came, with what ended it early."""
         ask = course.ask
         setup = None if self._given is not None else self.setup()
@@ -238,7 +314,7 @@ class Session:
         client = self._connected(setup)
         request, course.digest = _request(ask, context, client.extra_body)
         course.added = self.conversation.added
-        course.stream = stream = client.send(request)
+        course.stream = stream = client.send(request, halt)
         try:
             course.problem = _listen(stream, view)
             if course.problem is not None and not stream.reply.text:
@@ -285,7 +361,7 @@ class Session:
     def _context(self, ask: Ask) -> Context:
         if not ask.history:
             return _NOTHING
-        return self.conversation.context(ask.owner, ask.execution, last=ask.last)
+        return self.conversation.context(ask.owner, ask.execution, last=ask.last, order=ask.order)
 
     def _keep(self, course: _Course, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, once, as the last step."""
@@ -308,7 +384,7 @@ class Session:
         )
         answer = Answer(reply, _record(turn, context, course.digest))
         if ask.history and self.conversation.added == course.added:
-            self.conversation.add(turn)
+            self.conversation.add(turn, order=ask.order)
         course.answer = answer
 
 
@@ -342,13 +418,14 @@ class _Turnstile:
         if self._thread == threading.get_ident():
             raise InputError("A reply is still streaming here; ask again when it has ended.")
 
-    def enter(self, asker: str, waiting: Callable[[str], object]) -> None:
-        """Take the place, waiting for it if need be; an interrupt ends the wait."""
+    def enter(self, asker: str, waiting: Callable[[str], object], halt: Halt | None = None) -> None:
+        """Take the place, waiting for it if need be; an interrupt or a halt ends the wait."""
         if not self._lock.acquire(blocking=False):
             waiting(self._holder)
             # Not every system wakes who waits for a lock without an end.
             while not self._lock.acquire(timeout=NAP):
-                pass
+                if halt is not None and halt.reason is not None:
+                    raise ChatInterrupted("Interrupted while waiting for its turn.")
         self._holder, self._thread = asker, threading.get_ident()
 
     def leave(self) -> None:
@@ -364,6 +441,34 @@ class _Turnstile:
         except KeyboardInterrupt:
             self.leave()
             raise
+
+
+class _Told:
+    """A view that also tells the followers."""
+
+    def __init__(self, ask: Ask, view: View, tell: Callable[[Event], None]) -> None:
+        self.answer: Answer | None = None
+        self._ask = ask
+        self._view = view
+        self._tell = tell
+
+    def waiting(self, holder: str) -> None:
+        self._view.waiting(holder)
+
+    def began(self, notes: Sequence[str]) -> None:
+        self._view.began(notes)
+        self._tell(Began(self._ask, tuple(notes)))
+
+    def fragment(self, text: str) -> None:
+        self._view.fragment(text)
+        self._tell(Fragment(text))
+
+    def ended(self, answer: Answer) -> None:
+        self.answer = answer
+        self._view.ended(answer)
+
+    def failed(self) -> None:
+        self._view.failed()
 
 
 class _Listener:
@@ -414,7 +519,7 @@ _current: Session | None = None
 _current_lock = threading.Lock()
 
 
-def _told(course: _Course, view: View) -> Answer:
+def _delivered(course: _Course, view: View) -> Answer:
     """Tell the view of the end, and give the answer or raise what ended it early."""
     answer = cast("Answer", course.answer)
     view.ended(answer)
@@ -469,9 +574,12 @@ def _request(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> tuple
 
 
 def _notes(context: Context) -> list[str]:
-    """Say what is sent, where that is not simply the conversation so far."""
-    sent, total = len(context.turns), context.total
-    return [f"sent the last {sent:,} of {total:,} turns"] if sent < total else []
+    """Say what is sent, where that is not simply what the cells above asked."""
+    sent, total, panel = len(context.turns), context.total, context.from_panel
+    notes = [f"sent the last {sent:,} of {total:,} turns"] if sent < total else []
+    if panel:
+        notes.append(f"with {panel:,} turn{'' if panel == 1 else 's'} from the panel")
+    return notes
 
 
 def _record(turn: Turn, context: Context, digest: str) -> Record:

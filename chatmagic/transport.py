@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import time
 from http.cookiejar import DefaultCookiePolicy
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import requests
 import urllib3
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from chatmagic.connection import Halt
     from chatmagic.errors import Which
     from chatmagic.patience import Timeout
-    from chatmagic.wire import Auth, Secret
+    from chatmagic.wire import Auth, Origin, Secret
 
+EMULATOR_SERVER: Final = "chatmagic-emulator"
 PIECE_BYTES = 65_536
 DRAIN_BYTES = 4_096
 DRAIN_SECONDS = 0.05
@@ -55,6 +56,10 @@ class Exchange(Protocol):
     @property
     def headers(self) -> Sequence[tuple[str, str]]:
         """The answer's headers in order, as sent."""
+
+    @property
+    def origin(self) -> Origin:
+        """Who answered: the service, its emulator, or a recording."""
 
     def read(self) -> bytes:
         """Give the next piece of the body as soon as there is one; empty at the end."""
@@ -159,6 +164,8 @@ class HttpExchange:
         self.status = response.status_code
         raw: urllib3.HTTPResponse = response.raw
         self.headers = tuple(raw.headers.items())
+        server = raw.headers.get("server", "")
+        self.origin: Origin = "emulator" if server.startswith(EMULATOR_SERVER) else "live"
         self._raw = raw
         self._clock = clock
         self._halt = clock.halt

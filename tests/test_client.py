@@ -50,6 +50,8 @@ from chatmagic.wire import Message, Reply, Request, Usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from chatmagic.wire import Origin
+
 KEY = "key-7d1f-throw-away"
 ASK = [Message("user", "Hello?")]
 HELLO = [event("Hel"), event("lo", finish_reason="stop"), DONE]
@@ -729,6 +731,7 @@ class Played:
         """Have an answer ready."""
         self.status = status
         self.headers: list[tuple[str, str]] = []
+        self.origin: Origin = "live"
         self.ends: list[str] = []
         self._pieces = [*pieces, b""]
 

@@ -22,13 +22,25 @@ from chatmagic.errors import (
     RateLimitError,
     ServiceError,
 )
-from chatmagic.session import Answer, Ask, Session, Setup, current_session
+from chatmagic.session import (
+    Answer,
+    Ask,
+    Began,
+    Changed,
+    Ended,
+    Fragment,
+    Session,
+    Setup,
+    current_session,
+)
 from chatmagic.settings import Connection
 from chatmagic.wire import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from chatmagic.session import Event
 
 FIXED = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
 PATIENCE = 10.0
@@ -448,7 +460,8 @@ def test_stop_while_the_turn_is_kept(
     keep = session.conversation.add
     stopped: list[object] = []
 
-    def add(turn: Turn) -> object:
+    def add(turn: Turn, *, order: object) -> object:
+        del order
         if stopped:
             return keep(turn)
         stopped.append(keep(turn) if late else None)
@@ -479,3 +492,43 @@ def test_a_new_connection_forgets_the_old_ones_credits(session: Session) -> None
     session.disconnect()
     assert before is not None
     assert (session.credits, session.took) == (None, None)
+
+
+def test_followers_hear_of_every_ask_and_change(session: Session, emulator: Emulator) -> None:
+    """What the panel shows is what every entry asked, and how it ended."""
+    heard: list[Event] = []
+    session.follow(lambda _: 1 / 0)  # one that fails is nobody else's trouble
+    leave = session.follow(heard.append)
+    ask = Ask("echo:one two", entry="panel", owner="a")
+    answer = session.run(ask, Seen())
+    assert heard[0] == Began(ask, ())
+    assert "".join(event.text for event in heard if isinstance(event, Fragment)) == "one two"
+    assert heard[-1] == Ended(ask, answer, None)
+    emulator.settings = replace(FIXED, fault="error", fault_after=-1)
+    with pytest.raises(ServiceError) as caught:
+        session.run(Ask("two"), Seen())
+    assert heard[-1] == Ended(Ask("two"), None, caught.value)
+    session.change(Conversation.undo)
+    assert heard.count(Changed()) == 1
+    count = len(heard)
+    leave()
+    session.change(Conversation.redo)
+    assert len(heard) == count
+
+
+def test_turns_of_the_panel_are_said_to_be_sent(session: Session) -> None:
+    """Run All will not ask them, so the cell that sends them says so."""
+    session.run(Ask("echo:one", entry="panel"), Seen())
+    seen = Seen()
+    session.run(Ask("echo:two", owner="a"), seen)
+    assert ("began", ["with 1 turn from the panel"]) in seen.told
+
+
+def test_a_turn_stands_where_the_page_has_its_cell(session: Session, emulator: Emulator) -> None:
+    """A cell between two others carries what is above it, and no more."""
+    session.run(Ask("echo:one", owner="a"), Seen())
+    session.run(Ask("echo:three", owner="c", order=("a", "c")), Seen())
+    session.run(Ask("echo:two", owner="b", order=("a", "b", "c")), Seen())
+    sent = [message["content"] for message in emulator.requests[-1].body["messages"]]
+    assert sent == ["echo:one", "one", "echo:two"]
+    assert [turn.owner for turn in session.conversation] == ["a", "b", "c"]
