@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import pkgutil
 import queue
+import ssl
 import sys
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import pytest
+import trustme
+from kernels import Kernel, Ran, kernel
 from loopback import (
     CHUNKS_END,
     DONE,
@@ -22,6 +27,7 @@ from loopback import (
     document,
     event,
     head,
+    unanswering,
 )
 from shells import KEY, Shell, alone
 
@@ -48,6 +54,9 @@ WATCHED: Final = (
 )
 # A socket that an interrupt orphans is shut down by us; Python closes it when it is collected.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+# Between its lines no function is called or left, so no signal is looked for there.
+WITHOUT_A_GAP: Final = ("_join",)
 
 TEXT: Final = "hello there"
 STREAMED: Final = {**EVENTS, "Transfer-Encoding": "chunked"}
@@ -118,7 +127,7 @@ class Strike:
 
     def _watch(self, frame: FrameType, what: str, _: object) -> Any:
         file = frame.f_code.co_filename
-        if file not in WATCHED:
+        if file not in WATCHED or frame.f_code.co_name in WITHOUT_A_GAP:
             return None
         if what == "line":
             place = (file, frame.f_lineno)
@@ -255,3 +264,123 @@ def another_works(service: Service, session: Session, where: str) -> None:
     assert len(session.conversation) == before + 1
     assert service.only_one_is_open(), where
     service.answer = answer
+
+
+# --- Outside our own lines ----------------------------------------------------------------
+
+POINTS: Final = {
+    "resolving": "socket.getaddrinfo",
+    "connecting": "chatmagic.connection.wait_for_write",
+    "TLS": "urllib3.connection.ssl_wrap_socket",
+    "writing": "http.client.HTTPConnection.send",
+    "waiting for headers": "http.client.HTTPResponse.begin",
+    "making the response": "requests.adapters.HTTPAdapter.build_response",
+    "reading": "urllib3.HTTPResponse.read1",
+    "decoding": "chatmagic.sse.Decoder.feed",
+    "putting together": "chatmagic.assembly.Assembly.add",
+    "accounting": "chatmagic.credits.Ledger.after",
+    "keeping": "chatmagic.conversation.Conversation.add",
+    "recording": "chatmagic.session._record",
+    "being done": "chatmagic.transport.HttpExchange.finish",
+    "giving the connection back": "urllib3.HTTPResponse.release_conn",
+}
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("point", POINTS)
+def test_at_a_named_point(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, point: str, *, late: bool
+) -> None:
+    """Over TLS, in what the ask calls: the same holds just before and just after it."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "authority.pem"))
+    service = Service()
+    serving = Server(service, context, handshakes_fail=None)
+    with serving as server, chatmagic.Client(server.origin, KEY) as client:
+        session = Session(client)
+        with pytest.raises(ChatInterrupted) as caught, struck(POINTS[point], late=late):
+            session.ask("hi")
+        assert service.served <= 1
+        turns = session.conversation.turns
+        assert [turn.reply for turn in turns] == [reply for reply in (caught.value.reply,) if reply]
+        assert all(TEXT.startswith(turn.reply.text) for turn in turns)
+        another_works(service, session, point)
+
+
+@contextlib.contextmanager
+def struck(path: str, *, late: bool) -> Iterator[None]:
+    """Let Ctrl-C come, once, before or after what has this name is called in this thread."""
+    here = threading.get_ident()
+    strikes = [KeyboardInterrupt]
+    real = pkgutil.resolve_name(path)
+
+    def striking(*args: Any, **kwargs: Any) -> Any:
+        mine = strikes and threading.get_ident() == here
+        if mine and not late:
+            raise strikes.pop()
+        result = real(*args, **kwargs)
+        if mine and strikes:
+            raise strikes.pop()
+        return result
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(path, striking)
+        yield
+    assert not strikes, f"{path} was not called"
+
+
+def test_by_a_signal_to_a_kernel() -> None:
+    """Ctrl-C ends a cell that connects, or that waits for another ask, in one line."""
+    service = Service()
+    with Server(service) as server, unanswering() as silent:
+        environment = {"CHATMAGIC_BASE_URL": server.origin, "CHATMAGIC_API_KEY": KEY}
+        with kernel(environment) as running:
+            running.run(f"{SETTING_UP}\naddress({silent!r})")
+            stopped_by_a_signal(running)
+            running.run(f"address({server.origin!r})\nhold()")
+            ran = stopped_by_a_signal(running)
+            assert "Waiting for the reply to Python" in str(ran.messages)
+            running.run("go_on.set(); thread.join(10)")
+            assert running.run("%chat hi", cell="after").replies[0]["data"]["text/plain"] == TEXT
+    assert service.served == 2
+
+
+SETTING_UP: Final = """
+%load_ext chatmagic
+import os, threading, chatmagic
+session = chatmagic.current_session()
+inside, go_on = threading.Event(), threading.Event()
+
+def address(origin):
+    os.environ["CHATMAGIC_BASE_URL"] = origin
+
+def heard(_):
+    inside.set()
+    go_on.wait(10)
+
+def hold():
+    global thread
+    thread = threading.Thread(target=lambda: session.ask("held", on_fragment=heard, history=False))
+    thread.start()
+    inside.wait(10)
+"""
+
+
+def stopped_by_a_signal(running: Kernel) -> Ran:
+    """Ask in a cell, and interrupt the kernel once the cell has shown that it waits."""
+
+    def interrupt(message: dict[str, Any]) -> None:
+        if message["msg_type"] == "display_data":
+            time.sleep(0.1)
+            running.interrupt()
+
+    ran = running.run("%chat hi", cell="c", on_message=interrupt)
+    assert ran.status == "error"
+    assert [output["type"] for output in ran.outputs] == ["error"]
+    assert ran.outputs[0]["ename"] == "ChatInterrupted"
+    assert len(ran.outputs[0]["traceback"]) == 1
+    assert "as it was" in ran.text
+    return ran
