@@ -796,3 +796,33 @@ def test_of_choices_in_turn_one_is_the_reply(order: str) -> None:
     chunks = [event(f"{index}:{word}", index=int(index)) for index, word in turns]
     with served(stream(*chunks, DONE)) as (client, _):
         assert ask(client, streaming=True).text == f"{order[0]}:one {order[0]}:two"
+
+
+def test_an_error_that_drips_is_told_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a total, too, the body of an error is read for a bounded time only."""
+    monkeypatch.setattr("chatmagic.client.BODY_SECONDS", 0.15)
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(head("500 Oops", {"Connection": "close"}), b"It is")
+        peer.repeat(b" so", every=0.01)
+
+    with (
+        served(script) as (client, server),
+        pytest.raises(ServiceError, match="It is so") as caught,
+    ):
+        client.complete([Message("user", "hi")])
+    assert caught.value.status == 500
+    assert len(server.asked) == 1
+
+
+def test_errors_and_replies_share_one_connection() -> None:
+    """An error that was read to its end leaves the connection to the next ask."""
+    errors = [document({"error": "e", "message": "m"}, status) for status in ("500 A", "429 B")]
+    answers = [*errors, document({}, "404 C"), stream(event("hi"), DONE)]
+    with served(playing(*answers)) as (client, server):
+        for _ in answers[:-1]:
+            with pytest.raises(ChatError):
+                ask(client, streaming=True)
+        assert ask(client, streaming=True).text == "hi"
+        assert (len(server.asked), server.accepted) == (len(answers), 1)
