@@ -7,6 +7,7 @@ below them, when the request is written.
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import queue
 import socket
@@ -186,12 +187,27 @@ class _Kept(queue.LifoQueue[Any]):
         self.queue.append(item)
 
 
+class _Answer(http.client.HTTPResponse):
+    """An answer without what could not be read of its headers.
+
+    urllib3 would log that, and in it a server may say the key back.
+    """
+
+    def begin(self) -> None:
+        super().begin()
+        self.msg.defects.clear()
+        self.msg.set_payload("")
+
+
 class _Connection(HTTPConnection):
     """A connection that puts the key on, and shows its socket to the exchange's halt."""
 
     auth: ClassVar[Auth]
     key: ClassVar[Secret | None]
     current: ClassVar[Current]
+    response_class = _Answer
+    debuglevel = 0
+    """Else ``http.client``, told to debug, prints each request with its key."""
     _halt: Halt | None = None
 
     def connect(self) -> None:

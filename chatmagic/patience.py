@@ -8,7 +8,7 @@ from typing import Final
 
 from chatmagic.errors import InputError
 
-LONGEST: Final = 4_000_000.0
+LONGEST: Final = 4_000_000
 """The longest time-out, in seconds, that every system can count: 46 days."""
 
 
@@ -41,7 +41,8 @@ class Timeout:
                 or not 0 < seconds <= LONGEST
             ):
                 raise InputError(
-                    f"The time-out {name} is a number of seconds above 0, or None for no end."
+                    f"The time-out {name} is a number of seconds above 0, {LONGEST:,} at most; "
+                    "None waits for ever."
                 )
 
     @classmethod

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import time
 from http.cookiejar import DefaultCookiePolicy
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import requests
 import urllib3
@@ -26,9 +26,10 @@ from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 
 import chatmagic
-from chatmagic import breakage
+from chatmagic import address, breakage
 from chatmagic.connection import Clock, Current, keyed_pools
 from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.wire import EMULATOR_SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from chatmagic.patience import Timeout
     from chatmagic.wire import Auth, Origin, Secret
 
-EMULATOR_SERVER: Final = "chatmagic-emulator"
 PIECE_BYTES = 65_536
 DRAIN_BYTES = 4_096
 DRAIN_SECONDS = 0.05
@@ -97,7 +97,7 @@ class HttpTransport:
     ) -> None:
         """Open nothing yet."""
         self._url = url
-        self._timeout = timeout
+        self.timeout = timeout
         self._direct = direct
         self._current = Current()
         self._opened: list[HTTPConnectionPool] = []
@@ -125,7 +125,7 @@ class HttpTransport:
             ChatError: what went wrong, as the tree in :mod:`chatmagic.errors` has it.
             ChatInterrupted: ``halt`` was stopped by a person.
         """
-        clock = self._current.clock = Clock(self._timeout, halt)
+        clock = self._current.clock = Clock(self.timeout, halt)
         try:
             clock.start()
             response = self._session.post(
@@ -134,7 +134,7 @@ class HttpTransport:
                 headers=_headers(stream=stream),
                 stream=True,
                 # The clock has the time-outs from there on.
-                timeout=(self._timeout.connect, self._timeout.first_byte),
+                timeout=(self.timeout.connect, self.timeout.first_byte),
                 allow_redirects=False,
                 proxies={} if self._direct else get_environ_proxies(self._url),
                 verify=_authorities(),
@@ -146,7 +146,8 @@ class HttpTransport:
             if not isinstance(error, (ChatError, *_KNOWN)):
                 # It may have come while a lock of theirs was taken: the next ask has others.
                 self.close()
-            raise _reported(error, clock) from None
+            problem = _reported(error, clock, self._url)
+        raise problem
 
     def close(self) -> None:
         """Close the connections that wait for their next use."""
@@ -182,7 +183,13 @@ class HttpExchange:
             piece = self._raw.read1(PIECE_BYTES, decode_content=self._decode)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             self.abort()
-            raise _reported(error, self._clock) from None
+            problem = _reported(error, self._clock)
+        else:
+            return self._taken(piece)
+        raise problem
+
+    def _taken(self, piece: bytes) -> bytes:
+        """Take note of what a piece that came tells."""
         if self._halt.reason is not None:
             self.abort()
             raise _halted(self._halt.reason, self._clock.timeout)
@@ -249,26 +256,31 @@ def _authorities() -> str | bool:
     return next((path for name in names if (path := os.environ.get(name))), True)
 
 
-def _halted(reason: Literal["stop"] | Which, timeout: Timeout) -> BaseException:
+def _halted(reason: Literal["stop"] | Which, timeout: Timeout, url: str = "") -> BaseException:
     if reason == "stop":
         return ChatInterrupted("Interrupted.")
-    return breakage.late(reason, getattr(timeout, reason))
+    return breakage.late(reason, getattr(timeout, reason), address.origin(url) if url else "")
 
 
 _KNOWN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
 
 
-def _reported(error: BaseException, clock: Clock) -> BaseException:
-    """Give the error of ours for one of theirs; anything else is given back as it is."""
+def _reported(error: BaseException, clock: Clock, url: str = "") -> BaseException:
+    """Give the error of ours for one of theirs; anything else is given back as it is.
+
+    Either way without the frames it came through, in which http.client holds the request's
+    bytes: it is raised outside of any handler, so that nothing hangs on to it.
+    """
     if isinstance(error, RuntimeError) and isinstance(error.__context__, KeyboardInterrupt):
         # So it looks when it comes while a clock's thread is started.
-        return error.__context__
+        error = error.__context__
     if not isinstance(error, _KNOWN) or isinstance(error, ChatError):
-        return error
+        error.__cause__ = error.__context__ = None
+        return error.with_traceback(None)
     if clock.halt.reason is not None:
-        return _halted(clock.halt.reason, clock.timeout)
+        return _halted(clock.halt.reason, clock.timeout, url)
     if breakage.is_late(error):
-        return breakage.late(clock.which, getattr(clock.timeout, clock.which))
+        return _halted(clock.which, clock.timeout, url)
     if clock.which == "connect":
-        return breakage.unconnected(error)
+        return breakage.unconnected(error, address.origin(url))
     return breakage.broken(error, clock.which)

