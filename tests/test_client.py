@@ -45,6 +45,7 @@ from chatmagic.errors import (
 )
 from chatmagic.patience import Timeout
 from chatmagic.refusal import BODY_BYTES
+from chatmagic.transport import HttpExchange
 from chatmagic.wire import Message, Reply, Request, Usage
 
 if TYPE_CHECKING:
@@ -794,8 +795,13 @@ def test_an_error_that_drips_is_told_after_a_while(monkeypatch: pytest.MonkeyPat
     assert len(server.asked) == 1
 
 
-def test_errors_and_replies_share_one_connection() -> None:
-    """An error that was read to its end leaves the connection to the next ask."""
+def test_errors_and_replies_share_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that was read to its end is finished, and leaves the connection to the next ask."""
+    finished: list[HttpExchange] = []
+    finish = HttpExchange.finish
+    monkeypatch.setattr(
+        HttpExchange, "finish", lambda exchange: (finished.append(exchange), finish(exchange))
+    )
     errors = [document({"error": "e", "message": "m"}, status) for status in ("500 A", "429 B")]
     answers = [*errors, document({}, "404 C"), stream(event("hi"), DONE)]
     with served(playing(*answers)) as (client, server):
@@ -804,3 +810,4 @@ def test_errors_and_replies_share_one_connection() -> None:
                 ask(client, streaming=True)
         assert ask(client, streaming=True).text == "hi"
         assert (len(server.asked), server.accepted) == (len(answers), 1)
+    assert len(finished) == len(answers)

@@ -275,6 +275,7 @@ POINTS: Final = {
     "writing": "http.client.HTTPConnection.send",
     "waiting for headers": "http.client.HTTPResponse.begin",
     "making the response": "requests.adapters.HTTPAdapter.build_response",
+    "having sent": "chatmagic.transport.HttpTransport.send",
     "reading": "urllib3.HTTPResponse.read1",
     "decoding": "chatmagic.sse.Decoder.feed",
     "putting together": "chatmagic.assembly.Assembly.add",
@@ -330,6 +331,28 @@ def struck(path: str, *, late: bool) -> Iterator[None]:
         patched.setattr(path, striking)
         yield
     assert not strikes, f"{path} was not called"
+
+
+@pytest.mark.parametrize(
+    ("path", "late"),
+    [
+        ("chatmagic.options.parse", False),
+        ("chatmagic.prompt.fill", True),
+        ("chatmagic.display.Once", True),
+        ("chatmagic.session.Session.run", True),
+    ],
+)
+def test_a_cell_tells_it_in_one_line_before_and_after_the_ask(
+    service: Service, path: str, *, late: bool
+) -> None:
+    """Where no ask is under way, too, a cell shows no traceback."""
+    shell = Shell()
+    shell.machine("%%chat\nhi")
+    with struck(path, late=late):
+        ran = shell.fails("%%chat\nhi", person=False)
+    assert isinstance(ran.error, ChatInterrupted)
+    assert len(ran.traceback) == 1
+    assert service.served == len(current_session().conversation)
 
 
 def test_by_a_signal_to_a_kernel() -> None:
