@@ -799,9 +799,12 @@ def test_errors_and_replies_share_one_connection(monkeypatch: pytest.MonkeyPatch
     """An error that was read to its end is finished, and leaves the connection to the next ask."""
     finished: list[HttpExchange] = []
     finish = HttpExchange.finish
-    monkeypatch.setattr(
-        HttpExchange, "finish", lambda exchange: (finished.append(exchange), finish(exchange))
-    )
+
+    def counted(exchange: HttpExchange) -> None:
+        finished.append(exchange)
+        finish(exchange)
+
+    monkeypatch.setattr(HttpExchange, "finish", counted)
     errors = [document({"error": "e", "message": "m"}, status) for status in ("500 A", "429 B")]
     answers = [*errors, document({}, "404 C"), stream(event("hi"), DONE)]
     with served(playing(*answers)) as (client, server):

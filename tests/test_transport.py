@@ -711,7 +711,7 @@ def test_stop_wakes_who_waits_for_a_connection(
     # Not every system wakes who waits for a connection when its socket is shut down.
     monkeypatch.setattr("chatmagic.connection._shut_down", lambda _: None)
     with pytest.raises(ChatInterrupted):
-        send(connect(silent, connect=None), halt)
+        send(connect(silent), halt)
 
 
 def test_several_addresses_share_the_connect_time_out(
