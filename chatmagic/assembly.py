@@ -32,6 +32,13 @@ class Assembly:
         self._index: int | None = None
 
     @property
+    def begun(self) -> bool:
+        """Whether anything has come that only a reply holds."""
+        return bool(
+            self._text or self._pieces or self.finish_reason or self._usage or self._refusal
+        )
+
+    @property
     def text(self) -> str:
         """The text as far as it has come."""
         self._join()

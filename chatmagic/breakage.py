@@ -135,9 +135,9 @@ def broken(error: BaseException, which: Which) -> ChatError:
         which: the time-out that was running: ``first_byte`` is before any of the answer.
     """
     causes = _causes(error)
-    if _any(causes, http.client.BadStatusLine, http.client.LineTooLong) and not _any(
-        causes, http.client.RemoteDisconnected
-    ):
+    # Whatever else http.client says before the body is about a head that it cannot read.
+    headless = which == "first_byte" and _any(causes, http.client.HTTPException)
+    if headless and not _any(causes, http.client.RemoteDisconnected, http.client.IncompleteRead):
         return NotUnderstoodError(
             "The answer is not HTTP.", hint="Is the base address right: https or http, host, port?"
         )

@@ -149,9 +149,10 @@ class Commands:
         """Show the credits large: what is left, what the last turn took, as of when."""
         _no_words("chat_credits", line)
         figures, took = self.session.credits, self.session.took
-        now = self._now()
+        now, off = self._now(), self.session.clock_off
         display.show_html(
-            gauge.large_html(figures, took, now=now), gauge.large_words(figures, took, now=now)
+            gauge.large_html(figures, took, now=now, clock_off=off),
+            gauge.large_words(figures, took, now=now, clock_off=off),
         )
 
     def connect(self, line: str) -> None:
@@ -348,7 +349,12 @@ class Commands:
             (
                 where,
                 f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
-                gauge.large_words(self.session.credits, self.session.took, now=self._now()),
+                gauge.large_words(
+                    self.session.credits,
+                    self.session.took,
+                    now=self._now(),
+                    clock_off=self.session.clock_off,
+                ),
                 f"Set for every question: {', '.join(values) or 'nothing'}.",
             )
         )

@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections import deque
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 from urllib.parse import quote
 
@@ -188,15 +189,23 @@ class _Kept(queue.LifoQueue[Any]):
 
 
 class _Answer(http.client.HTTPResponse):
-    """An answer without what could not be read of its headers.
+    """An answer without what could not be read of its headers, nor interim ones before it.
 
-    urllib3 would log that, and in it a server may say the key back.
+    urllib3 would log the former, and in it a server may say the key back. The latter (RFC
+    9110, 15.2) may come before any answer.
     """
 
     def begin(self) -> None:
         super().begin()
         self.msg.defects.clear()
         self.msg.set_payload("")
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc] # not typed
+            if not HTTPStatus.SWITCHING_PROTOCOLS < line[1] < HTTPStatus.OK:
+                return line
+            http.client.parse_headers(self.fp)
 
 
 class _Connection(HTTPConnection):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, clear_output, display
 
-from chatmagic import gauge
+from chatmagic import gauge, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -219,7 +219,7 @@ def bundle(reply: Reply) -> dict[str, Any]:
     from chatmagic import safe  # noqa: PLC0415 - markdown-it comes with the first question
 
     states = "".join(
-        f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(safe.visible(line))}</p>'
+        f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
         for line in _state_lines(reply)
     )
     footer = gauge.line_html(reply.credits, reply.usage)
@@ -235,9 +235,7 @@ def printable(text: str) -> str:
     Args:
         text: a reply, or a fragment of one.
     """
-    from chatmagic import safe  # noqa: PLC0415 - as in bundle
-
-    return safe.to_terminal(text)
+    return plain.to_terminal(text)
 
 
 def metadata(record: Record) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.errors import InputError
+from chatmagic.plain import one_line
 from chatmagic.wire import Value, digest
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def refuse_cell_comments(body: str) -> None:
     found = _CELL_COMMENT.match(body)
     if found is not None:
         raise InputError(
-            f"{_shown(found[1])} would be sent to the model. Nothing was sent.",
+            f"{one_line(found[1], _SHOWN)} would be sent to the model. Nothing was sent.",
             hint="Use a cell tag instead (raises-exception, nbval-skip); --raw sends it.",
         )
 
@@ -110,7 +111,7 @@ def _expression(text: str, start: int) -> tuple[str, int]:
         expression = text[begin:close].strip()
         if _is_expression(expression):
             return expression, close + len(CLOSE)
-    shown = _shown(text[start : text.find(CLOSE, begin) + len(CLOSE)])
+    shown = one_line(text[start : text.find(CLOSE, begin) + len(CLOSE)], _SHOWN)
     raise InputError(f"{shown} holds no Python expression. Nothing was sent.", hint=_RAW)
 
 
@@ -129,8 +130,9 @@ def _value(expression: str, evaluate: Callable[[str], object]) -> str:
     try:
         return str(evaluate(expression))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
+        shown = one_line(expression, _SHOWN)
         raise InputError(
-            f"{{{{ {_shown(expression)} }}}} has no value: {_said(error)}. Nothing was sent.",
+            f"{{{{ {shown} }}}} has no value: {_said(error)}. Nothing was sent.",
             hint=_RAW,
         ) from None
 
@@ -142,9 +144,4 @@ def _said(error: Exception) -> str:
         message = str(error)
     except Exception:  # noqa: BLE001 - as above
         return name
-    return f"{name}: {_shown(message, _SAID).rstrip('.')}" if message.strip() else name
-
-
-def _shown(text: str, most: int = _SHOWN) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return f"{name}: {one_line(message, _SAID).rstrip('.')}" if message.strip() else name

@@ -19,6 +19,7 @@ from chatmagic.wire import Message, Record, Reply, Request, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import timedelta
 
     from chatmagic.client import Client, ReplyStream
     from chatmagic.connection import Halt
@@ -159,6 +160,11 @@ class Session:
     def credits(self) -> Credits | None:
         """The latest credits; ``None`` is unknown."""
         return None if self._client is None else self._client.credits
+
+    @property
+    def clock_off(self) -> timedelta | None:
+        """How far the clock here is ahead of the service's; ``None`` if it may be right."""
+        return None if self._client is None else self._client.clock_off
 
     @property
     def connection(self) -> Connection | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from chatmagic import safe
+from chatmagic import plain, safe
 
 if TYPE_CHECKING:
     from chatmagic.conversation import Change, Conversation, Turn
@@ -43,8 +43,8 @@ def table(conversation: Conversation) -> tuple[str, str]:
     """Give a line a turn, as HTML and as text."""
     rows = []
     for number, turn in enumerate(conversation.turns, 1):
-        prompt = safe.one_line(_typed(turn), EXCERPT)
-        reply = safe.one_line(turn.reply.text, EXCERPT)
+        prompt = plain.one_line(_typed(turn), EXCERPT)
+        reply = plain.one_line(turn.reply.text, EXCERPT)
         rows.append((str(number), prompt, reply, "; ".join(marks(conversation, turn))))
     end = _summary(conversation)
     head = ("Turn", "You", "Reply", "Notes")
@@ -72,12 +72,12 @@ def whole(conversation: Conversation, turns: tuple[Turn, ...]) -> tuple[str, str
         title = f"{numbers[turn.number]}. You{f' ({notes})' if notes else ''}"
         html.append(
             f"<p><strong>{escape(title)}</strong></p>"
-            f'<pre style="white-space: pre-wrap;">{escape(safe.visible(_typed(turn)))}</pre>'
+            f'<pre style="white-space: pre-wrap;">{escape(plain.visible(_typed(turn)))}</pre>'
             f"<p><strong>Reply</strong></p>{safe.to_html(turn.reply.text)}"
         )
         text.append(
-            f"{title}\n{safe.to_terminal(_typed(turn))}\n\nReply\n"
-            f"{safe.to_terminal(turn.reply.text)}"
+            f"{title}\n{plain.to_terminal(_typed(turn))}\n\nReply\n"
+            f"{plain.to_terminal(turn.reply.text)}"
         )
     if not turns:
         return table(conversation)
@@ -98,7 +98,7 @@ def _did(change: Change, words: dict[str, str], turns: tuple[Turn, ...]) -> str:
     if change.kind in {"reset", "set aside"}:
         count = len(change.came or change.went)
         return f"{words[change.kind]} ({count:,} turn{'' if count == 1 else 's'})."
-    quoted = ", ".join(f"“{safe.one_line(_typed(turn), EXCERPT)}”" for turn in turns[-1:])
+    quoted = ", ".join(f"“{plain.one_line(_typed(turn), EXCERPT)}”" for turn in turns[-1:])
     return f"{words[change.kind]} {quoted}."
 
 

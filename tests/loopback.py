@@ -108,6 +108,10 @@ class Peer:
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
+    def close(self) -> None:
+        """Close the connection, before the script ends."""
+        self._sock.close()
+
     def reset(self) -> None:
         """Close with a reset, as a machine that goes down does."""
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

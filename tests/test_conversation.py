@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation import Entry
 
-MODEST = settings(derandomize=True, deadline=None, max_examples=100)
-
 
 def ask(
     talk: Conversation,
@@ -579,9 +577,7 @@ class Machine(RuleBasedStateMachine):
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = settings(
-    derandomize=True, deadline=None, max_examples=60, stateful_step_count=30
-)
+TestMachine.settings = settings(stateful_step_count=30)
 
 
 # A notebook is a list of cells, a cell a list of commands. ("ask", prompt, last), ("undo",) …
@@ -670,7 +666,6 @@ ANY_PROGRAM = notebooks(
 ).map(without_early_redos)
 
 
-@settings(MODEST, max_examples=300)
 @given(ANY_PROGRAM)
 def test_run_all_again_sends_the_same(notebook: Notebook) -> None:
     """Every pass sends the same requests, and a run whose cells are unknown sends them too."""
@@ -693,7 +688,6 @@ SELF_CONTAINED = notebooks(
 )
 
 
-@MODEST
 @given(SELF_CONTAINED, st.data())
 def test_with_the_pages_order_run_all_is_restart_and_run_all(
     notebook: Notebook, data: st.DataObject
@@ -707,7 +701,6 @@ def test_with_the_pages_order_run_all_is_restart_and_run_all(
     assert talk.stale_turns() == ()
 
 
-@MODEST
 @given(st.lists(st.tuples(st.sampled_from([*"abcd", None]), st.integers(1, 3))), st.data())
 def test_no_turn_is_ever_lost(runs: list[tuple[str | None, int]], data: st.DataObject) -> None:
     """Run and insert cells at will: each turn is live, or live again after enough undos."""

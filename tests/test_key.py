@@ -24,7 +24,6 @@ from urllib.parse import quote, urlsplit
 import nbformat
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from loopback import PATIENCE, Peer, Server, answer, document, event, head, playing, stream
 from nbclient import NotebookClient
@@ -503,7 +502,6 @@ def test_what_is_connected_to_is_the_origin_that_was_compared(
     assert connected_to(url, monkeypatch) in ([(parts.hostname, parts.port)], [])
 
 
-@hypothesis_settings(derandomize=True, deadline=None, max_examples=150)
 @given(
     st.sampled_from(["http", "https", "HTTP"]),
     st.text("aB.:@[]%1\\-_;\u00e9\u212a#?/", min_size=1, max_size=12),

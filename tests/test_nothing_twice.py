@@ -70,6 +70,7 @@ class Counting:
             # The client has gone, as some of the faults make it.
             pass
         finally:
+            peer.close()
             with self.news:
                 self.open.discard(peer)
                 self.news.notify_all()

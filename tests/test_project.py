@@ -23,6 +23,7 @@ MODULES = {name: (int(level), packages) for level, name, packages in ROW.findall
 PURE = (
     "wire",
     "errors",
+    "plain",
     "address",
     "sse",
     "credits",

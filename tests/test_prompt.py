@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic import prompt
@@ -17,8 +17,6 @@ from chatmagic.wire import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-fuzz = settings(derandomize=True, deadline=None)
 
 
 def python(**names: object) -> Callable[[str], object]:
@@ -93,14 +91,12 @@ def test_everything_else_is_sent_byte_for_byte(text: str) -> None:
     assert fill(text, never) == Filled(text, ())
 
 
-@fuzz
 @given(st.lists(st.text().filter(lambda text: "{" not in text and "}" not in text), min_size=1))
 def test_only_the_expressions_change(pieces: list[str]) -> None:
     """Whatever stands around the expressions comes back as it was."""
     assert fill("{{ x }}".join(pieces), python(x="…")).text == "…".join(pieces)
 
 
-@fuzz
 @given(st.text())
 def test_a_value_is_never_looked_at_again(value: str) -> None:
     """A value that looks like an expression, or like half of one, is just text."""
@@ -108,7 +104,6 @@ def test_a_value_is_never_looked_at_again(value: str) -> None:
     assert fill("{{ x }}}} {{ x }}", python(x=tricky)).text == f"{tricky}}}}} {tricky}"
 
 
-@fuzz
 @given(st.text("{}x 1'\"#\\\n:,()", max_size=40))
 def test_any_text_is_filled_or_refused(text: str) -> None:
     """No text leads to anything but a filled prompt or an InputError."""
@@ -145,7 +140,7 @@ def test_each_expression_is_evaluated_once_and_in_order() -> None:
         ("{{ import os }}", "{{ import os }}"),
         ("{{ x!r }}", "{{ x!r }}"),
         ("say {{ a\nb }} please", "{{ a b }}"),
-        ("{{ \0 }}", "{{ \0 }}"),
+        ("{{ \0 }}", "{{ \u2400 }}"),
         ("{{ a " + "b" * 90 + " }}", "{{ a " + "b" * 54 + "…"),
         ("{{ x }} {{ two words }}", "{{ two words }}"),
     ],
