@@ -12,9 +12,19 @@ import secrets
 import sys
 from datetime import UTC, datetime
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from chatmagic import address, display, frontend, gauge, keystore, options, prompt, settings
+from chatmagic import (
+    address,
+    display,
+    frontend,
+    gauge,
+    keystore,
+    options,
+    prompt,
+    record,
+    settings,
+)
 from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.session import Ask, Setup
@@ -47,6 +57,7 @@ class Configured(Protocol):
     auth: Any
     timeout: Any
     extra_body: Any
+    keep_values: Any
     stream: Any
 
     def trait_values(self) -> dict[str, Any]:
@@ -251,6 +262,7 @@ class Commands:
             last=asked.last,
             typed=text if filled.values else None,
             values=filled.values,
+            keep_values=self._configured.keep_values,
             owner=execution.cell,
             execution=execution.id,
             entry="cell",
@@ -319,7 +331,7 @@ class Commands:
             self._emulator_at = self._emulator.start(), Secret(f"practice-{secrets.token_hex(8)}")
         return self._emulator_at
 
-    def _step(self, step: str, line: str) -> None:
+    def _step(self, step: Literal["undo", "redo"], line: str) -> None:
         """Take a change back, or do it again, and say which."""
         from chatmagic import transcript  # noqa: PLC0415 - as in chat_history
 
@@ -345,6 +357,7 @@ class Commands:
             for option in options.OPTIONS
             if option.trait and configured[option.trait] not in (None, False)
         ]
+        values += ["keep_values = True"] if configured["keep_values"] else []
         return "\n".join(
             (
                 where,
@@ -387,10 +400,10 @@ def usage() -> str:
     return options.usage(EXAMPLES)
 
 
-def _say(words: str, kind: str) -> None:
+def _say(words: str, kind: record.Did) -> None:
     """Say what was done to the conversation, and let the output remember it."""
-    html = f'<p style="{gauge.QUIET}">{escape(words)}</p>'
-    display.show_html(html, words, {"version": 1, "kind": kind})
+    html = f'<p class="chatmagic-said" style="{gauge.QUIET}">{escape(words)}</p>'
+    display.show_html(html, words, record.note(kind))
 
 
 def _no_words(name: str, line: str) -> None:

@@ -52,6 +52,9 @@ class ChatMagics(Magics):
     no_stream = Bool(False, help="Default of --no-stream.").tag(config=True)
     raw = Bool(False, help="Default of --raw.").tag(config=True)
     quiet = Bool(False, help="Default of --quiet.").tag(config=True)
+    keep_values = Bool(
+        False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
+    ).tag(config=True)
     stream = Enum(
         ["auto", "updates", "text", "off"],
         "auto",
@@ -143,6 +146,33 @@ class ChatMagics(Magics):
     def chat_reset(self, line: str) -> None:
         """Begin a new conversation; ``%chat_undo`` brings the old one back."""
         self.commands.reset(line)
+
+    @line_magic
+    def chat_save(self, line: str) -> None:
+        """Save the conversation, by the file's suffix, whole or not at all.
+
+        ``%chat_save FILE.json`` keeps all of it, ``FILE.ipynb`` makes a notebook of it,
+        ``FILE.md`` a text to read. What is not as it was written is not overwritten, except
+        with ``--force``. Of what ``{{ }}`` put in, only the expression is saved, except with
+        ``%config ChatMagics.keep_values = True``.
+        """
+        # The renderer and the rest come with the first conversation that is kept.
+        from chatmagic import saving  # noqa: PLC0415
+
+        keep_values = bool(self.keep_values)
+        saving.save(line, self.commands.session, self._shell, keep_values=keep_values)
+
+    @line_magic
+    def chat_load(self, line: str) -> None:
+        """Load a conversation in place of this one; nothing is sent, ``%chat_undo`` undoes it.
+
+        ``%chat_load FILE.json`` loads what ``%chat_save`` saved, ``%chat_load FILE.ipynb`` what
+        the outputs of a notebook tell; ``%chat_load`` alone takes this notebook, as last saved,
+        where the front end tells which it is.
+        """
+        from chatmagic import saving  # noqa: PLC0415 - as in chat_save
+
+        saving.load(line, self.commands.session, self._shell)
 
     @line_magic
     def chat_credits(self, line: str) -> None:

@@ -31,6 +31,8 @@ COMMANDS: Final = (
     "chat_redo",
     "chat_reset",
     "chat_credits",
+    "chat_save",
+    "chat_load",
     "chat_connect",
     "chat_login",
 )

@@ -8,14 +8,14 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import chatmagic
-from chatmagic import settings, wire
+from chatmagic import settings
 from chatmagic.conversation import Change, Context, Conversation, Turn
 from chatmagic.errors import ChatInterrupted, InputError
-from chatmagic.wire import Message, Record, Reply, Request, Value
+from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from chatmagic.connection import Halt
     from chatmagic.conversation import Entry
     from chatmagic.patience import Timeout
+    from chatmagic.record import Record, Value
     from chatmagic.settings import Connection
     from chatmagic.wire import Credits
 
@@ -48,6 +49,7 @@ class Ask:
         last: how many of the newest turns are sent along at most.
         typed: the prompt as typed, where values were put in.
         values: what was put in.
+        keep_values: whether the record keeps the values themselves, for all to see.
         owner: hash of the cell that owns the turn.
         execution: identity of the cell's execution.
         entry: where it was asked.
@@ -63,6 +65,7 @@ class Ask:
     last: int | None = None
     typed: str | None = None
     values: tuple[Value, ...] = ()
+    keep_values: bool = False
     owner: str | None = None
     execution: str | None = None
     entry: Entry = "python"
@@ -395,9 +398,12 @@ class Session:
             stream=ask.stream,
             took=self._took,
         )
-        answer = Answer(reply, _record(turn, context, course.digest))
+        record = turn.to_record(context.digests, course.digest)
+        if not ask.history:
+            record = replace(record, parameters={**record.parameters, "history": False})
+        answer = Answer(reply, record if ask.keep_values else record.bare)
         if ask.history and self.conversation.added == course.added:
-            self.conversation.add(turn, order=ask.order)
+            self.conversation.add(replace(turn, record=answer.record), order=ask.order)
         course.answer = answer
 
 
@@ -593,27 +599,6 @@ def _notes(context: Context) -> list[str]:
     if panel:
         notes.append(f"with {panel:,} turn{'' if panel == 1 else 's'} from the panel")
     return notes
-
-
-def _record(turn: Turn, context: Context, digest: str) -> Record:
-    reply = turn.reply
-    return Record(
-        prompt=turn.prompt if turn.typed is None else turn.typed,
-        values=turn.values,
-        state=reply.state,
-        owner=turn.owner,
-        carried=context.digests,
-        request=digest,
-        reply=wire.digest(reply.text),
-        parameters=turn.parameters,
-        model=reply.model,
-        usage=reply.usage,
-        credits=reply.credits,
-        took=turn.took,
-        finish_reason=reply.finish_reason,
-        date=reply.date,
-        origin=reply.origin,
-    )
 
 
 def _nobody() -> tuple[str | None, str | None]:

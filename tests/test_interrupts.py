@@ -281,7 +281,7 @@ POINTS: Final = {
     "putting together": "chatmagic.assembly.Assembly.add",
     "accounting": "chatmagic.credits.Ledger.after",
     "keeping": "chatmagic.conversation.Conversation.add",
-    "recording": "chatmagic.session._record",
+    "recording": "chatmagic.conversation.Turn.to_record",
     "being done": "chatmagic.transport.HttpExchange.finish",
     "giving the connection back": "urllib3.HTTPResponse.release_conn",
 }

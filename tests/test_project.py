@@ -23,6 +23,7 @@ MODULES = {name: (int(level), packages) for level, name, packages in ROW.findall
 PURE = (
     "wire",
     "errors",
+    "record",
     "plain",
     "address",
     "sse",
@@ -32,6 +33,7 @@ PURE = (
     "options",
     "practice",
     "conversation",
+    "archive",
 )
 TOOLS = {
     "ruff check": ["ruff", "check", "."],
