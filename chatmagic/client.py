@@ -25,6 +25,7 @@ from chatmagic.errors import (
     NotUnderstoodError,
     ServiceError,
 )
+from chatmagic.patience import Timeout
 from chatmagic.refusal import ADDRESS_HINT, BODY_BYTES, decoded, excerpt, in_reply, refusal
 from chatmagic.wire import (
     Auth,
@@ -41,8 +42,9 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from types import TracebackType
 
+    from chatmagic.connection import Halt
     from chatmagic.settings import Connection
-    from chatmagic.transport import Exchange, Halt, Timeout, Transport
+    from chatmagic.transport import Exchange, Transport
     from chatmagic.wire import Credits, State
 
 BODY_SECONDS: Final = 5.0
@@ -59,7 +61,8 @@ class Client:
             environment's own address alone (interface §5).
         auth: ``bearer``, ``x-api-key``, ``query`` or ``none``; ``None`` takes
             ``CHATMAGIC_AUTH``, else ``bearer``.
-        timeout: a :class:`chatmagic.Timeout`, or seconds for the first byte and for silence.
+        timeout: a :class:`chatmagic.Timeout`, seconds for the first byte and for silence,
+            or seconds by name.
         extra_body: fields that a compatible server wants beside the interface's own.
 
     Raises:
@@ -73,7 +76,7 @@ class Client:
         api_key: str | None = None,
         *,
         auth: Auth | None = None,
-        timeout: Timeout | float | None = None,
+        timeout: Timeout | Mapping[str, float | None] | float | None = None,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         """Find out where to and with which key; nothing is sent."""
@@ -91,7 +94,7 @@ class Client:
         cls,
         connection: Connection,
         *,
-        timeout: Timeout | float | None = None,
+        timeout: Timeout | Mapping[str, float | None] | float | None = None,
         extra_body: Mapping[str, Any] | None = None,
     ) -> Self:
         """Make a client for a connection that was found out elsewhere."""
@@ -102,11 +105,11 @@ class Client:
     def _start(
         self,
         connection: Connection,
-        timeout: Timeout | float | None,
+        timeout: Timeout | Mapping[str, float | None] | float | None,
         extra_body: Mapping[str, Any] | None,
     ) -> None:
         # requests comes with the first client, not with the extension.
-        from chatmagic.transport import HttpTransport, Timeout  # noqa: PLC0415
+        from chatmagic.transport import HttpTransport  # noqa: PLC0415
 
         self.connection = connection
         self.timeout = Timeout.of(timeout)
@@ -127,7 +130,7 @@ class Client:
         self,
         connection: Connection,
         *,
-        timeout: Timeout | float | None = None,
+        timeout: Timeout | Mapping[str, float | None] | float | None = None,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         """Ask the same service with the same key, but otherwise in another way from now on.
@@ -135,7 +138,7 @@ class Client:
         The connection that is kept stays, and what is known of the credits.
         """
         # With requests, as in Client.
-        from chatmagic.transport import HttpTransport, Timeout  # noqa: PLC0415
+        from chatmagic.transport import HttpTransport  # noqa: PLC0415
 
         self.timeout, self.extra_body = Timeout.of(timeout), _fields(extra_body)
         self.connection = connection
@@ -286,7 +289,7 @@ class ReplyStream:
     ) -> None:
         """Send nothing yet."""
         # With requests, as in Client.
-        from chatmagic.transport import Halt  # noqa: PLC0415
+        from chatmagic.connection import Halt  # noqa: PLC0415
 
         self._client = client
         transport = client._transport  # noqa: SLF001 - two halves of one thing
@@ -301,6 +304,7 @@ class ReplyStream:
         self._before: crediting.Ledger | None = None
         self._state: State = "interrupted"
         self._ended = False
+        self._finished = False
         self._foreign = ""
 
     @property
@@ -346,18 +350,16 @@ class ReplyStream:
             self._exchange = self._transport.send(
                 body, stream=self._request.stream, halt=self._halt
             )
-        except BaseException:
-            # Without an answer, what the next one took cannot be told.
-            self._account(None)
-            raise
-        try:
             self._begin(self._exchange, asked)
+            return self  # noqa: TRY300 - an interrupt here closes the connection too
         except BaseException as error:
-            self._exchange.abort()
+            self.close()
+            if self._exchange is None:
+                # Without an answer, what the next one took cannot be told.
+                self._account(None)
             if isinstance(error, ChatError):
                 raise error.alone()  # noqa: B904 - it is that very error
             raise
-        return self
 
     def __exit__(
         self,
@@ -366,11 +368,20 @@ class ReplyStream:
         trace: TracebackType | None,
     ) -> None:
         """Keep the connection if the reply has ended, else close it."""
-        if self._exchange is not None:
-            if self._ended:
+        self.close()
+
+    def close(self) -> None:
+        """Keep the connection if the answer has ended, else close it; may be repeated."""
+        try:
+            if self._exchange is not None and self._ended and not self._finished:
+                self._finished = True
                 self._exchange.finish()
-            else:
-                self._exchange.abort()
+        finally:
+            try:
+                if self._exchange is not None:
+                    self._exchange.abort()
+            finally:
+                self._halt.cut()
 
     def __iter__(self) -> Iterator[str]:
         """Give the fragments as they come; a second loop goes on where the first one stopped.
@@ -412,10 +423,8 @@ class ReplyStream:
             )
         good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
         if not good or exchange.status == HTTPStatus.NO_CONTENT:
-            body, whole = self._beginning(exchange)
+            body, self._ended = self._beginning(exchange)
             error = self._refusal(exchange, body)
-            if whole:
-                exchange.finish()
             raise error
         self._account(assembly.credits)
 

@@ -93,6 +93,17 @@ class Commands:
 
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
         """Do ``%%chat`` and ``%chat``; without a prompt, ``%chat`` shows the state."""
+        try:
+            return self._chat(line, cell)
+        except ChatInterrupted:
+            raise
+        except KeyboardInterrupt:
+            # Before the session had the ask, or after it was done with it.
+            raise ChatInterrupted(
+                "Interrupted; the conversation is whole: %chat_history shows it."
+            ) from None
+
+    def _chat(self, line: str, cell: str | None) -> Reply | None:
         asked = options.parse(line, self._configured.trait_values())
         text = asked.prompt
         if cell is None and not text:

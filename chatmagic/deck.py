@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import cassette, playback
+from chatmagic import cassette
 from chatmagic.settings import Connection
 
 if TYPE_CHECKING:
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chatmagic.cassette import Cassette, Choice, Play
+    from chatmagic.patience import Timeout
     from chatmagic.reel import Question
     from chatmagic.tape import Recorded
-    from chatmagic.transport import Timeout, Transport
-    from chatmagic.wire import Reply, Secret
 
 CASSETTE: Final = Connection("https://cassette.invalid", "none", None, "the cassette")
 """Where a replayed request goes: nowhere. No name that ends like this can be looked up."""
@@ -39,21 +38,6 @@ class Taping:
     choice: Choice
     timeout: Timeout | float | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Came:
-    """What a client made of an answer that came to its end.
-
-    Args:
-        reply: the reply, which is not complete where the answer was an error.
-        took: about how many credits it took, as far as known.
-        key: the key that was sent along.
-    """
-
-    reply: Reply
-    took: int | None
-    key: Secret | None
 
 
 class Deck:
@@ -122,32 +106,6 @@ class Deck:
             ChatError: the file cannot be written.
         """
         return None if self.cassette is None else self.cassette.play(question, warnings=warnings)
-
-    def through(
-        self, play: Play | None, came: Callable[[], Came]
-    ) -> Callable[[Transport], Transport] | None:
-        """Give what stands between a client and its transport for one ask.
-
-        Args:
-            play: who answers.
-            came: asked at the end of an answer what the client made of it.
-        """
-        recorded, held = None if play is None else play.recorded, self.cassette
-        if recorded is not None:
-            return lambda _: playback.Replay(recorded)
-        if play is None or held is None:
-            return None
-        if play.who == "emulator":
-            return lambda transport: transport
-        question = play.question
-
-        def keep(heard: playback.Heard) -> None:
-            end = came()
-            one = playback.recorded(question.asked, heard, end.reply, took=end.took, key=end.key)
-            if one is not None:
-                held.keep(one, question)
-
-        return lambda transport: playback.Recording(transport, keep)
 
     def _end(self) -> None:
         """End a refresh with the process; drop the rest only where nothing had failed."""

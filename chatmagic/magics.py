@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
+from traitlets import Any as AnyTrait
 from traitlets import Bool, Dict, Enum, Float, Integer, TraitError, Unicode, validate
 
 import chatmagic
 from chatmagic import lines
+from chatmagic.errors import InputError
+from chatmagic.patience import Timeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +39,11 @@ class ChatMagics(Magics):
 
     base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)
     auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….").tag(config=True)
-    timeout = Float(None, allow_none=True, help="Seconds to wait.").tag(config=True)
+    timeout = AnyTrait(
+        None,
+        help="Seconds to wait for the first byte and in silence; or a dict of seconds by name: "
+        "connect, first_byte, silence, total; or a chatmagic.Timeout.",
+    ).tag(config=True)
     extra_body = Dict(help="Fields that a compatible server wants.").tag(config=True)
     temperature = Float(None, allow_none=True, help="Default of --temperature.").tag(config=True)
     max_tokens = Integer(None, allow_none=True, help="Default of --max-tokens.").tag(config=True)
@@ -60,13 +66,12 @@ class ChatMagics(Magics):
     ).tag(config=True)
 
     @validate("timeout")
-    def _seconds(self, proposal: dict[str, Any]) -> float | None:
-        seconds: float | None = proposal["value"]
-        if seconds is not None and not 0 < seconds < inf:
-            raise TraitError(
-                f"ChatMagics.timeout is a number of seconds above 0, or None; it is not {seconds}."
-            )
-        return seconds
+    def _seconds(self, proposal: dict[str, Any]) -> Any:
+        try:
+            Timeout.of(proposal["value"])
+        except InputError as error:
+            raise TraitError(f"ChatMagics.timeout: {error}") from None
+        return proposal["value"]
 
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings; nothing else is loaded yet."""

@@ -20,11 +20,55 @@ from chatmagic.tape import KEPT_HEADERS, Recorded
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from chatmagic.transport import Exchange, Halt, Transport
+    from chatmagic.cassette import Cassette, Play
+    from chatmagic.connection import Halt
+    from chatmagic.transport import Exchange, Transport
     from chatmagic.wire import Origin, Reply, Secret
 
 LONGEST_ERROR: Final = 65_536
 """How many bytes of an error's body are kept at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What a client made of an answer that came to its end.
+
+    Args:
+        reply: the reply, which is not complete where the answer was an error.
+        took: about how many credits it took, as far as known.
+        key: the key that was sent along.
+    """
+
+    reply: Reply
+    took: int | None
+    key: Secret | None
+
+
+def through(
+    play: Play | None, cassette: Cassette | None, came: Callable[[], Came]
+) -> Callable[[Transport], Transport] | None:
+    """Give what stands between a client and its transport for one ask.
+
+    Args:
+        play: who answers; ``None`` where no cassette is in.
+        cassette: the one that is in.
+        came: asked at the end of an answer what the client made of it.
+    """
+    if play is None or cassette is None:
+        return None
+    if play.recorded is not None:
+        one = play.recorded
+        return lambda _: Replay(one)
+    if play.who == "emulator":
+        return lambda transport: transport
+
+    def keep(heard: Heard) -> None:
+        end = came()
+        kept = recorded(play.question.asked, heard, end.reply, took=end.took, key=end.key)
+        if kept is not None:
+            cassette.keep(kept, play.question)
+
+    return lambda transport: Recording(transport, keep)
 
 
 class Replay:

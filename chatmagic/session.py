@@ -9,12 +9,12 @@ import contextlib
 import os
 import threading
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import chatmagic
-from chatmagic import address, deck, repeatable, settings
+from chatmagic import address, deck, playback, repeatable, settings
 from chatmagic.conversation import Change, Context, Conversation, Turn
-from chatmagic.deck import Came, Deck, Taping
+from chatmagic.deck import Deck, Taping
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.reel import Question
 from chatmagic.settings import Connection
@@ -28,10 +28,17 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette import Play, Who
     from chatmagic.client import Client, ReplyStream
+    from chatmagic.connection import Halt
     from chatmagic.conversation import Entry
+    from chatmagic.patience import Timeout
     from chatmagic.record import Record, Value
-    from chatmagic.transport import Halt, Timeout
     from chatmagic.wire import Credits
+
+
+NAP: Final = 0.1
+"""Seconds after which an ask that waits for another one looks whether it was interrupted."""
+
+_NOTHING: Final = Context(turns=(), total=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +123,7 @@ class Setup:
     """Where and how a session asks."""
 
     connection: Connection
-    timeout: Timeout | float | None = None
+    timeout: Timeout | Mapping[str, float | None] | float | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -271,27 +278,28 @@ class Session:
         if not ask.text.strip():
             raise InputError("The prompt is empty. Nothing was sent.")
         self._turnstile.refuse_its_holder()
-        answer, problem = None, None
+        course = _Course(ask)
         try:
             try:
-                self._turnstile.enter(ask.asker, view.waiting)
-                answer, problem = self._asked(ask, view, halt)
+                self._turnstile.enter(ask.asker, view.waiting, halt)
+                self._asked(course, view, halt)
             finally:
                 self._turnstile.leave()
-            view.ended(answer)
+            return _delivered(course, view)
         except BaseException as error:
+            # Again, for an interrupt that came just before; the same holds for the stream.
+            self._turnstile.leave()
             stopped = isinstance(error, KeyboardInterrupt)
-            if answer is None:
+            if course.stream is not None:
+                course.stream.close()
+            if course.answer is None:
                 view.failed()
-            elif stopped:
+            elif stopped and not course.shown:
                 # Stop came while the last state was being drawn; the turn is kept, so draw it.
-                view.ended(answer)
-            if stopped:
-                raise _interrupted(None if answer is None else answer.reply) from None
+                view.ended(course.answer)
+            if stopped and error is not course.problem:
+                raise _interrupted(None if course.answer is None else course.answer.reply) from None
             raise
-        if problem is not None:
-            raise problem from None
-        return answer
 
     def change(self, action: Callable[[Conversation], Change | None]) -> Change | None:
         """Change the conversation (undo, redo, reset) while no ask is under way.
@@ -304,10 +312,15 @@ class Session:
         """
         self._turnstile.refuse_its_holder()
         try:
-            self._turnstile.enter("a change of the conversation", lambda _: None)
-            change = action(self.conversation)
-        finally:
+            try:
+                self._turnstile.enter("a change of the conversation", lambda _: None)
+                change = action(self.conversation)
+            finally:
+                self._turnstile.leave()
+        except BaseException:
+            # As in run.
             self._turnstile.leave()
+            raise
         self._tell(Changed())
         return change
 
@@ -333,35 +346,38 @@ class Session:
             self._turnstile.leave()
         return summary
 
-    def _asked(
-        self, ask: Ask, view: View, halt: Halt | None
-    ) -> tuple[Answer, BaseException | None]:
-        """Ask, and keep what came; give what ended it early, too."""
+    def _asked(self, course: _Course, view: View, halt: Halt | None) -> None:
+        """Ask, and keep what came, with what ended it early."""
+        ask = course.ask
         taping = self.deck.insert()
         setup = self.setup() if taping is None and self._given is None else None
-        context = self._context(ask)
+        course.context = context = self._context(ask)
         source = cast("Client | Taping | Setup", self._given or taping or setup)
-        request, digest = _request(ask, context, source.extra_body)
-        play = None if taping is None else self._play(ask, context, request)
+        request, course.digest = _request(ask, context, source.extra_body)
+        course.play = play = None if taping is None else self._play(ask, context, request)
         # The view warms its renderer while requests is loaded and the headers awaited.
         view.began([*(play.notes if play is not None else ()), *_notes(context)])
         client = self._connected(setup, taping, play)
-        through = self.deck.through(
-            play, lambda: Came(stream.reply, client.took, client.connection.key)
+        through = playback.through(
+            play,
+            self.deck.cassette,
+            lambda: playback.Came(stream.reply, client.took, client.connection.key),
         )
-        stream = client.send(request, halt, through)
-        sent = _Sent(context, digest, self.conversation.added, play)
+        course.added = self.conversation.added
+        course.stream = stream = client.send(request, halt, through)
         try:
-            problem = _listen(stream, view)
-            if problem is not None and not stream.reply.text:
-                raise problem
-            return self._keep(ask, sent, stream.reply), problem
+            course.problem = _listen(stream, view)
+            if course.problem is not None and not stream.reply.text:
+                raise course.problem
+            self._keep(course, stream.reply)
         except KeyboardInterrupt:
+            stream.close()
             reply = stream.reply
             if not reply.text:
                 raise
             # Stop came when the reply had come: it is paid for, so it is kept all the same.
-            return self._keep(ask, sent, reply), _interrupted(reply)
+            self._keep(course, reply)
+            course.problem = _interrupted(reply)
 
     def set_free(self) -> None:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
@@ -427,22 +443,23 @@ class Session:
 
     def _context(self, ask: Ask) -> Context:
         if not ask.history:
-            return Context(turns=(), total=0)
+            return _NOTHING
         return self.conversation.context(ask.owner, ask.execution, last=ask.last, order=ask.order)
 
-    def _keep(self, ask: Ask, sent: _Sent, reply: Reply) -> Answer:
+    def _keep(self, course: _Course, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, once, as the last step."""
+        ask, context = course.ask, course.context
         self._took = None if self._client is None else self._client.took
-        if sent.play is not None and (recorded := sent.play.recorded) is not None:
+        if course.play is not None and (recorded := course.play.recorded) is not None:
             self._took = recorded.took
-            reply = replace(reply, recorded=recorded.origin, by_order=sent.play.by_order)
+            reply = replace(reply, recorded=recorded.origin, by_order=course.play.by_order)
         turn = Turn(
             prompt=ask.text,
             reply=reply,
             owner=ask.owner,
             execution=ask.execution,
             entry=ask.entry,
-            carried=sent.context.numbers,
+            carried=context.numbers,
             typed=ask.typed,
             values=ask.values,
             max_tokens=ask.max_tokens,
@@ -451,30 +468,28 @@ class Session:
             stream=ask.stream,
             took=self._took,
         )
-        record = turn.to_record(sent.context.digests, sent.digest)
+        record = turn.to_record(context.digests, course.digest)
         if not ask.history:
             record = replace(record, parameters={**record.parameters, "history": False})
-        record = record if ask.keep_values else record.bare
-        if ask.history and self.conversation.added == sent.before:
-            self.conversation.add(replace(turn, record=record), order=ask.order)
-        return Answer(reply, record)
+        answer = Answer(reply, record if ask.keep_values else record.bare)
+        if ask.history and self.conversation.added == course.added:
+            self.conversation.add(replace(turn, record=answer.record), order=ask.order)
+        course.answer = answer
 
 
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    """What is known of a request from before it was sent.
+@dataclass(slots=True)
+class _Course:
+    """How far one ask has come, for whoever has to end it."""
 
-    Args:
-        context: what it carries.
-        digest: of the request.
-        before: how many turns there ever were before it.
-        play: who answers it, while a cassette is in.
-    """
-
-    context: Context
-    digest: str
-    before: int
-    play: Play | None
+    ask: Ask
+    context: Context = _NOTHING
+    digest: str = ""
+    added: int = 0
+    stream: ReplyStream | None = None
+    play: Play | None = None
+    problem: BaseException | None = None
+    answer: Answer | None = None
+    shown: bool = False
 
 
 class _Turnstile:
@@ -493,11 +508,14 @@ class _Turnstile:
         if self._thread == threading.get_ident():
             raise InputError("A reply is still streaming here; ask again when it has ended.")
 
-    def enter(self, asker: str, waiting: Callable[[str], object]) -> None:
-        """Take the place, waiting for it if need be; an interrupt ends the wait."""
+    def enter(self, asker: str, waiting: Callable[[str], object], halt: Halt | None = None) -> None:
+        """Take the place, waiting for it if need be; an interrupt or a halt ends the wait."""
         if not self._lock.acquire(blocking=False):
             waiting(self._holder)
-            self._lock.acquire()
+            # Not every system wakes who waits for a lock without an end.
+            while not self._lock.acquire(timeout=NAP):
+                if halt is not None and halt.reason is not None:
+                    raise ChatInterrupted("Interrupted while waiting for its turn.")
         self._holder, self._thread = asker, threading.get_ident()
 
     def leave(self) -> None:
@@ -589,6 +607,16 @@ def ask(text: str, **options: Any) -> Reply:
 
 _current: Session | None = None
 _current_lock = threading.Lock()
+
+
+def _delivered(course: _Course, view: View) -> Answer:
+    """Tell the view of the end, and give the answer or raise what ended it early."""
+    answer = cast("Answer", course.answer)
+    view.ended(answer)
+    course.shown = True
+    if course.problem is not None:
+        raise course.problem from None
+    return answer
 
 
 def _listen(stream: ReplyStream, view: View) -> BaseException | None:

@@ -540,6 +540,9 @@ class Reply:
         }
 
 
+_HASHED_AT_ONCE: Final = 1_000_000
+
+
 def digest(value: object) -> str:
     """Give the SHA-256 of a JSON value's canonical form, or of a text, in hexadecimal."""
     text = (
@@ -547,7 +550,11 @@ def digest(value: object) -> str:
         if isinstance(value, str)
         else json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     )
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    made = hashlib.sha256()
+    for start in range(0, len(text), _HASHED_AT_ONCE):
+        # In parts, so that a long text is not held twice.
+        made.update(text[start : start + _HASHED_AT_ONCE].encode("utf-8", "surrogatepass"))
+    return made.hexdigest()
 
 
 def turn_digest(prompt: str, reply: str) -> str:

@@ -32,6 +32,7 @@ from loopback import (
 import chatmagic
 from chatmagic import client as client_module
 from chatmagic.client import Client
+from chatmagic.connection import Halt
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -44,8 +45,9 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
+from chatmagic.patience import Timeout
 from chatmagic.refusal import BODY_BYTES
-from chatmagic.transport import Halt, Timeout
+from chatmagic.transport import HttpExchange
 from chatmagic.wire import Message, Reply, Request, Usage
 
 if TYPE_CHECKING:
@@ -852,3 +854,24 @@ def test_of_choices_in_turn_one_is_the_reply(order: str) -> None:
     chunks = [event(f"{index}:{word}", index=int(index)) for index, word in turns]
     with served(stream(*chunks, DONE)) as (client, _):
         assert ask(client, streaming=True).text == f"{order[0]}:one {order[0]}:two"
+
+
+def test_errors_and_replies_share_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that was read to its end is finished, and leaves the connection to the next ask."""
+    finished: list[HttpExchange] = []
+    finish = HttpExchange.finish
+
+    def counted(exchange: HttpExchange) -> None:
+        finished.append(exchange)
+        finish(exchange)
+
+    monkeypatch.setattr(HttpExchange, "finish", counted)
+    errors = [document({"error": "e", "message": "m"}, status) for status in ("500 A", "429 B")]
+    answers = [*errors, document({}, "404 C"), stream(event("hi"), DONE)]
+    with served(playing(*answers)) as (client, server):
+        for _ in answers[:-1]:
+            with pytest.raises(ChatError):
+                ask(client, streaming=True)
+        assert ask(client, streaming=True).text == "hi"
+        assert (len(server.asked), server.accepted) == (len(answers), 1)
+    assert len(finished) == len(answers)

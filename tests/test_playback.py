@@ -15,10 +15,10 @@ from loopback import DONE, EVENTS, answer, document, event, head, once, playing,
 from loopback import Server as Loopback
 
 from chatmagic import Client, playback
+from chatmagic.connection import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
 from chatmagic.playback import Heard, Recording, Replay
 from chatmagic.tape import KEPT_HEADERS, Recorded
-from chatmagic.transport import Halt
 from chatmagic.wire import Message, Reply, Request, Usage
 
 if TYPE_CHECKING:

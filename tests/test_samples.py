@@ -18,13 +18,13 @@ from loopback import CHUNKS_END, PATIENCE, Peer, Server, chunked, head, wait_for
 from chatmagic import errors
 from chatmagic.client import Client
 from chatmagic.errors import ChatError
-from chatmagic.transport import Timeout
+from chatmagic.patience import Timeout
 from chatmagic.wire import Message, Reply, iso
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from chatmagic.transport import Halt
+    from chatmagic.connection import Halt
     from chatmagic.wire import Origin
 
 KEY: Final = "key-7d1f-throw-away"

@@ -25,12 +25,13 @@ from chatmagic.errors import (
     CutOffError,
     RequestTimeoutError,
 )
+from chatmagic.plain import one_line
 from chatmagic.wire import Chunk, Message, Reply, Request, Usage, without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from chatmagic.transport import Halt
+    from chatmagic.connection import Halt
     from chatmagic.wire import Origin
 
 KEY = 'sk/fuzz+throw="away'
@@ -153,7 +154,9 @@ def outcome(answer: Answer, pieces: list[bytes], fault: BaseException | None = N
 
 def _check(error: ChatError | ChatInterrupted, text: str) -> None:
     """Check what holds for every error: one line, the text so far, no key, and it pickles."""
-    assert str(error).isprintable()
+    line = str(error)
+    assert line
+    assert one_line(line, len(line)) == line
     assert (error.reply.text if error.reply else "") == text
     shown = [str(error), repr(error), *traceback.format_exception(error)]
     assert not any(form in line for form in FORMS for line in shown)

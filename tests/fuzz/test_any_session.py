@@ -21,8 +21,8 @@ from chatmagic.wire import Chunk, Reply, turn_digest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from chatmagic.connection import Halt
     from chatmagic.conversation import Entry
-    from chatmagic.transport import Halt
     from chatmagic.wire import Origin
 
 FATES = [
