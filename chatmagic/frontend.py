@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from chatmagic import wire
+from chatmagic import page
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -43,13 +43,12 @@ def execution(shell: InteractiveShell) -> Execution:
         return Execution(id=f"terminal-{shell.execution_count}", label=label)
     metadata = parent.get("metadata") or {}
     cell = metadata.get("cellId")
-    known = isinstance(cell, str) and bool(cell)
-    audience: Audience = "page" if known else "text"
+    known = page.cell_hash(cell) if isinstance(cell, str) and cell else None
+    audience: Audience = "text" if known is None else "page"
     if not (parent.get("content") or {}).get("allow_stdin", False):
         audience = "machine"
     return Execution(
-        # Opaque, and in some front ends a path: only its hash is kept.
-        cell=wire.digest(f"cell {cell}")[:16] if known else None,
+        cell=known,
         id=(parent.get("header") or {}).get("msg_id"),
         audience=audience,
         label=label,
