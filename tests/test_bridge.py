@@ -192,8 +192,6 @@ def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: 
     front.is_told("Reply complete, 3 words.")
     front.ask("a", "%%chat\necho:" + "word " * 212)
     front.is_told("Reply started.", "Reply complete, 212 words.")
-    keys = {message["key"] for message in front.sent if "key" in message}
-    assert len(keys) == len(front.said())
     service.settings = Settings(fault="error", fault_after=-1)
     ran = front.shell.fails("%%chat\necho:no", cell="b")
     front.is_told(str(ran.error))

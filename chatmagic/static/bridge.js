@@ -20,7 +20,7 @@
  * @property {{cells: Cells}} model
  * @property {string} path
  * @property {string} [localPath]
- * @property {{session?: {id: string}}} [sessionContext]
+ * @property {{session?: {id: string}, statusChanged?: Signal, kernelChanged?: Signal}} [sessionContext]
  * @property {Signal} disposed
  * @typedef {object} Model
  * @property {{context?: Context}} [widget_manager]
@@ -34,6 +34,7 @@ const CHAT = /^(?:[ \t]*\n)*%%chat(?:_instructions)?(?!\w)/;
 const STATUS = "chatmagic-status";
 const MARK = "chatmagic-stale";
 const STALE = "Stale: what stands above has changed since. Run the cell again to renew it.";
+const ENDED = ["restarting", "autorestarting", "terminating", "dead"];
 const TITLED_MS = 300;
 const BRIDGE = Symbol.for("chatmagic.bridge");
 
@@ -60,18 +61,6 @@ function statusRegion() {
   region.style.cssText = UNSEEN;
   document.body.append(region);
   return region;
-}
-
-/**
- * Say something once, even if two notebooks of one kernel are in the page.
- * @param {string} text
- * @param {string} key
- */
-function say(text, key) {
-  const region = statusRegion();
-  if (region.dataset.key === key) return;
-  region.dataset.key = key;
-  region.textContent = text;
 }
 
 /**
@@ -136,11 +125,17 @@ class Notebook {
     this.changed = () => this.soon();
     this.stop = this.stop.bind(this);
     this.heard = this.heard.bind(this);
+    /** @type {(sender: unknown, status: string) => void} */
+    this.status = (_, status) => {
+      if (ENDED.includes(status)) this.stop();
+    };
     this.cells.changed.connect(this.changed);
     context.disposed?.connect(this.stop);
     model.on("msg:custom", this.heard);
-    // The kernel restarts: what it said is no longer so.
+    // The kernel is not the one any more that said what is shown here.
     model.on("comm_live_update", this.stop);
+    context.sessionContext?.statusChanged?.connect(this.status);
+    context.sessionContext?.kernelChanged?.connect(this.stop);
     statusRegion();
     this.dress();
     this.tell(true);
@@ -223,12 +218,12 @@ class Notebook {
     }
   }
 
-  /** @param {{kind?: string, stale?: string[], text?: string, key?: string}} content */
+  /** @param {{kind?: string, stale?: string[], text?: string}} content */
   heard(content) {
     if (content.kind === "marks") {
       this.stale = new Set(content.stale);
     } else if (content.kind === "say") {
-      say(String(content.text), String(content.key));
+      statusRegion().textContent = String(content.text);
     } else if (content.kind === "tell") {
       this.tell(false);
     }
@@ -243,6 +238,8 @@ class Notebook {
     this.model.off("comm_live_update", this.stop);
     this.cells.changed.disconnect(this.changed);
     this.context.disposed?.disconnect(this.stop);
+    this.context.sessionContext?.statusChanged?.disconnect(this.status);
+    this.context.sessionContext?.kernelChanged?.disconnect(this.stop);
     this.observer.disconnect();
     this.views.disconnect();
     this.stale = new Set();
