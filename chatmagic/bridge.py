@@ -73,6 +73,9 @@ class Bridge:
         Args:
             text: a short sentence. It is shown as text, whatever it holds.
         """
+        if not self.pages.words:
+            # Nobody has heard the ones before, and now they are old.
+            self._to_say.clear()
         self._to_say.append(text)
         self._news.set()
 

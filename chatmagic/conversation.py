@@ -484,7 +484,6 @@ def _taken_over(now: _All, layout: Layout) -> _All:
             if owner is None or owner in layout.present or named not in {owner, *place.earlier}:
                 continue
             places[index] = replace(place, owner=cell, earlier=place.earlier | {owner})
-            taken.add(cell)
             # What was set aside with the cell that is gone comes back with this one.
             away = away | {cell} if owner in away else away
             break
@@ -502,7 +501,7 @@ def _brought_back(now: _All, owner: str) -> _All:
         ),
         None,
     )
-    if place.turns or index is None or now.done[index].kind != "set aside":
+    if index is None or now.done[index].kind != "set aside":
         return now
     step = now.done[index]
     turns = step.before[place.key]
@@ -513,7 +512,7 @@ def _brought_back(now: _All, owner: str) -> _All:
     left = (replace(step, before=before, after=after),) if after else ()
     places, _ = _moved(now.places, step.kind, {place.key: turns})
     done = (*now.done[:index], *left, *now.done[index + 1 :])
-    return replace(now, places=places, done=done, undone=(), void=0)
+    return replace(now, places=places, done=done)
 
 
 def _changed(now: _All, kind: Kind, after: Mapping[int, tuple[Turn, ...]]) -> tuple[_All, Change]:

@@ -187,6 +187,7 @@ def test_a_page_that_is_loaded_again_hears_the_marks_again(front: Front) -> None
 
 def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: Emulator) -> None:
     """Each once, not per fragment; the first reply too, when there is a page to say it."""
+    front.ask("b")
     front.ask("a", "%%chat\necho:one two three")
     front.say("ab", opened=True)
     front.is_told("Reply complete, 3 words.")

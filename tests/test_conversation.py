@@ -458,6 +458,17 @@ def test_a_cell_that_comes_back_gets_its_turns_back() -> None:
     assert talk.stale_turns() == ()
 
 
+def test_what_can_be_redone_can_be_so_after_a_cell_came_back() -> None:
+    """Rule 11: coming back is not a change."""
+    talk = abc()
+    talk.follow(layout("ac", gone="b"))
+    ask(talk, "d", "d", "1d")
+    talk.undo()
+    talk.follow(layout("abc"))
+    talk.redo()
+    assert prompts(talk) == ["a", "b", "c", "d"]
+
+
 def test_what_was_asked_or_reset_in_between_stays_so() -> None:
     """Rule 11: coming back brings back what was set aside, and nothing older or newer."""
     talk = abc()
@@ -491,6 +502,7 @@ def test_a_cell_with_another_identity_takes_its_place_over() -> None:
     assert prompts(talk) == ["a", "b", "c"]
     assert talk.stale_turns() == ()
     talk.follow(layout("ayc", gone="bx", y="b"))
+    assert prompts(talk) == ["a", "b", "c"]
     ask(talk, "B", "y", "2", order="ayc")
     assert prompts(talk) == ["a", "B", "c"]
 
