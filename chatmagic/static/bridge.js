@@ -20,7 +20,7 @@
  * @property {{cells: Cells}} model
  * @property {string} path
  * @property {string} [localPath]
- * @property {{session?: {id: string}, statusChanged?: Signal, kernelChanged?: Signal}} [sessionContext]
+ * @property {{session?: {id: string}, kernelChanged?: Signal}} [sessionContext]
  * @property {Signal} disposed
  * @typedef {object} Model
  * @property {{context?: Context}} [widget_manager]
@@ -34,7 +34,6 @@ const CHAT = /^(?:[ \t]*\n)*%%chat(?:_instructions)?(?!\w)/;
 const STATUS = "chatmagic-status";
 const MARK = "chatmagic-stale";
 const STALE = "Stale: what stands above has changed since. Run the cell again to renew it.";
-const ENDED = ["restarting", "autorestarting", "terminating", "dead"];
 const TITLED_MS = 300;
 const BRIDGE = Symbol.for("chatmagic.bridge");
 
@@ -125,16 +124,11 @@ class Notebook {
     this.changed = () => this.soon();
     this.stop = this.stop.bind(this);
     this.heard = this.heard.bind(this);
-    /** @type {(sender: unknown, status: string) => void} */
-    this.status = (_, status) => {
-      if (ENDED.includes(status)) this.stop();
-    };
     this.cells.changed.connect(this.changed);
     context.disposed?.connect(this.stop);
     model.on("msg:custom", this.heard);
     // The kernel is not the one any more that said what is shown here.
     model.on("comm_live_update", this.stop);
-    context.sessionContext?.statusChanged?.connect(this.status);
     context.sessionContext?.kernelChanged?.connect(this.stop);
     statusRegion();
     this.dress();
@@ -238,7 +232,6 @@ class Notebook {
     this.model.off("comm_live_update", this.stop);
     this.cells.changed.disconnect(this.changed);
     this.context.disposed?.disconnect(this.stop);
-    this.context.sessionContext?.statusChanged?.disconnect(this.status);
     this.context.sessionContext?.kernelChanged?.disconnect(this.stop);
     this.observer.disconnect();
     this.views.disconnect();
