@@ -10,11 +10,23 @@ import getpass
 import os
 import re
 import secrets
+import sys
 from datetime import UTC, datetime
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from chatmagic import display, frontend, gauge, keystore, options, page, prompt, settings
+from chatmagic import (
+    address,
+    display,
+    frontend,
+    gauge,
+    keystore,
+    options,
+    page,
+    prompt,
+    record,
+    settings,
+)
 from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.session import Ask, Setup
@@ -49,6 +61,7 @@ class Configured(Protocol):
     auth: Any
     timeout: Any
     extra_body: Any
+    keep_values: Any
     stream: Any
     order: Any
 
@@ -82,6 +95,17 @@ class Commands:
 
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
         """Do ``%%chat`` and ``%chat``; without a prompt, ``%chat`` shows the state."""
+        try:
+            return self._chat(line, cell)
+        except ChatInterrupted:
+            raise
+        except KeyboardInterrupt:
+            # Before the session had the ask, or after it was done with it.
+            raise ChatInterrupted(
+                "Interrupted; the conversation is whole: %chat_history shows it."
+            ) from None
+
+    def _chat(self, line: str, cell: str | None) -> Reply | None:
         asked = options.parse(line, self._configured.trait_values())
         text = asked.prompt
         if cell is None and not text:
@@ -147,9 +171,10 @@ class Commands:
         """Show the credits large: what is left, what the last turn took, as of when."""
         _no_words("chat_credits", line)
         figures, took = self.session.credits, self.session.took
-        now = self._now()
+        now, off = self._now(), self.session.clock_off
         display.show_html(
-            gauge.large_html(figures, took, now=now), gauge.large_words(figures, took, now=now)
+            gauge.large_html(figures, took, now=now, clock_off=off),
+            gauge.large_words(figures, took, now=now, clock_off=off),
         )
 
     def connect(self, line: str) -> None:
@@ -161,10 +186,8 @@ class Commands:
         word = line.strip()
         if not word or len(word.split()) > 1:
             raise InputError("Say where to: %chat_connect URL, or %chat_connect emulator.")
-        chosen = settings.EMULATOR if word.lower() == settings.EMULATOR else word
-        if chosen != settings.EMULATOR:
-            settings.endpoint(chosen)
-        self._chosen = chosen
+        is_here = word.lower() == address.EMULATOR
+        self._chosen = address.EMULATOR if is_here else address.without_user(word)
         self.session.disconnect()
         connection = self._connection()
         print(self._where(connection))
@@ -173,7 +196,7 @@ class Commands:
         if count := len(self.session.conversation):
             turns = f"{count:,} turn{'' if count == 1 else 's'}"
             print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
-        for warning in settings.warnings_for(connection.base_url):
+        for warning in settings.news(() if is_here else address.warnings_for(word)):
             print(warning)
 
     def login(self, line: str) -> None:
@@ -185,7 +208,7 @@ class Commands:
         connection = self._connection()
         if settings.is_emulator(connection):
             raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
-        origin = settings.origin(connection.base_url)
+        origin = address.origin(connection.base_url)
         store = keystore.open_store(os.environ)
         if line.strip() == "--forget":
             typed = ["this kernel"] if self._typed.pop(origin, None) else []
@@ -253,6 +276,7 @@ class Commands:
             last=asked.last,
             typed=text if filled.values else None,
             values=filled.values,
+            keep_values=self._configured.keep_values,
             owner=execution.cell,
             execution=execution.id,
             entry="cell",
@@ -312,6 +336,8 @@ class Commands:
 
     def _setup(self) -> Setup:
         connection = settings.practised(self._connection())
+        for warning in settings.news(connection.warnings):
+            print(warning, file=sys.stderr)
         return Setup(connection, self._configured.timeout, dict(self._configured.extra_body))
 
     def _connection(self) -> Connection:
@@ -338,7 +364,7 @@ class Commands:
             self._emulator_at = self._emulator.start(), Secret(f"practice-{secrets.token_hex(8)}")
         return self._emulator_at
 
-    def _step(self, step: str, line: str) -> None:
+    def _step(self, step: Literal["undo", "redo"], line: str) -> None:
         """Take a change back, or do it again, and say which."""
         from chatmagic import transcript  # noqa: PLC0415 - as in chat_history
 
@@ -365,11 +391,17 @@ class Commands:
             for option in options.OPTIONS
             if option.trait and configured[option.trait] not in (None, False)
         ]
+        values += ["keep_values = True"] if configured["keep_values"] else []
         return "\n".join(
             (
                 where,
                 f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
-                gauge.large_words(self.session.credits, self.session.took, now=self._now()),
+                gauge.large_words(
+                    self.session.credits,
+                    self.session.took,
+                    now=self._now(),
+                    clock_off=self.session.clock_off,
+                ),
                 f"Set for every question: {', '.join(values) or 'nothing'}.",
             )
         )
@@ -389,7 +421,7 @@ class Commands:
                 f"Connected to the emulator of this kernel ({connection.url_from}): practice "
                 "replies, no account, no key."
             )
-        at = f"Connected to {settings.origin(connection.base_url)} ({connection.url_from})"
+        at = f"Connected to {address.origin(connection.base_url)} ({connection.url_from})"
         if connection.auth == "none":
             return f"{at}, without a key."
         if connection.key is None:
@@ -402,10 +434,10 @@ def usage() -> str:
     return options.usage(EXAMPLES)
 
 
-def _say(words: str, kind: str) -> None:
+def _say(words: str, kind: record.Did) -> None:
     """Say what was done to the conversation, and let the output remember it."""
-    html = f'<p style="{gauge.QUIET}">{escape(words)}</p>'
-    display.show_html(html, words, {"version": 1, "kind": kind})
+    html = f'<p class="chatmagic-said" style="{gauge.QUIET}">{escape(words)}</p>'
+    display.show_html(html, words, record.note(kind))
 
 
 def _no_words(name: str, line: str) -> None:
@@ -415,16 +447,15 @@ def _no_words(name: str, line: str) -> None:
 
 def _hidden(question: str) -> Secret:
     try:
-        typed = getpass.getpass(question)
+        key = Secret.of(getpass.getpass(question).strip())
     except Exception:  # noqa: BLE001 - whatever a front end says that has nobody to ask
         raise InputError(
             "Nobody can be asked for a key here.",
             hint="Set CHATMAGIC_API_KEY, or CHATMAGIC_API_KEY_FILE, before the kernel starts.",
         ) from None
-    try:
-        return Secret(typed.strip())
-    except ValueError as error:
-        raise InputError(f"That was not kept: {error}.") from None
+    if key is None:
+        raise InputError(settings.NO_KEY.format("What was typed"))
+    return key
 
 
 def _places(store: keystore.KeyStore) -> str:
