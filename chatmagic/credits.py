@@ -322,5 +322,5 @@ def _http_date(text: str) -> datetime | None:
         return None
     try:
         return parsedate_to_datetime(text).replace(tzinfo=UTC)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

@@ -38,6 +38,7 @@ REMOVED: Final = "[key removed]"
 """What stands where a key stood."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{8}T\d{4}", re.ASCII)
 _URL_SAFE: Final = str.maketrans("+/", "-_")
 
 
@@ -587,10 +588,10 @@ def timestamp(value: object) -> datetime | None:
 
     A timestamp without a zone is taken as UTC, as the interface says they are (§8).
     """
-    if not isinstance(value, str) or not re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", value.strip()):
+    if not isinstance(value, str) or not _TIMESTAMP.match(text := value.strip().upper()):
         return None
     try:
-        when = datetime.fromisoformat(value.strip())
+        when = datetime.fromisoformat(text)
         return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
