@@ -9,7 +9,7 @@ import contextlib
 import os
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import chatmagic
 from chatmagic import settings, wire
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from chatmagic.settings import Connection
     from chatmagic.transport import Halt, Timeout
     from chatmagic.wire import Credits
+
+SECONDS_BETWEEN_LOOKS: Final = 0.05
+"""How often an ask that waits for another one looks whether it has been stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,7 @@ class Session:
         self._took: int | None = None
         self._followers: tuple[Callable[[Event], object], ...] = ()
         self._turnstile = _Turnstile()
+        self._under_way: tuple[Ask, Halt] | None = None
 
     @property
     def credits(self) -> Credits | None:
@@ -225,6 +229,21 @@ class Session:
         self._tell(Ended(ask, answer, None))
         return answer
 
+    def stop(self, ask: Ask) -> bool:
+        """Stop an ask from another thread, whoever asked it; what came of it is kept, marked.
+
+        Args:
+            ask: as :class:`Began` told it.
+
+        Returns:
+            Whether its request was under way; another one is never stopped in its place.
+        """
+        under_way = self._under_way
+        if under_way is None or under_way[0] is not ask:
+            return False
+        under_way[1].stop()
+        return True
+
     def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
         """Let somebody hear of every ask and change, whoever makes it.
 
@@ -254,9 +273,11 @@ class Session:
         answer, problem = None, None
         try:
             try:
-                self._turnstile.enter(ask.asker, view.waiting)
+                self._turnstile.enter(ask.asker, view.waiting, halt)
                 answer, problem = self._asked(ask, view, halt)
             finally:
+                if self._under_way is not None and self._under_way[0] is ask:
+                    self._under_way = None
                 self._turnstile.leave()
             view.ended(answer)
         except BaseException as error:
@@ -301,6 +322,8 @@ class Session:
         view.began(_notes(context))
         client = self._connected(setup)
         request, digest = _request(ask, context, client.extra_body)
+        halt = _or_new(halt)
+        self._under_way = ask, halt
         stream = client.send(request, halt)
         before = self.conversation.added
         try:
@@ -358,6 +381,7 @@ class Session:
             owner=ask.owner,
             execution=ask.execution,
             entry=ask.entry,
+            asker=ask.asker,
             carried=context.numbers,
             typed=ask.typed,
             values=ask.values,
@@ -389,11 +413,15 @@ class _Turnstile:
         if self._thread == threading.get_ident():
             raise InputError("A reply is still streaming here; ask again when it has ended.")
 
-    def enter(self, asker: str, waiting: Callable[[str], object]) -> None:
-        """Take the place, waiting for it if need be; an interrupt ends the wait."""
+    def enter(
+        self, asker: str, waiting: Callable[[str], object], halt: Halt | None = None
+    ) -> None:
+        """Take the place, waiting for it if need be; an interrupt or a halt ends the wait."""
         if not self._lock.acquire(blocking=False):
             waiting(self._holder)
-            self._lock.acquire()
+            while not self._lock.acquire(timeout=-1 if halt is None else SECONDS_BETWEEN_LOOKS):
+                if halt is not None and halt.reason is not None:
+                    raise _interrupted(None)
         self._holder, self._thread = asker, threading.get_ident()
 
     def leave(self) -> None:
@@ -500,6 +528,13 @@ def _listen(stream: ReplyStream, view: View) -> BaseException | None:
     except BaseException as error:  # noqa: BLE001 - the part that came is kept whatever ended it
         return error
     return None
+
+
+def _or_new(halt: Halt | None) -> Halt:
+    """Give what stops an exchange; by now the transport has been loaded."""
+    from chatmagic.transport import Halt  # noqa: PLC0415 - requests comes with the first question
+
+    return Halt() if halt is None else halt
 
 
 def _interrupted(reply: Reply | None) -> ChatInterrupted:
