@@ -370,7 +370,7 @@ class Conversation:
 
         def handed(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
             return tuple(
-                replace(turn, owner=owner, entry="cell", asker="a cell that has not run")
+                replace(turn, owner=owner, entry="cell", asker="a cell that has not run yet")
                 if turn.number == number
                 else turn
                 for turn in turns

@@ -175,6 +175,11 @@ def words(credits: Credits | None) -> str:
     return left if left == "credits unknown" else f"{left} · reset unknown"
 
 
+def left_words(credits: Credits | None) -> str:
+    """Say how many credits are left, without the time of the reset."""
+    return "credits unknown" if credits is None else _left(credits)
+
+
 def _left(credits: Credits) -> str:
     limit, remaining = credits.limit, credits.remaining
     of_limit = "" if limit is None else f" of {limit:,}"

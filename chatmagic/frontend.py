@@ -48,12 +48,20 @@ def execution(shell: InteractiveShell) -> Execution:
     if not (parent.get("content") or {}).get("allow_stdin", False):
         audience = "machine"
     return Execution(
-        # Opaque, and in some front ends a path: only its hash is kept.
-        cell=wire.digest(f"cell {cell}")[:16] if known else None,
+        cell=owner(str(cell)) if known else None,
         id=(parent.get("header") or {}).get("msg_id"),
         audience=audience,
         label=label,
     )
+
+
+def owner(cell: str) -> str:
+    """Give the hash by which turns know their cell.
+
+    Args:
+        cell: its id, opaque, and in some front ends a path: only the hash is kept.
+    """
+    return wire.digest(f"cell {cell}")[:16]
 
 
 def cell_source(shell: InteractiveShell) -> str:

@@ -30,6 +30,7 @@ COMMANDS: Final = (
     "chat_redo",
     "chat_reset",
     "chat_credits",
+    "chat_panel",
     "chat_connect",
     "chat_login",
 )

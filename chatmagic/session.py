@@ -413,9 +413,7 @@ class _Turnstile:
         if self._thread == threading.get_ident():
             raise InputError("A reply is still streaming here; ask again when it has ended.")
 
-    def enter(
-        self, asker: str, waiting: Callable[[str], object], halt: Halt | None = None
-    ) -> None:
+    def enter(self, asker: str, waiting: Callable[[str], object], halt: Halt | None = None) -> None:
         """Take the place, waiting for it if need be; an interrupt or a halt ends the wait."""
         if not self._lock.acquire(blocking=False):
             waiting(self._holder)
