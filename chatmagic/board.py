@@ -32,6 +32,19 @@ NEEDS_A_PAGE: Final = (
 STALE: Final = "stale: what stands above it has changed since"
 
 
+def reply(reply: Reply) -> dict[str, Any]:
+    """Give a reply, whole or in part."""
+    # The gauge above the log says when the credits reset, in the reader's own zone.
+    figures = (crediting.left_words(reply.credits), gauge.usage_words(reply.usage))
+    return {
+        "html": safe.to_html(reply.text),
+        "text": safe.visible(reply.text),
+        "states": [safe.visible(line) for line in display.state_lines(reply)],
+        "figures": " · ".join(filter(None, figures)),
+        "model": safe.one_line(reply.model or "", 40),
+    }
+
+
 def turn(turn: Turn, notes: Sequence[str], after: int) -> dict[str, Any]:
     """Give a turn.
 
@@ -40,7 +53,6 @@ def turn(turn: Turn, notes: Sequence[str], after: int) -> dict[str, Any]:
         notes: what is particular about it (:func:`notes`).
         after: number of the turn that it stands behind; 0 is none.
     """
-    reply = turn.reply
     return {
         "n": turn.number,
         "after": after,
@@ -48,7 +60,7 @@ def turn(turn: Turn, notes: Sequence[str], after: int) -> dict[str, Any]:
         "mine": turn.entry == "panel",
         "prompt": safe.visible(_typed(turn)),
         "notes": list(notes),
-        **_reply(reply),
+        **reply(turn.reply),
         "took": turn.took,
     }
 
@@ -170,11 +182,6 @@ def by(asker: str, entry: str) -> str:
     return "the panel" if entry == "panel" else safe.one_line(asker or entry, 40)
 
 
-def unkept(reply: Reply) -> dict[str, Any]:
-    """Give a reply that the conversation did not keep."""
-    return _reply(reply)
-
-
 def saved(conversation: Conversation) -> tuple[str, str]:
     """Give what a saved notebook shows of the panel, as HTML and as text.
 
@@ -209,16 +216,6 @@ def _saved(place: int, turn: Turn, full: Collection[int]) -> tuple[str, str]:
         safe.to_terminal(part) for part in (asked, prompt, "Reply:", turn.reply.text, *states)
     )
     return html, text
-
-
-def _reply(reply: Reply) -> dict[str, Any]:
-    return {
-        "html": safe.to_html(reply.text),
-        "text": safe.visible(reply.text),
-        "states": [safe.visible(line) for line in display.state_lines(reply)],
-        "credits": gauge.line_words(reply.credits, reply.usage),
-        "model": safe.one_line(reply.model or "", 40),
-    }
 
 
 def _typed(turn: Turn) -> str:

@@ -319,7 +319,7 @@ class Session:
         setup = None if self._given is not None else self.setup()
         context = self._context(ask)
         # The view warms its renderer while requests is loaded and the headers awaited.
-        view.began(_notes(context))
+        view.began(_notes(ask, context))
         client = self._connected(setup)
         request, digest = _request(ask, context, client.extra_body)
         halt = _or_new(halt)
@@ -564,11 +564,11 @@ def _request(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> tuple
         raise InputError(f"{error}. Nothing was sent.") from None
 
 
-def _notes(context: Context) -> list[str]:
-    """Say what is sent, where that is not simply what the cells above asked."""
+def _notes(ask: Ask, context: Context) -> list[str]:
+    """Say what is sent, where that is not simply what stands above."""
     sent, total, panel = len(context.turns), context.total, context.from_panel
     notes = [f"sent the last {sent:,} of {total:,} turns"] if sent < total else []
-    if panel:
+    if panel and ask.entry != "panel":
         notes.append(f"with {panel:,} turn{'' if panel == 1 else 's'} from the panel")
     return notes
 

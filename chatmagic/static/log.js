@@ -73,8 +73,13 @@ class Log {
     this.down.hidden = true;
     this.follows = true;
     this.height = 0;
+    this.top = 0;
+    this.inner = this.node.appendChild(make("div", "cm-inner"));
     this.node.addEventListener("scroll", () => this.scrolled());
+    // Formulas are typeset later than they are put in.
     this.resized = new ResizeObserver(() => this.follow(false));
+    this.resized.observe(this.inner);
+    this.resized.observe(this.node);
     this.clear();
   }
 
@@ -82,15 +87,23 @@ class Log {
     this.turns = new Map();
     this.live = new Map();
     this.asides = [];
-    this.node.replaceChildren(this.earlier, this.empty);
+    this.inner.replaceChildren(this.earlier, this.empty);
     this.earlier.hidden = true;
     this.showEmpty();
   }
 
-  /** Note whether the reader has scrolled up, and offer a way back. */
+  /** Note whether the reader has scrolled up; a log that changes its height scrolls, too. */
   scrolled() {
     const rest = this.node.scrollHeight - this.node.scrollTop - this.node.clientHeight;
-    this.follows = rest < 24;
+    const up = this.node.scrollTop < this.top && this.node.scrollHeight === this.height;
+    if (rest < 24) this.follows = true;
+    else if (up) this.follows = false;
+    this.noted();
+  }
+
+  noted() {
+    this.top = this.node.scrollTop;
+    this.height = this.node.scrollHeight;
     this.down.hidden = this.follows;
   }
 
@@ -98,7 +111,7 @@ class Log {
   follow(always) {
     if (always) this.follows = true;
     if (this.follows) this.node.scrollTop = this.node.scrollHeight;
-    this.down.hidden = this.follows;
+    this.noted();
   }
 
   showEmpty() {
@@ -181,7 +194,7 @@ class Log {
     }
     const foot = make("div", "cm-foot");
     const took = turn.took === null ? "" : ` · took about ${turn.took.toLocaleString()}`;
-    foot.append(make("span", "cm-meta", `${turn.credits}${took}`), tools);
+    foot.append(make("span", "cm-meta", `${turn.figures}${took}`), tools);
     node.append(
       promptNode(turn.by, turn.prompt),
       make("div", "cm-notes", turn.notes.join(" · ")),
@@ -219,7 +232,7 @@ class Log {
     for (const aside of asides) {
       const node = make("article", "cm-turn cm-aside", "", { "aria-label": aside.failed ? "Failed" : "Not kept" });
       if (aside.failed) node.classList.add("cm-failed");
-      node.append(promptNode(aside.by, aside.prompt));
+      if (aside.prompt) node.append(promptNode(aside.by, aside.prompt));
       if (aside.reply) node.append(this.drawReply(aside.reply));
       const what = make("div", "cm-what");
       what.append(make("strong", "", aside.what));
@@ -246,7 +259,7 @@ class Log {
       this.live.set(live.key, entry);
       const before = this.turns.get(live.after);
       if (before) before.node.after(node);
-      else this.node.append(node);
+      else this.inner.append(node);
     }
     entry.live = live;
     entry.node.querySelector(".cm-notes").textContent = live.stage === "began" ? live.note : "";

@@ -46,11 +46,13 @@ function insertCell(model, place, cell) {
   }
 }
 
-/** Typeset the formulas in a reply, where the front end has a typesetter to lend. */
+/** Typeset the formulas of the replies in a node, and nothing else of it, where the front end has a typesetter to lend. */
 function typeset(model, node) {
   const rendermime = model.widget_manager && model.widget_manager.rendermime;
   const typesetter = rendermime && rendermime.latexTypesetter;
-  if (typesetter && node.querySelector(".mathjax_process")) typesetter.typeset(node);
+  for (const reply of node.querySelectorAll(".cm-reply")) {
+    if (typesetter && reply.querySelector(".mathjax_process")) typesetter.typeset(reply);
+  }
 }
 
 /** @returns {Promise<boolean>} whether the text is on the clipboard */
@@ -77,4 +79,16 @@ function interruptKernel(model) {
   if (!kernel || typeof kernel.interrupt !== "function") return false;
   kernel.interrupt();
   return true;
+}
+
+/** Bring the output that is saved beside the widget up to date, in the notebook's model. */
+function saveOutput(model, element, data) {
+  const notebook = notebookModel(model);
+  const cell = notebook && element.closest(".jp-Cell") && notebook.cells.get(placeOf(model, element));
+  const outputs = cell && cell.outputs;
+  for (let i = 0; outputs && i < outputs.length; i++) {
+    const output = outputs.get(i).toJSON();
+    const html = output.data && output.data["text/html"];
+    if (html && String(html).includes("chatmagic-saved")) outputs.set(i, { ...output, data });
+  }
 }

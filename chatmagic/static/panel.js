@@ -43,6 +43,8 @@ class ChatView {
   close() {
     clearTimeout(this.ping);
     clearTimeout(this.draftTimer);
+    clearTimeout(this.lost);
+    clearTimeout(this.impatient);
     this.gauge.stop();
     this.log.resized.disconnect();
     this.model.off("msg:custom", this.hear);
@@ -51,11 +53,22 @@ class ChatView {
   }
 
   say(message) {
-    this.model.send({ ...message, view: this.view });
+    try {
+      this.model.send({ ...message, view: this.view });
+    } catch {
+      this.lose();
+    }
+  }
+
+  lose() {
+    clearTimeout(this.lost);
+    if (this.pending) this.forget(true);
+    this.announce("This panel has lost its kernel: run its cell again. What is typed stays.", true);
+    this.refresh();
   }
 
   build() {
-    this.root = make("section", "chatmagic-panel", "", { "aria-label": "Chat", ...OWN_KEYS });
+    this.root = make("section", "chatmagic-panel mathjax_ignore", "", { "aria-label": "Chat", ...OWN_KEYS });
     this.badge = make("span", "cm-badge");
     this.badge.hidden = true;
     this.undo = button("undo", "Undo", () => this.say({ kind: "step", step: "undo" }));
@@ -81,7 +94,6 @@ class ChatView {
     }
     this.el.classList.add("chatmagic-live");
     this.el.append(this.root);
-    this.log.resized.observe(this.log.node);
     this.write(this.model.get("draft") || "", true);
     this.refresh();
   }
@@ -134,6 +146,7 @@ class ChatView {
     this.update(message);
     for (const live of message.live) this.log.showLive(live);
     this.log.follow(true);
+    if (message.reloaded) this.say({ kind: "saved" });
   }
 
   on_again(message) {
@@ -156,6 +169,7 @@ class ChatView {
     for (const [n, notes] of message.notes) this.log.note(n, notes);
     this.update(message);
     this.over(message);
+    if (this.state.reloaded) this.say({ kind: "saved" });
     this.log.follow(Boolean(ours && ours.live.mine && this.log.follows));
   }
 
@@ -163,7 +177,7 @@ class ChatView {
   update(message) {
     this.state = { ...this.state, ...message };
     this.gauge.show(message.credits);
-    this.log.showAsides(message.asides);
+    if (message.asides) this.log.showAsides(message.asides);
     this.log.showEmpty();
     const standing = message.standing;
     this.badge.textContent = standing.state;
@@ -178,21 +192,35 @@ class ChatView {
   over(message) {
     if (message.said === undefined) return;
     this.announce(message.said, !message.fine);
+    // It stands in full in the log.
+    this.status.classList.toggle("cm-brief", !message.fine);
     clearTimeout(this.impatient);
     if (message.back !== null && message.back !== undefined && !this.input.value) this.write(message.back);
   }
 
+  /** The kernel is ready to ask: let it, unless the reader has taken the prompt back. */
+  on_offer(message) {
+    const wanted = this.pending && this.pending.nonce === message.nonce;
+    this.say({ kind: wanted ? "go" : "stop", key: message.key });
+    if (wanted) this.forget();
+  }
+
   on_live(message) {
-    if (message.nonce !== undefined) {
-      const wanted = this.pending && this.pending.nonce === message.nonce;
-      this.say({ kind: wanted ? "go" : "stop", key: message.key });
-      if (wanted) this.forget();
-    }
     this.log.showLive(message);
     this.log.showEmpty();
-    if (message.stage === "began") {
+    if (message.stage === "waiting") this.announce(message.note);
+    else if (message.stage === "began") {
       this.announce(message.mine ? "Reply started." : `Reply to ${message.by} started.`);
-    } else if (message.stage === "waiting") this.announce(message.note);
+    }
+  }
+
+  on_pong() {
+    clearTimeout(this.lost);
+  }
+
+  /** After a reload only the page can still reach the output that is saved. */
+  on_saved(message) {
+    saveOutput(this.model, this.el, message.data);
   }
 
   on_text(message) {
@@ -202,7 +230,7 @@ class ChatView {
   on_refused(message) {
     if (!this.pending || this.pending.nonce !== message.nonce) return;
     const text = this.pending.text;
-    this.forget();
+    this.forget(true);
     this.announce(message.why, true);
     if (!this.input.value) this.write(text);
   }
@@ -255,8 +283,8 @@ class ChatView {
     this.pending = { nonce, text, timer };
     this.recalled = null;
     this.log.follow(true);
-    this.say({ kind: "ask", nonce, text: text.replace(/\n+$/, ""), ...(instead ? { instead } : {}) });
     this.announce("Sending.");
+    this.say({ kind: "ask", nonce, text: text.replace(/\n+$/, ""), ...(instead ? { instead } : {}) });
     this.input.focus({ preventScroll: true });
     this.refresh();
   }
@@ -266,7 +294,7 @@ class ChatView {
     const one = live.find((each) => each.mine) || live[live.length - 1];
     if (this.pending) {
       const text = this.pending.text;
-      this.forget();
+      this.forget(true);
       this.announce("Taken back before it was sent.");
       if (!this.input.value) this.write(text);
     } else if (one) {
@@ -358,15 +386,17 @@ class ChatView {
     return Boolean(this.pending) || Array.from(this.log.live.values()).some((entry) => entry.live.mine);
   }
 
-  forget() {
+  /** @param {boolean} [keep] what is typed */
+  forget(keep) {
     if (this.pending) clearTimeout(this.pending.timer);
-    if (this.pending && this.input.value === this.pending.text) this.write("");
+    if (this.pending && !keep && this.input.value === this.pending.text) this.write("");
     this.pending = null;
   }
 
   announce(words, wrong) {
     this.status.textContent = words;
     this.status.classList.toggle("cm-wrong", Boolean(wrong));
+    this.status.classList.remove("cm-brief");
   }
 
   write(text, quiet) {
@@ -379,7 +409,13 @@ class ChatView {
   keepDraft() {
     this.model.set("draft", this.input.value);
     clearTimeout(this.draftTimer);
-    this.draftTimer = setTimeout(() => this.model.save_changes(), 400);
+    this.draftTimer = setTimeout(() => {
+      try {
+        this.model.save_changes();
+      } catch {
+        this.lose();
+      }
+    }, 400);
   }
 
   grow() {
@@ -400,16 +436,11 @@ class ChatView {
     this.root.classList.toggle("cm-busy", live);
   }
 
-  async checkKernel() {
-    const manager = this.model.widget_manager;
-    const kernel = manager && manager.kernel;
-    const gone = !kernel || ["dead", "restarting", "autorestarting", "terminating"].includes(kernel.status);
-    this.announce(
-      gone || this.ready
-        ? "This panel has lost its kernel: run its cell again. What is typed stays."
-        : "",
-      true,
-    );
+  /** The connection has changed: ask whether the kernel still knows us. */
+  checkKernel() {
+    clearTimeout(this.lost);
+    this.lost = setTimeout(() => this.lose(), PATIENCE);
+    this.say({ kind: "ping" });
   }
 }
 
