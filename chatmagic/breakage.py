@@ -9,7 +9,7 @@ from __future__ import annotations
 import http.client
 import re
 import ssl
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import requests
 import urllib3
@@ -26,6 +26,8 @@ from chatmagic.errors import (
 if TYPE_CHECKING:
     from chatmagic.errors import Which
 
+_SHOWN: Final = "%chat shows what is set."
+
 
 def is_late(error: BaseException) -> bool:
     """Tell whether a time-out ran out."""
@@ -36,35 +38,68 @@ def is_late(error: BaseException) -> bool:
     )
 
 
-def unconnected(error: BaseException) -> ChatError:
-    """Give the error for a request of which nothing was sent."""
+def unconnected(error: BaseException, at: str) -> ChatError:
+    """Give the error for a request of which nothing was sent.
+
+    Args:
+        error: what was raised.
+        at: the origin that was not reached.
+    """
     causes = _causes(error)
+    if problem := _on_the_way(causes, at):
+        return problem
     if _any(causes, requests.exceptions.InvalidURL, urllib3.exceptions.LocationValueError):
         return InputError("The base address is not a URL that a request can be sent to.")
-    if _any(causes, requests.exceptions.ProxyError, urllib3.exceptions.ProxyError):
+    if _any(causes, urllib3.exceptions.NameResolutionError):
+        what, hint = f"The host name of {at} was not found", "Is it spelled right, and is there"
+        return ConnectError(f"{what}. Nothing was sent.", hint=f"{hint} a network? {_SHOWN}")
+    if _any(causes, ConnectionRefusedError):
         return ConnectError(
-            f"The proxy did not connect{_reason(causes)}. Nothing was sent.",
+            f"{at} refused the connection. Nothing was sent.",
+            hint=f"Does the service run there? {_SHOWN}",
+        )
+    if _any(causes, ConnectionResetError, ConnectionAbortedError, BrokenPipeError):
+        return ConnectError(
+            f"{at} closed the connection before it was made. Nothing was sent.",
+            hint=f"Is it the right port, http or https? {_SHOWN}",
+        )
+    return ConnectError(
+        f"No connection to {at}{_reason(causes)}. Nothing was sent.",
+        hint=f"Is there a network? {_SHOWN}",
+    )
+
+
+def _on_the_way(causes: list[BaseException], at: str) -> ChatError | None:
+    """Give the error where the proxy or TLS is the reason."""
+    proxies = (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError)
+    if _any(causes, *proxies):
+        return ConnectError(
+            f"The proxy did not connect to {at}{_reason(causes)}. Nothing was sent.",
             hint="Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY.",
         )
-    if _any(causes, requests.exceptions.SSLError, urllib3.exceptions.SSLError):
+    if _any(
+        causes,
+        requests.exceptions.InvalidProxyURL,
+        requests.exceptions.InvalidSchema,
+        urllib3.exceptions.ProxySchemeUnknown,
+    ):
         return ConnectError(
-            f"No safe connection{_reason(causes)}. Nothing was sent.",
-            hint="Is it https? For a certificate authority of your own, set REQUESTS_CA_BUNDLE.",
+            "The environment's proxy is none that can be used. Nothing was sent.",
+            hint="HTTPS_PROXY, HTTP_PROXY and ALL_PROXY are like http://proxy.example:8080.",
+            fault="you",
         )
-    if _any(causes, urllib3.exceptions.NameResolutionError):
+    if _any(causes, requests.exceptions.SSLError, urllib3.exceptions.SSLError, ssl.SSLError):
         return ConnectError(
-            "The host name of the base address was not found. Nothing was sent.",
-            hint="Check the address and the network; %chat shows what is set.",
+            f"No safe connection to {at}{_reason(causes)}. Nothing was sent.",
+            hint="Is it https? For a certificate authority of your own, set REQUESTS_CA_BUNDLE.",
         )
     if "CA certificate bundle" in str(causes[0]):
         return ConnectError(
             "The file of certificate authorities was not found. Nothing was sent.",
             hint="Correct REQUESTS_CA_BUNDLE, or CURL_CA_BUNDLE.",
+            fault="you",
         )
-    return ConnectError(
-        f"No connection{_reason(causes)}. Nothing was sent.",
-        hint="Check the address and the network; %chat shows what is set.",
-    )
+    return None
 
 
 def broken(error: BaseException, which: Which) -> ChatError:

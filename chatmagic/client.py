@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from chatmagic import address, settings, sse
 from chatmagic import credits as crediting
-from chatmagic import settings, sse
 from chatmagic.assembly import Assembly
 from chatmagic.errors import (
     AuthenticationError,
@@ -28,10 +30,11 @@ from chatmagic.wire import (
     Message,
     Reply,
     Request,
+    Secret,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
     from chatmagic.settings import Connection
@@ -67,11 +70,14 @@ class Client:
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         """Find out where to and with which key; nothing is sent."""
-        self._start(
-            settings.for_client(os.environ, base_url=base_url, api_key=api_key, auth=auth),
-            timeout,
-            extra_body,
-        )
+        key = None
+        if api_key is not None:
+            key = Secret.of(api_key)
+            del api_key  # a traceback with its locals shows only a Secret
+            if key is None:
+                raise InputError(settings.NO_KEY.format("api_key"))
+        connection = settings.for_client(os.environ, base_url=base_url, api_key=key, auth=auth)
+        self._start(connection, timeout, extra_body)
 
     @classmethod
     def connected(
@@ -97,15 +103,36 @@ class Client:
 
         self.connection = connection
         self.timeout = Timeout.of(timeout)
-        self.extra_body = dict(extra_body or {})
+        self.extra_body = _fields(extra_body)
         self._ledger = crediting.Ledger()
         self._transport: Transport = HttpTransport(
-            settings.endpoint(connection.base_url),
+            address.endpoint(connection.base_url),
             auth=connection.auth,
             key=connection.key,
             timeout=self.timeout,
-            direct=settings.is_loopback(connection.base_url),
+            direct=address.is_loopback(connection.base_url),
         )
+        for warning in settings.news(connection.warnings):
+            warnings.warn(warning, stacklevel=3)
+
+    def retune(
+        self,
+        connection: Connection,
+        *,
+        timeout: Timeout | float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Ask the same service with the same key, but otherwise in another way from now on.
+
+        The connection that is kept stays, and what is known of the credits.
+        """
+        # With requests, as in Client.
+        from chatmagic.transport import HttpTransport, Timeout  # noqa: PLC0415
+
+        self.timeout, self.extra_body = Timeout.of(timeout), _fields(extra_body)
+        self.connection = connection
+        if isinstance(self._transport, HttpTransport):
+            self._transport.timeout = self.timeout
 
     @property
     def credits(self) -> Credits | None:
@@ -192,7 +219,17 @@ class Client:
 
     def __repr__(self) -> str:
         """Say where it asks, and nothing of the key."""
-        return f"Client({settings.origin(self.connection.base_url)!r})"
+        # One whose making failed may be shown too, by whoever shows a traceback's locals.
+        connection = getattr(self, "connection", None)
+        return f"Client({address.origin(connection.base_url)!r})" if connection else "Client()"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied: a client has a key and an open connection.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError("a Client has a key, so it is not pickled or copied; make one there")
 
     def _request(
         self,
@@ -271,9 +308,10 @@ class ReplyStream:
             raise InputError(f"{error}. Nothing was sent.") from None
         # As typed and as JSON writes it, which differ where a key holds a quotation mark.
         texts = [body.decode(), *(message.content for message in self._request.messages)]
-        if connection.key is not None and any(map(connection.key.is_in, texts)):
+        keys = {*connection.guarded, connection.key} - {None}
+        if any(key.is_in(text) for key in keys if key for text in texts):
             raise InputError(
-                "The prompt, or the conversation, holds your API key. Nothing was sent.",
+                "The prompt, the conversation or extra_body holds your API key. Nothing was sent.",
                 hint="Take it out; a key that was shown to anybody is better revoked.",
             )
         self._sent = True
@@ -287,8 +325,10 @@ class ReplyStream:
             raise
         try:
             self._begin(self._exchange)
-        except BaseException:
+        except BaseException as error:
             self._exchange.abort()
+            if isinstance(error, ChatError):
+                raise error.alone()  # noqa: B904 - it is that very error
             raise
         return self
 
@@ -327,7 +367,7 @@ class ReplyStream:
             error.reply = error.reply or (self.reply if self.reply.text else None)
             error.credits = error.credits or self._assembly.credits
             error.status = error.status or exchange.status
-            raise
+            raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
 
     def _begin(self, exchange: Exchange) -> None:
@@ -464,6 +504,17 @@ class ReplyStream:
     def _refusal(self, exchange: Exchange, body: bytes) -> ChatError:
         key = self._client.connection.key
         return refusal(exchange.status, exchange.headers, body, now=datetime.now(UTC), key=key)
+
+
+def _fields(extra_body: object) -> dict[str, Any]:
+    if extra_body is None:
+        return {}
+    if not isinstance(extra_body, Mapping):
+        raise InputError(
+            "extra_body is a mapping of field names to values, such as {'model': 'small'}, "
+            f"not {type(extra_body).__name__}."
+        )
+    return dict(extra_body)
 
 
 def _beginning(exchange: Exchange, head: bytes = b"") -> tuple[bytes, bool]:

@@ -9,11 +9,12 @@ import getpass
 import os
 import re
 import secrets
+import sys
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chatmagic import display, frontend, gauge, keystore, options, prompt, settings
+from chatmagic import address, display, frontend, gauge, keystore, options, prompt, settings
 from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.session import Ask, Setup
@@ -185,10 +186,8 @@ class Commands:
         word = line.strip()
         if not word or len(word.split()) > 1:
             raise InputError("Say where to: %chat_connect URL, or %chat_connect emulator.")
-        chosen = settings.EMULATOR if word.lower() == settings.EMULATOR else word
-        if chosen != settings.EMULATOR:
-            settings.endpoint(chosen)
-        self._chosen = chosen
+        is_here = word.lower() == address.EMULATOR
+        self._chosen = address.EMULATOR if is_here else address.without_user(word)
         self.session.disconnect()
         connection = self._connection()
         print(self._where(connection))
@@ -197,7 +196,7 @@ class Commands:
         if count := len(self.session.conversation):
             turns = f"{count:,} turn{'' if count == 1 else 's'}"
             print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
-        for warning in settings.warnings_for(connection.base_url):
+        for warning in settings.news(() if is_here else address.warnings_for(word)):
             print(warning)
 
     def login(self, line: str) -> None:
@@ -209,7 +208,7 @@ class Commands:
         connection = self._connection()
         if settings.is_emulator(connection):
             raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
-        origin = settings.origin(connection.base_url)
+        origin = address.origin(connection.base_url)
         store = keystore.open_store(os.environ)
         if line.strip() == "--forget":
             typed = ["this kernel"] if self._typed.pop(origin, None) else []
@@ -356,6 +355,8 @@ class Commands:
 
     def _setup(self) -> Setup:
         connection = settings.practised(self._connection())
+        for warning in settings.news(connection.warnings):
+            print(warning, file=sys.stderr)
         return Setup(connection, self._configured.timeout, dict(self._configured.extra_body))
 
     def _connection(self) -> Connection:
@@ -432,7 +433,7 @@ class Commands:
                 f"Connected to the emulator of this kernel ({connection.url_from}): practice "
                 "replies, no account, no key."
             )
-        at = f"Connected to {settings.origin(connection.base_url)} ({connection.url_from})"
+        at = f"Connected to {address.origin(connection.base_url)} ({connection.url_from})"
         if connection.auth == "none":
             return f"{at}, without a key."
         if connection.key is None:
@@ -465,16 +466,15 @@ def _no_words(name: str, line: str) -> None:
 
 def _hidden(question: str) -> Secret:
     try:
-        typed = getpass.getpass(question)
+        key = Secret.of(getpass.getpass(question).strip())
     except Exception:  # noqa: BLE001 - whatever a front end says that has nobody to ask
         raise InputError(
             "Nobody can be asked for a key here.",
             hint="Set CHATMAGIC_API_KEY, or CHATMAGIC_API_KEY_FILE, before the kernel starts.",
         ) from None
-    try:
-        return Secret(typed.strip())
-    except ValueError as error:
-        raise InputError(f"That was not kept: {error}.") from None
+    if key is None:
+        raise InputError(settings.NO_KEY.format("What was typed"))
+    return key
 
 
 def _places(store: keystore.KeyStore) -> str:

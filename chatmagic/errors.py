@@ -17,7 +17,8 @@
     └── ChatInterrupted                 a person stopped the reply; what came is in ``reply``
 
 Each says in one line what happened and what to do, knows whose fault it is (``fault``)
-and carries what is known: ``status``, ``credits``, ``reply``. All of them pickle.
+and carries what is known: ``status``, ``credits``, ``reply``. All of them pickle. What they
+were made from (exceptions of ``requests``, frames that held bytes of the wire) stays behind.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class _Told(BaseException):
         status: int | None = None,
         credits: Credits | None = None,
         reply: Reply | None = None,
+        fault: Fault | None = None,
     ) -> None:
         """Say what happened.
 
@@ -56,13 +58,24 @@ class _Told(BaseException):
             status: the HTTP status, where there was one.
             credits: what the response said of the credits.
             reply: the part of the reply that came.
+            fault: whose it is; ``None`` is whose it mostly is with this kind.
         """
         self.message = " ".join(message.split())
         self.hint = None if hint is None else " ".join(hint.split())
         self.status = status
         self.credits = credits
         self.reply = reply
+        if fault is not None:
+            self.fault = fault
         super().__init__(self.message)
+
+    def alone(self) -> Self:
+        """Cut loose what hangs on to the error: the frames it came through, and its causes.
+
+        Those hold requests, headers and bodies, which a traceback with its locals would show.
+        """
+        self.__cause__ = self.__context__ = None
+        return self.with_traceback(None)
 
     def __str__(self) -> str:
         """Give one line: what happened, and what to do."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
-from traitlets import Bool, Dict, Enum, Float, Integer, Unicode
+from traitlets import Bool, Dict, Enum, Float, Integer, TraitError, Unicode, validate
 
 import chatmagic
 from chatmagic import lines
@@ -50,6 +51,15 @@ class ChatMagics(Magics):
         "auto",
         help="How a reply is shown while it comes: off shows it once, at its end.",
     ).tag(config=True)
+
+    @validate("timeout")
+    def _seconds(self, proposal: dict[str, Any]) -> float | None:
+        seconds: float | None = proposal["value"]
+        if seconds is not None and not 0 < seconds < inf:
+            raise TraitError(
+                f"ChatMagics.timeout is a number of seconds above 0, or None; it is not {seconds}."
+            )
+        return seconds
 
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings; nothing else is loaded yet."""

@@ -87,6 +87,8 @@ def _said(told: ErrorBody, body: bytes, key: Secret | None) -> str:
     words = [word for word in (told.error, told.message) if word]
     if not words:
         text = body.decode("utf-8", "replace")
+        if key is not None:
+            text = key.redact(text)
         title = re.search(r"<title[^>]*>(.*?)</title>", text, re.DOTALL | re.IGNORECASE)
         words = [title.group(1) if title else re.sub(r"<[^>]*>", " ", text)]
     text = ": ".join(dict.fromkeys(words))
@@ -121,9 +123,11 @@ def _redirect(
     status: int, headers: Sequence[tuple[str, str]], key: Secret | None
 ) -> NotUnderstoodError:
     where = next((value for name, value in headers if name.lower() == "location"), "")
+    if key is not None:
+        where = key.redact(where)
     found = re.match(r"(https?:)?//(?:[^/?#\\]*@)?([^/?#\\]+)", where.strip(), re.IGNORECASE)
     target = f"{found[1] or ''}//{found[2]}" if found else ""
-    target = excerpt(target if key is None else key.redact(target))
+    target = excerpt(target)
     return NotUnderstoodError(
         f"The service points {f'to {target}' if target else 'elsewhere'} (HTTP {status}); "
         "that was not followed, so the key went nowhere else.",

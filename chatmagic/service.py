@@ -35,7 +35,7 @@ from urllib.parse import parse_qs
 
 from chatmagic import practice, sse
 from chatmagic.errors import InputError
-from chatmagic.wire import Chunk, ErrorBody, Reply, Request, Secret, iso
+from chatmagic.wire import EMULATOR_SERVER, PATH, Chunk, ErrorBody, Reply, Request, Secret, iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -44,9 +44,7 @@ if TYPE_CHECKING:
 
 Fault = Literal["cut", "hold", "garbage", "error", "buffer"]
 
-SERVER: Final = "chatmagic-emulator"
 MODEL: Final = "emulator"
-PATH: Final = "/v1/chat/completions"
 DAY: Final = 86_400
 FAULTS: Final[tuple[Fault, ...]] = ("cut", "hold", "garbage", "error", "buffer")
 
@@ -208,7 +206,7 @@ def answer(
 
 def common_headers(now: datetime) -> dict[str, str]:
     """Give the headers of every answer."""
-    return {"Server": SERVER, "Date": format_datetime(now.astimezone(UTC), usegmt=True)}
+    return {"Server": EMULATOR_SERVER, "Date": format_datetime(now.astimezone(UTC), usegmt=True)}
 
 
 def event(value: object, settings: Settings) -> bytes:

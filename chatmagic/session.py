@@ -267,7 +267,12 @@ class Session:
                 follower(event)
 
     def _run(self, ask: Ask, view: View, halt: Halt | None) -> Answer:
-        if not isinstance(ask.text, str) or not ask.text.strip():
+        if not isinstance(ask.text, str):
+            raise InputError(
+                f"The prompt is text, not {type(ask.text).__name__}. Nothing was sent.",
+                hint="str(value) makes text of a value.",
+            )
+        if not ask.text.strip():
             raise InputError("The prompt is empty. Nothing was sent.")
         self._turnstile.refuse_its_holder()
         answer, problem = None, None
@@ -359,10 +364,12 @@ class Session:
             # requests comes with the first question, not with the extension.
             from chatmagic.client import Client  # noqa: PLC0415
 
-            self.close()
-            self._client = Client.connected(
-                setup.connection, timeout=setup.timeout, extra_body=setup.extra_body
-            )
+            door, timeout, extra_body = setup.connection, setup.timeout, setup.extra_body
+            if self._client is not None and door.is_door_of(self._client.connection):
+                self._client.retune(door, timeout=timeout, extra_body=extra_body)
+            else:
+                self.close()
+                self._client = Client.connected(door, timeout=timeout, extra_body=extra_body)
             self._setup = setup
         # It was given, or is made by now.
         return cast("Client", self._client)

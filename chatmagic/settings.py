@@ -8,27 +8,22 @@ unset, to the configuration file's. Any other address gets no key.
 
 from __future__ import annotations
 
-import ipaddress
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import SplitResult, urlsplit
 
+from chatmagic.address import EMULATOR, origin, warnings_for, without_user
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.wire import AUTH_WAYS, Auth, Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from chatmagic.keystore import KeyStore
 
-EMULATOR: Final = "emulator"
-PATH: Final = "/v1/chat/completions"
-DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+NO_KEY: Final = "{} holds no key: a key is one word of printable ASCII characters."
 KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
-
-_NEVER: Final = re.compile(r"[\s\x00-\x1f\x7f\\]")
 
 local_emulator: Callable[[], tuple[str, Secret]] | None = None
 """Starts the emulator of this process and gives its address and a key; set by the extension."""
@@ -45,6 +40,8 @@ class Connection:
         url_from: who decided the address, in words.
         key_from: where the key comes from, in words.
         elsewhere: what the environment's key belongs to, in words, where that is not here.
+        guarded: the keys that are known, for whichever address: no request may hold one.
+        warnings: what is unwise about the address, a line each.
     """
 
     base_url: str
@@ -53,6 +50,13 @@ class Connection:
     url_from: str
     key_from: str | None = None
     elsewhere: str | None = None
+    guarded: tuple[Secret, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def is_door_of(self, other: Connection) -> bool:
+        """Tell whether both ask the same service with the same key, whoever decided it."""
+        ours = (self.base_url, self.auth, self.key)
+        return ours == (other.base_url, other.auth, other.key)
 
 
 def resolve(
@@ -80,17 +84,20 @@ def resolve(
         ConnectError: no address is set.
         InputError: an address, a way of the key, or the environment's key cannot be used.
     """
-    base_url, url_from = _address(
+    environ = _Unshown(environ)
+    guarded = (*_known(environ), *(typed or {}).values())
+    place = _address(
         (chosen, "%chat_connect"),
         (environ.get("CHATMAGIC_BASE_URL"), "CHATMAGIC_BASE_URL"),
         (cell_config, "%config"),
         (file_config, "configuration file"),
     )
-    if base_url == EMULATOR:
-        return _practice(url_from)
-    auth = _auth((environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"), (auth_config, "auth"))
-    open_door = Connection(base_url, auth, None, url_from)
-    if auth == "none":
+    open_door = replace(place, guarded=guarded)
+    if place.base_url == EMULATOR:
+        return open_door
+    way = _auth((environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"), (auth_config, "auth"))
+    open_door = replace(open_door, auth=way)
+    if way == "none":
         return open_door
     own = environ.get("CHATMAGIC_BASE_URL", "").strip() or file_config
     return _with_key(open_door, environ, own, typed or {}, store)
@@ -100,7 +107,7 @@ def for_client(
     environ: Mapping[str, str],
     *,
     base_url: str | None = None,
-    api_key: str | None = None,
+    api_key: str | Secret | None = None,
     auth: str | None = None,
 ) -> Connection:
     """Find out what a client in Python was given, or else what the environment has.
@@ -116,22 +123,27 @@ def for_client(
         ConnectError: no address is set, or the emulator cannot be started here.
         InputError: an argument cannot be used.
     """
+    environ = _Unshown(environ)
     own = environ.get("CHATMAGIC_BASE_URL")
-    if not (base_url or own):
+    if base_url in (None, "") and not own:
         raise ConnectError(
             "No address is set for this client. Give base_url, or set CHATMAGIC_BASE_URL.",
             hint="A kernel's own connection is used by chatmagic.ask and current_session().",
+            fault="you",
         )
-    address, url_from = _address((base_url, "argument"), (own, "CHATMAGIC_BASE_URL"))
-    if address == EMULATOR:
-        return practised(_practice(url_from))
+    place = _address((base_url, "argument"), (own, "CHATMAGIC_BASE_URL"))
+    open_door = replace(place, guarded=_known(environ))
+    if place.base_url == EMULATOR:
+        return practised(open_door)
     way = _auth((auth, "auth"), (environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"))
-    open_door = Connection(address, way, None, url_from)
+    open_door = replace(open_door, auth=way)
     if way == "none":
         return open_door
     if api_key is None:
         return _with_key(open_door, environ, own, {}, None)
-    return replace(open_door, key=_secret(api_key, "api_key"), key_from="argument")
+    key = api_key if isinstance(api_key, Secret) else Secret.of(api_key)
+    del api_key
+    return replace(open_door, key=_usable(key, "api_key"), key_from="argument")
 
 
 def practised(connection: Connection) -> Connection:
@@ -164,55 +176,30 @@ def no_key_message(connection: Connection) -> tuple[str, str]:
     return what, "%chat_login asks for one; a server that wants none takes CHATMAGIC_AUTH=none."
 
 
-def endpoint(base_url: str) -> str:
-    """Give the address that requests are posted to (interface §4.1).
-
-    A base URL that ends in ``/v1``, or in the whole path, is taken as meant.
-
-    Raises:
-        InputError: it is not an http or https address, or holds what no base URL holds.
-    """
-    parts = _split(base_url)
-    path = parts.path.rstrip("/")
-    before = path.removesuffix(PATH) if path.endswith(PATH) else path.removesuffix("/v1")
-    return f"{parts.scheme}://{parts.netloc}{before}{PATH}"
+def news(warnings: Iterable[str]) -> list[str]:
+    """Give the warnings that were not given before in this process."""
+    new = [warning for warning in warnings if warning not in _told]
+    _told.update(new)
+    return new
 
 
-def origin(url: str) -> str:
-    """Give the scheme, host and port of an address, in one way of writing them.
-
-    Raises:
-        InputError: as :func:`endpoint`.
-    """
-    parts = _split(url)
-    host = _host(parts)
-    host = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{host}:{parts.port or DEFAULT_PORTS[parts.scheme]}"
+_told: set[str] = set()
 
 
-def is_loopback(url: str) -> bool:
-    """Tell whether an address is on this machine."""
-    host = _host(_split(url))
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    # Before Python 3.13 an IPv4 address in an IPv6 one does not count by itself.
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return (mapped or address).is_loopback
+class _Unshown(Mapping[str, str]):
+    """The environment, in a form that no traceback with its locals shows."""
 
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
 
-def warnings_for(url: str) -> list[str]:
-    """Say what is unwise about an address."""
-    if url != EMULATOR and _split(url).scheme == "http" and not is_loopback(url):
-        return [f"{origin(url)} is not encrypted: the key and the conversation can be read."]
-    return []
+    def __getitem__(self, name: str) -> str:
+        return self._environ[name]
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._environ)
 
-def _practice(url_from: str) -> Connection:
-    return Connection(EMULATOR, "bearer", None, url_from, EMULATOR)
+    def __len__(self) -> int:
+        return len(self._environ)
 
 
 def _with_key(
@@ -257,49 +244,30 @@ def _home(own: str | None) -> str | None:
         return None
 
 
-def _address(*found: tuple[str | None, str]) -> tuple[str, str]:
+def _address(*found: tuple[str | None, str]) -> Connection:
+    """Give the first address that is set, with no key yet."""
     for url, url_from in found:
+        name = f"The base address ({url_from})"
+        if url is not None and not isinstance(url, str):
+            raise InputError(f"{name} is text, not {type(url).__name__}.")
         word = (url or "").strip()
         if word.lower() == EMULATOR:
-            return EMULATOR, url_from
+            return Connection(EMULATOR, "bearer", None, url_from, EMULATOR)
         if word:
-            _split(word, f"The base address ({url_from})")
-            return word, url_from
+            base_url = without_user(word, name)
+            return Connection(base_url, "bearer", None, url_from, warnings=warnings_for(word))
     raise ConnectError(
         "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or run "
         "%chat_connect URL and %chat_login.",
         hint="To try without an account: %chat_connect emulator.",
+        fault="you",
     )
-
-
-def _split(url: str, name: str = "The base address") -> SplitResult:
-    """Take an address apart; what it says is not repeated, for it may hold a secret."""
-    word = url.strip()
-    try:
-        # Two readers of a URL must not differ about its host: what they differ on is refused.
-        parts = urlsplit("" if _NEVER.search(word) else word)
-        host, port = _host(parts), parts.port
-    except ValueError:
-        host, port = "", None
-    if not host or parts.scheme not in DEFAULT_PORTS or port == 0 or "%" in host:
-        raise InputError(f"{name} is not a URL like https://chat.example.org.")
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise InputError(
-            f"{name} holds a user name, a query or a fragment; leave those out.",
-            hint="A key goes into CHATMAGIC_API_KEY, or is asked for by %chat_login.",
-        )
-    return parts
-
-
-def _host(parts: SplitResult) -> str:
-    """Give the host in lower case; the dot that may end a name is no part of it."""
-    return (parts.hostname or "").removesuffix(".")
 
 
 def _auth(*found: tuple[str | None, str]) -> Auth:
     """Give the first way that is set; what was set is not repeated: it might be a key."""
     for way, name in found:
-        word = (way or "").strip().lower()
+        word = way.strip().lower() if isinstance(way, str) else way
         for known in AUTH_WAYS:
             if word == known:
                 return known
@@ -308,32 +276,46 @@ def _auth(*found: tuple[str | None, str]) -> Auth:
     return "bearer"
 
 
+def _known(environ: Mapping[str, str]) -> tuple[Secret, ...]:
+    """Give the environment's keys, wherever they belong; what is none is no matter here."""
+    variable, file_variable = KEY_VARIABLES
+    told = environ.get(variable), _content(environ.get(file_variable, ""))[0]
+    return tuple(key for value in told if (key := Secret.of((value or "").strip())))
+
+
 def _from_environment(environ: Mapping[str, str]) -> tuple[Secret, str] | None:
     """Give the environment's key and its variable; no message repeats what they hold."""
     variable, file_variable = KEY_VARIABLES
-    if value := environ.get(variable, "").strip():
-        return _secret(value, variable), variable
-    if path := environ.get(file_variable, "").strip():
-        return _secret(_content(path, file_variable), file_variable), file_variable
+    if environ.get(variable, "").strip():
+        return _usable(Secret.of(environ[variable].strip()), variable), variable
+    if environ.get(file_variable, "").strip():
+        return _from_file(environ, file_variable), file_variable
     return None
 
 
-def _content(path: str, name: str) -> str:
+def _from_file(environ: Mapping[str, str], name: str) -> Secret:
     """Read a key's file. A key that was put where the path belongs is not repeated either."""
-    why = "it is not text"
+    content, why = _content(environ[name])
+    if content is None:
+        raise InputError(f"The file that {name} names cannot be read: {why}.")
+    key = Secret.of(content)
+    del content
+    return _usable(key, name)
+
+
+def _content(path: str) -> tuple[str | None, str]:
+    """Give what a file holds, or ``None`` and why not; no exception that quotes it gets out."""
+    if not path.strip():
+        return None, "no path"
     try:
-        return Path(path).expanduser().read_text(encoding="utf-8-sig").strip()
+        return Path(path.strip()).expanduser().read_text(encoding="utf-8-sig").strip(), ""
     except OSError as error:
-        why = error.strerror or type(error).__name__
+        return None, error.strerror or type(error).__name__
     except (ValueError, RuntimeError):
-        # Raised below, so that no exception that quotes the file hangs on to ours.
-        pass
-    raise InputError(f"The file that {name} names cannot be read: {why}.")
+        return None, "it is not text"
 
 
-def _secret(value: str, name: str) -> Secret:
-    try:
-        return Secret(value)
-    except ValueError:
-        why = "one word of printable ASCII characters"
-    raise InputError(f"{name} holds no key: a key is {why}.")
+def _usable(key: Secret | None, name: str) -> Secret:
+    if key is None:
+        raise InputError(NO_KEY.format(name))
+    return key

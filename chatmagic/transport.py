@@ -15,13 +15,14 @@ Nothing is ever sent twice: no retry, no redirect.
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import socket
 import threading
 import time
 from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 from urllib.parse import quote
 
 import requests
@@ -32,13 +33,14 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 import chatmagic
-from chatmagic import breakage
+from chatmagic import address, breakage
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
     InputError,
     RequestTimeoutError,
 )
+from chatmagic.wire import EMULATOR_SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,10 +48,11 @@ if TYPE_CHECKING:
     from chatmagic.errors import Which
     from chatmagic.wire import Auth, Origin, Secret
 
-EMULATOR_SERVER: Final = "chatmagic-emulator"
 PIECE_BYTES = 65_536
 DRAIN_BYTES = 4_096
 DRAIN_SECONDS = 0.05
+MOST_SECONDS = 100_000_000
+"""Three years; sockets and timers take no more than some hundred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,14 @@ class Timeout:
         for name in self.__slots__:
             seconds = getattr(self, name)
             if seconds is not None and (
-                isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0
+                isinstance(seconds, bool)
+                or not isinstance(seconds, int | float)
+                or not 0 < seconds <= MOST_SECONDS
             ):
-                raise InputError(f"The time-out {name} is a number of seconds above 0.")
+                raise InputError(
+                    f"The time-out {name} is a number of seconds above 0, {MOST_SECONDS:,} at "
+                    "most; None waits for ever."
+                )
 
     @classmethod
     def of(cls, value: Timeout | float | None) -> Timeout:
@@ -177,7 +185,7 @@ class HttpTransport:
     ) -> None:
         """Open nothing yet."""
         self._url = url
-        self._timeout = timeout
+        self.timeout = timeout
         self._direct = direct
         self._current = threading.local()
         self._session = requests.Session()
@@ -200,7 +208,8 @@ class HttpTransport:
             ChatError: what went wrong, as the tree in :mod:`chatmagic.errors` has it.
             ChatInterrupted: ``halt`` was stopped by a person.
         """
-        timer = _timer(self._timeout.total, halt)
+        timeout = self.timeout
+        timer = _timer(timeout.total, halt)
         self._current.halt = halt
         self._current.which = "connect"
         try:
@@ -209,7 +218,7 @@ class HttpTransport:
                 data=body,
                 headers=_headers(stream=stream),
                 stream=True,
-                timeout=(self._timeout.connect, self._timeout.first_byte),
+                timeout=(timeout.connect, timeout.first_byte),
                 allow_redirects=False,
                 proxies={} if self._direct else get_environ_proxies(self._url),
                 verify=_authorities(),
@@ -217,10 +226,12 @@ class HttpTransport:
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             timer.cancel()
             halt.cut()
-            raise _reported(error, halt, self._timeout, self._current.which) from None
+            problem = _reported(error, halt, timeout, self._current.which, self._url)
+        else:
+            return HttpExchange(response, halt, timer, timeout)
         finally:
             self._current.halt = None
-        return HttpExchange(response, halt, timer, self._timeout)
+        raise problem
 
     def close(self) -> None:
         """Close the connections that wait for their next use."""
@@ -257,7 +268,13 @@ class HttpExchange:
             piece = self._raw.read1(PIECE_BYTES, decode_content=self._decode)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             self.abort()
-            raise _reported(error, self._halt, self._timeout, self._which) from None
+            problem = _reported(error, self._halt, self._timeout, self._which)
+        else:
+            return self._taken(piece)
+        raise problem
+
+    def _taken(self, piece: bytes) -> bytes:
+        """Take note of what a piece that came tells."""
         if self._halt.reason is not None:
             self.abort()
             raise _halted(self._halt, self._timeout)
@@ -330,12 +347,27 @@ def _keyed_pools(
     return {"http": PlainPool, "https": TlsPool}
 
 
+class _Answer(http.client.HTTPResponse):
+    """An answer without what could not be read of its headers.
+
+    urllib3 would log that, and in it a server may say the key back.
+    """
+
+    def begin(self) -> None:
+        super().begin()
+        self.msg.defects.clear()
+        self.msg.set_payload("")
+
+
 class _Connection(HTTPConnection):
     """A connection that puts the key on, and shows its socket to the exchange's halt."""
 
     auth: ClassVar[Auth]
     key: ClassVar[Secret | None]
     current: ClassVar[threading.local]
+    response_class = _Answer
+    debuglevel = 0
+    """Else ``http.client``, told to debug, prints each request with its key."""
 
     def connect(self) -> None:
         with contextlib.ExitStack() as twins:
@@ -414,25 +446,33 @@ def _halted(halt: Halt, timeout: Timeout) -> BaseException:
 
 
 _WAITED = {
-    "connect": "No connection within the connect time-out of {:g} s.",
-    "first_byte": "No answer within the first-byte time-out of {:g} s.",
-    "silence": "The reply fell silent for longer than the silence time-out of {:g} s.",
+    "connect": "No connection to {1} within the connect time-out of {0:g} s.",
+    "first_byte": "No answer within the first-byte time-out of {0:g} s.",
+    "silence": "The reply fell silent for longer than the silence time-out of {0:g} s.",
 }
 
 
-def _late(which: Which, timeout: Timeout) -> RequestTimeoutError:
+def _late(which: Which, timeout: Timeout, at: str) -> RequestTimeoutError:
     seconds = getattr(timeout, which) or 0.0
     fee = " Nothing was sent." if which == "connect" else ""
-    return RequestTimeoutError(_WAITED[which].format(seconds) + fee, which=which)
+    return RequestTimeoutError(_WAITED[which].format(seconds, at) + fee, which=which)
 
 
-def _reported(error: BaseException, halt: Halt, timeout: Timeout, which: Which) -> BaseException:
-    """Give the error of ours for one of theirs; anything else is given back as it is."""
+def _reported(
+    error: BaseException, halt: Halt, timeout: Timeout, which: Which, url: str = ""
+) -> BaseException:
+    """Give the error of ours for one of theirs; anything else is given back as it is.
+
+    Either way without the frames it came through, in which http.client holds the request's
+    bytes: it is raised outside of any handler, so that nothing hangs on to it.
+    """
     known = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
     if halt.reason is not None and isinstance(error, known):
         return _halted(halt, timeout)
     if not isinstance(error, known) or isinstance(error, ChatError):
-        return error
+        error.__cause__ = error.__context__ = None
+        return error.with_traceback(None)
+    at = address.origin(url) if which == "connect" else ""
     if breakage.is_late(error):
-        return _late(which, timeout)
-    return breakage.unconnected(error) if which == "connect" else breakage.broken(error, which)
+        return _late(which, timeout, at)
+    return breakage.unconnected(error, at) if which == "connect" else breakage.broken(error, which)

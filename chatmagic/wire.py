@@ -8,6 +8,7 @@ ignored, and a missing field is the same as a null one.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import html
 import json
@@ -16,20 +17,26 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from html.entities import codepoint2name
 from typing import Any, Final, Literal, NoReturn, Self
-from urllib.parse import quote
+from urllib.parse import unquote
 
 State = Literal["complete", "interrupted", "cut off"]
 Origin = Literal["live", "replay", "emulator"]
 Auth = Literal["bearer", "x-api-key", "query", "none"]
 
 AUTH_WAYS: Final[tuple[Auth, ...]] = ("bearer", "x-api-key", "query", "none")
+PATH: Final = "/v1/chat/completions"
+EMULATOR_SERVER: Final = "chatmagic-emulator"
+"""What the emulator says in ``Server``, by which its replies are told."""
+
 OWN_FIELDS: Final = frozenset({"messages", "stream", "max_tokens", "temperature"})
 DONE: Final = "[DONE]"
 SECRET_LENGTH: Final = 8
 """A key that is shorter than this is no secret."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_URL_SAFE: Final = str.maketrans("+/", "-_")
 
 
 class Secret:
@@ -46,26 +53,62 @@ class Secret:
 
     def __init__(self, value: str) -> None:
         """Keep the key."""
-        if not value or not value.isascii() or not value.isprintable() or " " in value:
+        if not (isinstance(value, str) and value.isascii() and value.isprintable()) or (
+            not value or " " in value
+        ):
+            del value  # a traceback with its locals is no place for a key either
             raise ValueError(
                 "an API key is one word of printable ASCII characters; this one is not"
             ) from None
         self._value = value
+
+    @classmethod
+    def of(cls, value: object) -> Self | None:
+        """Give the key that ``value`` is; ``None`` if it cannot be one."""
+        try:
+            return cls(value)  # type: ignore[arg-type] # that is looked at there
+        except ValueError:
+            return None
 
     def reveal(self) -> str:
         """Give the key itself; only the place that puts it on the wire asks for it."""
         return self._value
 
     def is_in(self, text: str) -> bool:
-        """Tell whether a text holds the key; one of a few letters may be a word of it."""
-        return len(self._value) >= SECRET_LENGTH and self._value in text
+        """Tell whether a text holds the key, as it is or as URLs, JSON, HTML or base64 write it.
+
+        One of a few letters may be a word of the text, so it is never found.
+        """
+        if len(self._value) < SECRET_LENGTH:
+            return False
+        readings = {text, unquote(text), html.unescape(text)}
+        # However often it was quoted: JSON and Python only put backslashes in.
+        readings |= {reading.replace("\\", "") for reading in readings}
+        bare = self._value.replace("\\", "")
+        forms = {self._value, *self._encoded()} | ({bare} if len(bare) >= SECRET_LENGTH else set())
+        return any(form in reading for reading in readings for form in forms)
 
     def redact(self, text: str) -> str:
-        """Give ``text`` with every occurrence of the key taken out."""
-        quoted = quote(self._value, safe="")
-        for form in {self._value, quoted, html.escape(self._value), json.dumps(self._value)[1:-1]}:
-            text = text.replace(form, "[key removed]")
-        return text
+        """Give ``text`` with every occurrence of the key taken out, in any of its writings."""
+        # A letter or two would be found in every word.
+        edge = (r"(?<!\w)", r"(?!\w)") if len(self._value) < SECRET_LENGTH else ("", "")
+        letters = "".join(map(_writings, self._value)).join(edge)
+        encoded = (rf"[\w+/-]{{0,4}}{re.escape(form)}[\w+/-]{{0,4}}=*" for form in self._encoded())
+        found = re.compile("|".join((letters, *encoded)), re.IGNORECASE | re.ASCII)
+        return found.sub("[key removed]", text)
+
+    def _encoded(self) -> set[str]:
+        """Give what base64 and hexadecimal make of the key, whatever stands around it."""
+        data = self._value.encode()
+        if len(data) < SECRET_LENGTH:
+            return set()
+        forms = {data.hex()}
+        for before in range(3):
+            # The letters of base64 at either end hold bits of what stands there.
+            whole = base64.b64encode(bytes(before) + data).rstrip(b"=").decode()
+            inner = whole[(0, 2, 3)[before] : (before + len(data)) * 8 // 6]
+            forms |= {inner, inner.translate(_URL_SAFE)}
+        return forms
 
     def __repr__(self) -> str:
         """Show that there is a key, and nothing of it."""
@@ -607,6 +650,16 @@ def without_lone_surrogates(text: str) -> str:
     if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _writings(letter: str) -> str:
+    """Give the pattern of one letter as it is, and as URLs, JSON, HTML and Python write it."""
+    code = ord(letter)
+    name = "apos" if letter == "'" else codepoint2name.get(code, "")
+    ways = (re.escape(letter), f"%(?:25)*{code:02x}", f"(?:u00|x){code:02x}")
+    entity = f"&(?:amp;)*(?:#0*{code}|#x0*{code:x}{name and f'|{name}'});?"
+    # A text may be quoted within a quoted text; the bound keeps the search linear.
+    return rf"(?:{entity}|\\{{0,4}}(?:{'|'.join(ways)}))"
 
 
 def _is_finite(number: float) -> bool:

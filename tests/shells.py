@@ -201,6 +201,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     monkeypatch.setattr(chatmagic, "on_session", None)
     monkeypatch.setattr(session, "_current", None)
     monkeypatch.setattr(settings, "local_emulator", None)
+    monkeypatch.setattr(settings, "_told", set())
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     hook = sys.excepthook
     try:

@@ -174,3 +174,15 @@ def test_any_message_is_one_line(message: str, hint: str | None) -> None:
     assert len(str(error).splitlines()) <= 1
     assert all(len(line.splitlines()) == 1 for line in error._render_traceback_()[:1])
     assert str(copy.copy(error)) == str(error)
+
+
+def test_an_error_can_be_cut_loose() -> None:
+    """Neither causes nor frames stay; what it says and carries does."""
+    error = errors.ConnectError("No connection.", fault="you", **DATA)
+    with pytest.raises(errors.ConnectError) as caught:
+        raise error from RuntimeError("bytes of the wire")
+    assert caught.value.__traceback__ is not None
+    assert error.alone() is error
+    assert (error.__cause__, error.__context__, error.__traceback__) == (None, None, None)
+    assert (error.fault, copy.copy(error).fault) == ("you", "you")
+    assert error.credits is DATA["credits"]

@@ -20,7 +20,18 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}
 ROW = re.compile(r"^\| (\d) \| `(\w+)` \| .* \| (.*?) ?\|$", re.MULTILINE)
 MODULES = {name: (int(level), packages) for level, name, packages in ROW.findall(README)}
-PURE = ("wire", "errors", "sse", "credits", "prompt", "safe", "options", "practice", "conversation")
+PURE = (
+    "wire",
+    "errors",
+    "address",
+    "sse",
+    "credits",
+    "prompt",
+    "safe",
+    "options",
+    "practice",
+    "conversation",
+)
 TOOLS = {
     "ruff check": ["ruff", "check", "."],
     "ruff format": ["ruff", "format", "--check", "."],

@@ -383,10 +383,11 @@ def test_asking_from_a_listener_is_refused(session: Session, emulator: Emulator)
 
 
 def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) -> None:
-    """The same setup keeps the connection; another address, key or body does not."""
-    held: dict[str, Any] = {"url": emulator.url, "extra": {}}
+    """Another address or key does; other fields and time-outs keep connection and ledger."""
+    held: dict[str, Any] = {"url": emulator.url, "extra": {}, "key": KEY, "timeout": None}
     session.setup = lambda: Setup(
-        Connection(held["url"], "bearer", Secret(KEY), "test", "test"),
+        Connection(held["url"], "bearer", Secret(held["key"]), "test", "test"),
+        timeout=held["timeout"],
         extra_body=dict(held["extra"]),
     )
     session.ask("echo:a")
@@ -396,10 +397,23 @@ def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) ->
     session.ask("echo:c")
     assert emulator.requests[-1].body["model"] == "small"
     assert "model" not in emulator.requests[0].body
+    held["timeout"] = 5
+    session.ask("echo:d")
+    figures = session.credits
+    assert figures is not None
+    assert (session.took, figures.remaining) == (1, 96)
+    assert len({received.port for received in emulator.requests}) == 1
+    held["timeout"] = "long"
+    with pytest.raises(InputError, match="time-out"):
+        session.ask("echo:e")
+    held.update(timeout=5, key=f"{KEY}-other")
+    refreshed = session.ask("echo:e")
+    assert refreshed.credits == session.credits
+    assert len({received.port for received in emulator.requests}) == 2
     with Emulator(replace(FIXED, credits=7)) as other:
         held["url"] = other.url
-        session.ask("echo:d")
-        assert len(other.requests[0].body["messages"]) == 7
+        session.ask("echo:f")
+        assert len(other.requests[0].body["messages"]) == 11
         assert session.credits is not None
         assert session.credits.limit == 7
         assert session.connection is not None

@@ -803,7 +803,9 @@ def test_elsewhere_the_environments_proxy_is_used(monkeypatch: pytest.MonkeyPatc
             if scheme == "http":
                 assert rest(send(transport)) == b""
             else:
-                with pytest.raises(ConnectError, match="not connect: it answered 403") as caught:
+                with pytest.raises(
+                    ConnectError, match=r"not connect to \S+: it answered 403"
+                ) as caught:
                     send(transport)
                 assert all("7d1f" not in repr(error) for error in chain(caught.value))
             transport.close()
@@ -824,7 +826,9 @@ def test_a_certificate_of_nobodys_is_refused(
     refusing = Server(script, tls, handshakes_fail=True)
     with refusing as server:
         monkeypatch.delenv("REQUESTS_CA_BUNDLE")
-        with pytest.raises(ConnectError, match=r"connection: unable to get.*REQUESTS_CA_BUNDLE"):
+        with pytest.raises(
+            ConnectError, match=r"connection to \S+: unable to get.*REQUESTS_CA_BUNDLE"
+        ):
             send(connect(server))
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", "no-such-file.pem")
         with pytest.raises(ConnectError, match=r"authorities was not found.*REQUESTS_CA_BUNDLE"):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import hashlib
+import html
 import json
 import pickle
 import re
 from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import example, given, settings
@@ -766,3 +769,23 @@ def test_a_digest_is_refused_before_anything_is_spent(extra: dict[Any, Any]) -> 
     """What has no canonical form has no digest."""
     with pytest.raises(ValueError, match="cannot be written as JSON"):
         Request((HELLO,), extra=extra).digest()
+
+
+@pytest.mark.parametrize("value", ['sk-a/b+c=="<dd', "sk-4f9c\\1e77'%41&lt;"])
+def test_a_key_is_found_however_it_is_written(value: str) -> None:
+    """What is found in a prompt is what is taken out of an answer."""
+    key = Secret(value)
+    pads = [base64.b64encode(b"u:p"[:n] + value.encode() + b"tail").decode() for n in range(3)]
+    twice = json.dumps(json.dumps(value))
+    forms = [value, quote(value), quote(value, safe=""), html.escape(value), repr(value), twice]
+    for form in (*forms, *pads, *(pad.replace("+", "-").replace("/", "_") for pad in pads)):
+        assert key.is_in(f"<{form}>")
+        assert len(key.redact(f"<{form}>")) <= len("<'\\\\\"[key removed]\\\\\"'>")
+    assert key.redact("\\" * 65_536) == "\\" * 65_536
+    assert Secret.of(value) == key
+    assert Secret.of(5) is Secret.of("two words") is None
+
+
+def test_a_short_key_is_taken_out_as_a_word() -> None:
+    """Else a text would be full of holes where nothing was."""
+    assert Secret("a").redact("a banana") == "[key removed] banana"
