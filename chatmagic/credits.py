@@ -167,9 +167,9 @@ def level(credits: Credits | None) -> Level:
 
 def words(credits: Credits | None) -> str:
     """Say the figures in one line, for people; times are in UTC."""
+    left = left_words(credits)
     if credits is None:
-        return "credits unknown"
-    left = _left(credits)
+        return left
     if credits.resets_at is not None:
         return f"{left} · resets {credits.resets_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     return left if left == "credits unknown" else f"{left} · reset unknown"

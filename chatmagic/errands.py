@@ -113,6 +113,8 @@ class Errands:
         """Offer to ask; the page says `go`, unless the reader has taken it back meanwhile."""
         text, instead = said.get("text"), said.get("instead")
         old = self._turn(instead)
+        if text is None and old is not None:
+            text = old.prompt  # which pages may show otherwise
         reply = {"nonce": said.get("nonce")}
         why = ""
         for one in [one for one in self._log if one.stage == "asked"]:
@@ -120,12 +122,12 @@ class Errands:
             self._stop(one, answer)
         if any(one.mine for one in self._log):
             why = "A question from the panel is under way already; this one was not sent."
+        elif instead is not None and (old is None or old.entry != "panel"):
+            why = "That turn is not the panel's any more. Nothing was sent."
         elif not isinstance(text, str) or not text.strip():
             why = "The prompt is empty. Nothing was sent."
         elif len(text) > LONGEST_PROMPT:
             why = "The prompt is longer than a million characters. Nothing was sent."
-        elif instead is not None and (old is None or old.entry != "panel"):
-            why = "That turn is not the panel's any more. Nothing was sent."
         if why:
             answer({"kind": "refused", "why": why, **reply})
             return

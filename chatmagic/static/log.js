@@ -187,7 +187,7 @@ class Log {
     tools.append(button("copy", "Copy the reply", () => this.acts.copy(turn.text, "The reply")));
     if (turn.mine) {
       tools.append(
-        button("retry", "Ask again", () => this.acts.ask(turn.prompt, turn.n)),
+        button("retry", "Ask again", () => this.acts.again(turn.n, turn.prompt)),
         button("edit", "Edit the prompt", () => this.acts.edit(turn.n, turn.prompt)),
         button("cell", "Put into the notebook", () => this.acts.put([turn.n])),
       );

@@ -21,7 +21,7 @@ class ChatView {
     this.log = new Log(model, {
       copy: (text, what) => this.copy(text, what),
       cell: (text) => this.newCell(text),
-      ask: (text, instead) => this.ask(text, instead),
+      again: (n, text) => this.ask(text, n, true),
       edit: (n, text) => this.edit(n, text),
       put: (turns) => this.put(turns),
       earlier: () => this.say({ kind: "earlier", before: this.log.first() }),
@@ -273,7 +273,12 @@ class ChatView {
     this.ask(text, instead);
   }
 
-  ask(text, instead) {
+  /**
+   * @param {string} text
+   * @param {number} [instead] the turn that the new one replaces
+   * @param {boolean} [again] whether it is asked letter for letter as before
+   */
+  ask(text, instead, again) {
     if (this.busy()) return this.announce("A question from the panel is under way; Escape stops it.");
     const nonce = Math.random().toString(36).slice(2);
     const timer = setTimeout(
@@ -284,7 +289,8 @@ class ChatView {
     this.recalled = null;
     this.log.follow(true);
     this.announce("Sending.");
-    this.say({ kind: "ask", nonce, text: text.replace(/\n+$/, ""), ...(instead ? { instead } : {}) });
+    const sent = again ? null : text.replace(/\n+$/, "");
+    this.say({ kind: "ask", nonce, text: sent, ...(instead ? { instead } : {}) });
     this.input.focus({ preventScroll: true });
     this.refresh();
   }
