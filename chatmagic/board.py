@@ -13,7 +13,7 @@ from chatmagic import credits as crediting
 from chatmagic import display, gauge, safe, transcript, wire
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
     from chatmagic.conversation import Conversation, Turn
@@ -29,6 +29,9 @@ MOST_SAVED: Final = 50
 NEEDS_A_PAGE: Final = (
     "The chat panel needs a live page with widgets; %%chat goes on working without one."
 )
+Noted = tuple[str, tuple[str, ...]]
+"""Who asked a turn, and what is particular about it."""
+
 STALE: Final = "stale: what stands above it has changed since"
 
 
@@ -45,21 +48,21 @@ def reply(reply: Reply) -> dict[str, Any]:
     }
 
 
-def turn(turn: Turn, notes: Sequence[str], after: int) -> dict[str, Any]:
+def turn(turn: Turn, noted: Noted, after: int) -> dict[str, Any]:
     """Give a turn.
 
     Args:
         turn: a live turn.
-        notes: what is particular about it (:func:`notes`).
+        noted: what there is to say about it (:func:`notes`).
         after: number of the turn that it stands behind; 0 is none.
     """
     return {
         "n": turn.number,
         "after": after,
-        "by": by(turn.asker, turn.entry),
+        "by": noted[0],
         "mine": turn.entry == "panel",
         "prompt": safe.visible(_typed(turn)),
-        "notes": list(notes),
+        "notes": noted[1],
         **reply(turn.reply),
         "took": turn.took,
     }
@@ -84,8 +87,8 @@ def turns(conversation: Conversation, *, before: int | None = None) -> tuple[lis
     return page, start
 
 
-def notes(conversation: Conversation) -> dict[int, tuple[str, ...]]:
-    """Say what is particular about each live turn, by its number."""
+def notes(conversation: Conversation) -> dict[int, Noted]:
+    """Say who asked each live turn and what is particular about it, by its number."""
     stale = {one.number for one in conversation.stale_turns()}
     found = {}
     for one in conversation.turns:
@@ -94,13 +97,11 @@ def notes(conversation: Conversation) -> dict[int, tuple[str, ...]]:
             said.append(f"sent with the last {len(one.carried):,} turns")
         if one.reply.origin != "live":
             said.append(one.reply.origin)
-        found[one.number] = tuple(said)
+        found[one.number] = by(one.asker, one.entry), tuple(said)
     return found
 
 
-def difference(
-    before: Mapping[int, tuple[str, ...]], conversation: Conversation
-) -> dict[str, Any] | None:
+def difference(before: Mapping[int, Noted], conversation: Conversation) -> dict[str, Any] | None:
     """Give what changed of the live turns since a page was told of them.
 
     Args:
@@ -123,7 +124,7 @@ def difference(
             turn(live[place], now[live[place].number], live[place - 1].number if place else 0)
             for place in came
         ],
-        "notes": [[number, now[number]] for number in stayed if now[number] != before[number]],
+        "notes": [[number, *now[number]] for number in stayed if now[number] != before[number]],
     }
 
 

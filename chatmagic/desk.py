@@ -167,13 +167,13 @@ class Desk:
         view = said.get("view")
         match said.get("kind"):
             case "hello":
-                self._greet(page, view)
+                self._greet(page, said)
             case "ping":
                 self._tell(page, {"kind": "pong"})
             case _:
                 self._errands.take(said, lambda answer: self._tell(page, {**answer, "view": view}))
 
-    def _greet(self, page: Page, view: Any) -> None:
+    def _greet(self, page: Page, said: Mapping[str, Any]) -> None:
         """Tell a view that opens everything, or as much of it as it shows at first."""
         if page.role == "gauge":
             self._tell(page, {"kind": "credits", "credits": self._credits()})
@@ -181,12 +181,12 @@ class Desk:
         turns, earlier = board.turns(self._session.conversation)
         everything = {
             "kind": "all",
-            "view": view,
+            "view": said.get("view"),
             "turns": turns,
             "earlier": earlier,
             "asides": self._log.asides,
             "live": [one.values() for one in self._log],
-            "reloaded": page in self._greeted,
+            "reloaded": bool(said.get("reloaded") or (said.get("first") and page in self._greeted)),
             **self._state(),
         }
         self._greeted.add(page)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from loopback import DONE, Peer, Server, answer, document, event, head, stream, wait_for
+from loopback import DONE, Peer, Server, document, event, head, stream, wait_for
 from shells import Shell, alone
 
 import chatmagic
@@ -300,17 +300,18 @@ def test_the_next_cell_carries_the_panels_turn_and_says_so(
     """The panel's own next question carries it, too, and needs no words about it."""
     page.asked("first")
     page.asked("second")
-    notes: list[Any] = []
-    view = display.Silent()
-    view.began = lambda said: notes.extend(said)  # type: ignore[method-assign] # to see them
-    session.run(Ask("third", owner="c" * 16, asker="cell [3]"), view)
+    session.run(Ask("third", owner="c" * 16, asker="cell [3]"), display.Silent())
     assert service.bodies[-1] == ["first", "fine", "second", "fine", "third"]
-    assert notes == ["with 2 turns from the panel"]
-    assert all(
-        message["note"] == ""
+    notes = [
+        (message["by"], message["note"])
         for message in page.messages
-        if message["kind"] == "live" and message["mine"]
-    )
+        if message["kind"] == "live" and message["stage"] == "began"
+    ]
+    assert notes == [
+        ("the panel", ""),
+        ("the panel", ""),
+        ("cell [3]", "with 2 turns from the panel"),
+    ]
 
 
 def test_two_panels_agree(desk: Desk, page: Told) -> None:
@@ -340,7 +341,7 @@ def test_a_view_that_opens_in_the_middle_sees_what_came(
     key = page.ask("why?")
     page.until("text")
     late = Told(desk)
-    late.say("hello")
+    late.say("hello", first=True)
     everything = late.until("all")
     assert everything["reloaded"] is False
     (live,) = everything["live"]
@@ -349,7 +350,9 @@ def test_a_view_that_opens_in_the_middle_sees_what_came(
     go_on.set()
     page.until("changed", key=key)
     late.until("changed", key=key)
-    late.say("hello")
+    late.say("hello", first=False)
+    assert late.until("all")["reloaded"] is False
+    late.say("hello", first=True)
     assert late.until("all")["reloaded"] is True
 
 
@@ -581,7 +584,7 @@ def test_a_turn_is_asked_again_in_its_place(session: Session, page: Told, servic
     assert over["gone"] == [first]
     (new,) = over["turns"]
     assert (new["prompt"], new["after"]) == ("one, edited", 0)
-    assert over["notes"] == [[2, [board.STALE]]]
+    assert over["notes"] == [[2, "the panel", [board.STALE]]]
     assert [one.prompt for one in session.conversation] == ["one, edited", "two"]
     lives = [one for one in page.messages if one["kind"] == "live" and one["instead"]]
     assert [(one["instead"], one["after"]) for one in lives] == [([first], first)] * 2
@@ -661,9 +664,7 @@ def test_turns_become_cells_that_take_them_over(
     owner = frontend.owner(first["cell"]["id"])
     assert output["metadata"]["chatmagic"]["owner"] == owner
     page.say("placed", turn=first["turn"], cell=first["cell"]["id"])
-    told = page.until("changed", gone=[])
-    while not told["notes"] and session.conversation.turns[1].entry == "panel":
-        told = page.until("changed", gone=[])
+    page.until("changed", turns=[], notes=[[first["turn"], "a cell that has not run yet", []]])
     assert session.conversation.turns[1].owner == owner
     session.run(Ask("first", owner=owner, execution="2", asker="cell [2]"), display.Silent())
     assert service.bodies[-1] == ["above", "fine", "first"]

@@ -174,11 +174,10 @@ class Log {
     this.turns.delete(n);
   }
 
-  note(n, notes) {
+  /** Something else is particular about a turn, or another cell owns it. */
+  note(n, by, notes) {
     const entry = this.turns.get(n);
-    if (!entry) return;
-    entry.turn.notes = notes;
-    entry.node.querySelector(".cm-notes").textContent = notes.join(" · ");
+    if (entry) this.add({ ...entry.turn, by, notes, mine: by === "the panel" });
   }
 
   drawTurn(turn) {

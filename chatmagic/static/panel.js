@@ -4,6 +4,8 @@
 /** The marks by which the front ends leave keys to us; keydown is stopped as well. */
 const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 const PATIENCE = 3000;
+/** How many views this page has opened. */
+let opened = 0;
 const NO_CELLS = "This front end lets nobody make cells; ";
 
 class ChatView {
@@ -35,7 +37,7 @@ class ChatView {
     model.on("msg:custom", this.hear);
     model.on("change:draft", this.drafted);
     model.on("comm_live_update", this.liveness);
-    this.say({ kind: "hello" });
+    this.say({ kind: "hello", first: opened++ === 0 });
     // One message after the view is drawn lets newer kernels route the next ones past a busy cell.
     this.ping = setTimeout(() => this.say({ kind: "ping" }), 1000);
   }
@@ -151,7 +153,7 @@ class ChatView {
 
   on_again(message) {
     this.over(message);
-    this.say({ kind: "hello" });
+    this.say({ kind: "hello", reloaded: this.state.reloaded });
   }
 
   on_earlier(message) {
@@ -166,7 +168,7 @@ class ChatView {
     this.log.endLive(message.key);
     for (const n of message.gone) this.log.remove(n);
     for (const turn of message.turns) this.log.add(turn);
-    for (const [n, notes] of message.notes) this.log.note(n, notes);
+    for (const [n, by, notes] of message.notes) this.log.note(n, by, notes);
     this.update(message);
     this.over(message);
     if (this.state.reloaded) this.say({ kind: "saved" });

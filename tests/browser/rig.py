@@ -43,6 +43,7 @@ IDS_SINCE: Final = 5
 FRONT_ENDS_OWN: Final = (
     "(reading 'schema')",
     "Could not restore the debugger state",
+    "Command 'filebrowser:open-path' not registered",
 )
 """Errors that Notebook 7 has in an empty notebook, too."""
 
