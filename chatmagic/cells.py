@@ -11,8 +11,9 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from chatmagic import display, frontend, prompt
+from chatmagic import display, prompt
 from chatmagic.errors import InputError
+from chatmagic.page import cell_hash
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -38,7 +39,7 @@ def source(text: str) -> str:
 def planned(
     turns: Sequence[Turn],
     wanted: Collection[int] | None,
-    page: Sequence[str],
+    on_page: Sequence[str],
     records: Mapping[int, Record],
 ) -> list[dict[str, Any]]:
     """Give the cells to make, in order, and where.
@@ -46,14 +47,14 @@ def planned(
     Args:
         turns: the live turns, in order.
         wanted: numbers of the panel's turns that are wanted; ``None`` is all.
-        page: ids of the page's cells, from top to bottom.
+        on_page: ids of the page's cells, from top to bottom.
         records: what is known of the turns, by number.
 
     Returns:
         For each the ``turn``'s number, the ``cell`` as a notebook has it, and the id of the
         cell that it goes ``after`` or ``before``, where there is one.
     """
-    ids: dict[str | None, str] = {frontend.owner(one): one for one in page}
+    ids: dict[str | None, str] = {cell_hash(one): one for one in on_page}
     owners = [turn.owner for turn in turns]
     new = []
     for place, turn in enumerate(turns):
@@ -63,7 +64,7 @@ def planned(
         below = [ids[owner] for owner in owners[place + 1 :] if owner in ids]
         beside = {"after": above[-1]} if above else {"before": below[0]} if below else {}
         own = str(uuid.uuid4())
-        owners[place] = frontend.owner(own)
+        owners[place] = cell_hash(own)
         ids[owners[place]] = own
         new.append(
             {"turn": turn.number, **beside, "cell": _cell(turn, own, records.get(turn.number))}
@@ -72,7 +73,7 @@ def planned(
 
 
 def _cell(turn: Turn, own: str, record: Record | None) -> dict[str, Any]:
-    known = None if record is None else replace(record, owner=frontend.owner(own))
+    known = None if record is None else replace(record, owner=cell_hash(own))
     output = {
         "output_type": "display_data",
         "data": display.bundle(turn.reply),

@@ -13,9 +13,10 @@ import threading
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import board, cells, frontend, transcript, wire
+from chatmagic import board, cells, transcript, wire
 from chatmagic.conversation import Conversation
 from chatmagic.display import Silent
+from chatmagic.page import cell_hash
 from chatmagic.session import Ask
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ class Errands:
     def _hand_over(self, turn: Turn | None, cell: object) -> None:
         if turn is None or turn.entry != "panel" or not isinstance(cell, str):
             return
-        number, owner = turn.number, frontend.owner(cell)
+        number, owner = turn.number, cell_hash(cell)
         self._work.put(
             lambda: self._session.change(lambda conversation: conversation.hand_over(number, owner))
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from chatmagic import wire
+from chatmagic import page
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -43,25 +43,16 @@ def execution(shell: InteractiveShell) -> Execution:
         return Execution(id=f"terminal-{shell.execution_count}", label=label)
     metadata = parent.get("metadata") or {}
     cell = metadata.get("cellId")
-    known = isinstance(cell, str) and bool(cell)
-    audience: Audience = "page" if known else "text"
+    known = page.cell_hash(cell) if isinstance(cell, str) and cell else None
+    audience: Audience = "text" if known is None else "page"
     if not (parent.get("content") or {}).get("allow_stdin", False):
         audience = "machine"
     return Execution(
-        cell=owner(str(cell)) if known else None,
+        cell=known,
         id=(parent.get("header") or {}).get("msg_id"),
         audience=audience,
         label=label,
     )
-
-
-def owner(cell: str) -> str:
-    """Give the hash by which turns know their cell.
-
-    Args:
-        cell: its id, opaque, and in some front ends a path: only the hash is kept.
-    """
-    return wire.digest(f"cell {cell}")[:16]
 
 
 def cell_source(shell: InteractiveShell) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import chatmagic
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from chatmagic.client import Client, ReplyStream
     from chatmagic.conversation import Entry
+    from chatmagic.page import Layout
     from chatmagic.settings import Connection
     from chatmagic.transport import Halt, Timeout
     from chatmagic.wire import Credits
@@ -47,7 +48,8 @@ class Ask:
         execution: identity of the cell's execution.
         entry: where it was asked.
         asker: who asks, in words, for whoever has to wait.
-        order: hashes of the page's cells from top to bottom, where the page tells them.
+        order: hashes of the page's cells from top to bottom; ``None`` is as the session's
+            pages tell them, if they do.
     """
 
     text: str
@@ -317,18 +319,46 @@ class Session:
         self._tell(Changed())
         return change
 
+    def follow_pages(self, owner: str | None = None) -> Change | None:
+        """Let the conversation follow the pages, unless an ask is under way.
+
+        Args:
+            owner: hash of the cell that wants to know; ``None`` without one.
+
+        Returns:
+            The change, if turns of cells that are gone were set aside.
+        """
+        layout = self.layout(owner)
+        if layout is None or not self._turnstile.enter_if_free("a change of the conversation"):
+            return None
+        try:
+            change = self.conversation.follow(layout)
+        finally:
+            self._turnstile.leave()
+        if change is not None:
+            self._tell(Changed())
+        return change
+
     def _asked(
         self, ask: Ask, view: View, halt: Halt | None
     ) -> tuple[Answer, BaseException | None]:
         """Ask, and keep what came; give what ended it early, too."""
-        setup = None if self._given is not None else self.setup()
+        setup, asked = None if self._given is not None else self.setup(), ask
+        layout = None
+        if ask.history and ask.order is None:
+            # The panel is on no page's list; it goes by the newest word.
+            layout = self.layout(None if ask.entry == "panel" else ask.owner)
+        aside = None
+        if layout is not None:
+            aside = self.conversation.follow(layout)
+            ask = replace(ask, order=layout.order)
         context = self._context(ask)
         # The view warms its renderer while requests is loaded and the headers awaited.
-        view.began(_notes(ask, context))
+        view.began([*_set_aside(aside), *_notes(ask, context)])
         client = self._connected(setup)
         request, digest = _request(ask, context, client.extra_body)
         halt = _or_new(halt)
-        self._under_way = ask, halt
+        self._under_way = asked, halt
         stream = client.send(request, halt)
         before = self.conversation.added
         try:
@@ -347,6 +377,7 @@ class Session:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
         self.setup: Callable[[], Setup] = _from_environment
         self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
+        self.layout: Callable[[str | None], Layout | None] = _unknown
 
     def disconnect(self) -> None:
         """Forget the connection and what it told of the credits; the next ask makes its own."""
@@ -428,6 +459,13 @@ class _Turnstile:
                 if halt is not None and halt.reason is not None:
                     raise _interrupted(None)
         self._holder, self._thread = asker, threading.get_ident()
+
+    def enter_if_free(self, asker: str) -> bool:
+        """Take the place if nobody has it, this thread neither; say whether it was."""
+        if self._thread == threading.get_ident() or not self._lock.acquire(blocking=False):
+            return False
+        self._holder, self._thread = asker, threading.get_ident()
+        return True
 
     def leave(self) -> None:
         """Give the place free, if it is this thread's."""
@@ -580,6 +618,15 @@ def _notes(ask: Ask, context: Context) -> list[str]:
     return notes
 
 
+def _set_aside(change: Change | None) -> list[str]:
+    """Say that turns were set aside before this one was asked."""
+    if change is None:
+        return []
+    count = len(change.went)
+    what = "1 turn whose cell is" if count == 1 else f"{count:,} turns whose cells are"
+    return [f"set aside {what} gone from the page"]
+
+
 def _record(turn: Turn, context: Context, digest: str) -> Record:
     reply = turn.reply
     return Record(
@@ -604,6 +651,10 @@ def _record(turn: Turn, context: Context, digest: str) -> Record:
 def _nobody() -> tuple[str | None, str | None]:
     """Tell that no cell is asking."""
     return None, None
+
+
+def _unknown(_owner: str | None) -> None:
+    """Tell that no page says how its cells stand."""
 
 
 def _from_environment() -> Setup:

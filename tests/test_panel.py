@@ -14,10 +14,11 @@ from loopback import DONE, Peer, Server, document, event, head, stream, wait_for
 from shells import Shell, alone
 
 import chatmagic
-from chatmagic import board, cells, display, frontend
+from chatmagic import board, cells, display
 from chatmagic.conversation import Conversation, Turn
 from chatmagic.desk import Desk, Page
 from chatmagic.emulator import Emulator, Settings
+from chatmagic.page import cell_hash
 from chatmagic.session import Ask, Began, Ended, Fragment, Session
 from chatmagic.wire import Credits, Reply
 
@@ -650,7 +651,7 @@ def test_turns_become_cells_that_take_them_over(
     session: Session, page: Told, service: Service
 ) -> None:
     """Run, such a cell replaces the panel's turn; no request carries both."""
-    session.run(Ask("above", owner=frontend.owner("A"), asker="cell [1]"), display.Silent())
+    session.run(Ask("above", owner=cell_hash("A"), asker="cell [1]"), display.Silent())
     page.asked("first")
     page.asked("second {{ x }}")
     page.say("put", turns=None, cells=["P", "A", "Z"])
@@ -661,7 +662,7 @@ def test_turns_become_cells_that_take_them_over(
     assert second["cell"]["source"] == "%%chat --raw\nsecond {{ x }}"
     (output,) = first["cell"]["outputs"]
     assert output["data"]["text/plain"] == "fine"
-    owner = frontend.owner(first["cell"]["id"])
+    owner = cell_hash(first["cell"]["id"])
     assert output["metadata"]["chatmagic"]["owner"] == owner
     page.say("placed", turn=first["turn"], cell=first["cell"]["id"])
     page.until("changed", turns=[], notes=[[first["turn"], "a cell that has not run yet", []]])
@@ -675,7 +676,7 @@ def test_where_cells_go() -> None:
     """Below the cell of the turn above, else above that of the turn below, else anywhere."""
     turns = [
         turn(1, number=1, entry="panel", owner="p1"),
-        turn(2, number=2, owner=frontend.owner("A")),
+        turn(2, number=2, owner=cell_hash("A")),
         turn(3, number=3, entry="panel", owner="p3"),
     ]
     plan = cells.planned(turns, None, ["A"], {})

@@ -234,15 +234,14 @@ class Front:
         """Write a notebook and open it, with a kernel of its own.
 
         Args:
-            cells: sources of code cells, or cells (:func:`cell`); their ids are
-                ``cell-0``, ``cell-1`` and so on, if they don't say another.
+            cells: sources of code cells, or cells (:func:`cell`), which may say an ``id``.
             minor: which minor version of nbformat 4 the file has; before 5 cells have no ids.
         """
         self._count += 1
         path = f"{self.kind}-{os.getpid()}-{self._count}.ipynb"
         own = [cell(one) if isinstance(one, str) else one for one in cells]
         if minor >= IDS_SINCE:
-            own = [{"id": f"cell-{number}", **one} for number, one in enumerate(own)]
+            own = [{"id": f"cell-{self._count}-{number}", **one} for number, one in enumerate(own)]
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         notebook = {
             "cells": own,
@@ -266,7 +265,9 @@ class Front:
             "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", name
         )
         self.page.wait_for_function(
-            "theme => document.body.dataset.jpThemeName === theme", arg=name
+            """theme => document.body.dataset.jpThemeName === theme
+            && !document.querySelector('#jupyterlab-splash')""",
+            arg=name,
         )
 
     def _request(self, request: Request) -> None:
