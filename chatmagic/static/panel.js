@@ -30,12 +30,8 @@ class ChatView {
     });
     this.build();
     this.hear = (message) => this.take(message);
-    this.drafted = () => {
-      if (this.input.value !== model.get("draft")) this.write(model.get("draft"), true);
-    };
     this.liveness = () => this.checkKernel();
     model.on("msg:custom", this.hear);
-    model.on("change:draft", this.drafted);
     model.on("comm_live_update", this.liveness);
     this.say({ kind: "hello", first: opened++ === 0 });
     // One message after the view is drawn lets newer kernels route the next ones past a busy cell.
@@ -50,7 +46,6 @@ class ChatView {
     this.gauge.stop();
     this.log.resized.disconnect();
     this.model.off("msg:custom", this.hear);
-    this.model.off("change:draft", this.drafted);
     this.model.off("comm_live_update", this.liveness);
   }
 
@@ -414,11 +409,12 @@ class ChatView {
     if (!quiet) this.keepDraft();
   }
 
+  /** Keep what is typed for the next view; what the kernel echoes of it is late, and ignored. */
   keepDraft() {
-    this.model.set("draft", this.input.value);
     clearTimeout(this.draftTimer);
     this.draftTimer = setTimeout(() => {
       try {
+        this.model.set("draft", this.input.value);
         this.model.save_changes();
       } catch {
         this.lose();
