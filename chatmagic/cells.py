@@ -64,8 +64,7 @@ def planned(
         below = [ids[owner] for owner in owners[place + 1 :] if owner in ids]
         beside = {"after": above[-1]} if above else {"before": below[0]} if below else {}
         own = str(uuid.uuid4())
-        owners[place] = cell_hash(own)
-        ids[owners[place]] = own
+        ids[turn.owner] = own
         new.append(
             {"turn": turn.number, **beside, "cell": _cell(turn, own, records.get(turn.number))}
         )

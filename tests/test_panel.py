@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from contextlib import closing
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -474,6 +475,55 @@ def test_a_prompt_that_cannot_be_sent_is_refused(
     assert service.bodies == []
 
 
+def test_go_said_twice_sends_once(page: Told, service: Service) -> None:
+    """Two views may both hear an offer, and a message may come twice."""
+    page.say("ask", text="why?", nonce=1)
+    key = page.until("offer")["key"]
+    page.say("go", key=key)
+    page.say("go", key=key)
+    page.until("changed", key=key)
+    page.asked("next")
+    assert [one[-1] for one in service.bodies] == ["why?", "next"]
+
+
+def test_a_page_is_told_in_the_context_in_which_it_spoke(desk: Desk) -> None:
+    """By it a kernel knows the thread that takes what the page says next."""
+    spoken: ContextVar[str] = ContextVar("spoken", default="nowhere")
+    seen: list[str] = []
+    page = Told(desk)
+    told = page.page.send
+    page.page = Page("panel", lambda message: (seen.append(spoken.get()), told(message)))
+    desk.join(page.page)
+
+    def speak() -> None:
+        spoken.set("a subshell")
+        page.say("ping")
+
+    speaker = threading.Thread(target=speak)
+    speaker.start()
+    speaker.join(PATIENCE)
+    page.until("pong")
+    assert seen == ["a subshell"]
+
+
+def test_a_loop_in_a_cell_replaces_nothing_of_its_own(session: Session, page: Told) -> None:
+    """The second ask of one execution stands behind the first; the next execution's replaces."""
+    for execution in ("1", "1", "2"):
+        ask = Ask("why?", owner="c" * 16, execution=execution, asker="cell [3]")
+        session.run(ask, display.Silent())
+        page.until("changed")
+    lives = [one for one in page.messages if one["kind"] == "live"]
+    assert [one["instead"] for one in lives] == [[], [], [1, 2]]
+    assert [one["after"] for one in lives] == [None, 1, 2]
+
+
+def test_failures_are_told_without_what_acts() -> None:
+    """Whatever an error says, whoever raised it."""
+    ours = chatmagic.errors.ServiceError("bad \x1b[2J", hint="do \u202e this")
+    assert board.failure(ours) == ("bad \u241b[2J", "do \ufffd this")
+    assert board.failure(ValueError("x\x1b")) == ("ValueError: x\u241b", "")
+
+
 def test_one_question_of_the_panel_at_a_time(page: Told, service: Service) -> None:
     """A second one is refused and says why."""
     service.reply, go_on = holding("half ")
@@ -528,6 +578,7 @@ def test_a_failure_stands_in_the_log_with_what_to_do(
     assert aside["hint"]
     page.say("hello")
     assert page.until("all")["asides"] == [aside]
+    assert [one["prompt"] for one in page.asked("again?")["asides"]] == ["why?", "again?"]
     page.say("step", step="clear")
     assert page.until("changed", count=0)["asides"] == []
 

@@ -594,7 +594,8 @@ def test_what_crosses_the_wire(lab: Callable[..., Book]) -> None:
             [
                 (direction, data["content"]["kind"], len(json.dumps(data)))
                 for direction, data in heard
-                if data.get("method") == "custom" and data["content"]["kind"] not in {"ping", "pong"}
+                if data.get("method") == "custom"
+                and data["content"]["kind"] not in {"ping", "pong"}
             ]
         )
         book.run(3)
@@ -663,4 +664,6 @@ def test_in_notebook_7(notebook7: Callable[..., Book], service: Emulator) -> Non
     chat.box.press("Escape")
     chat.until("Interrupted after")
     assert book.front.heard.fetched == []
-    assert book.front.heard.errors == []
+    # Notebook 7 may not fetch its own fonts for formulas.
+    errors = [one for one in book.front.heard.errors if "Failed to load resource" not in one]
+    assert errors == []
