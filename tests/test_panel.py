@@ -492,7 +492,12 @@ def test_a_page_is_told_in_the_context_in_which_it_spoke(desk: Desk) -> None:
     seen: list[str] = []
     page = Told(desk)
     told = page.page.send
-    page.page = Page("panel", lambda message: (seen.append(spoken.get()), told(message)))
+
+    def take(message: dict[str, Any]) -> None:
+        seen.append(spoken.get())
+        told(message)
+
+    page.page = Page("panel", take)
     desk.join(page.page)
 
     def speak() -> None:
