@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from chatmagic import errors
     from chatmagic.client import Client
+    from chatmagic.patience import Timeout
     from chatmagic.session import Session, ask, current_session
-    from chatmagic.transport import Timeout
     from chatmagic.wire import Credits, Message, Reply, Usage
 
 __version__ = "0.1.0"
@@ -39,7 +39,7 @@ _HOMES: Final = {
     "Message": "wire",
     "Reply": "wire",
     "Session": "session",
-    "Timeout": "transport",
+    "Timeout": "patience",
     "Usage": "wire",
     "ask": "session",
     "current_session": "session",

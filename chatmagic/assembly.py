@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from chatmagic.wire import Chunk, Credits, Origin, Reply, State, Usage, without_lone_surrogates
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+JOINED_AT: Final = 1_000_000
+"""How many characters are put to the text at once: a long reply is not held twice."""
 
 
 class Assembly:
@@ -22,14 +25,24 @@ class Assembly:
         self._model: str | None = None
         self._usage: Usage | None = None
         self._refusal: list[str] = []
+        self._text = ""
         self._pieces: list[str] = []
+        self._waiting = 0
         self._held = ""
         self._index: int | None = None
 
     @property
+    def begun(self) -> bool:
+        """Whether anything has come that only a reply holds."""
+        return bool(
+            self._text or self._pieces or self.finish_reason or self._usage or self._refusal
+        )
+
+    @property
     def text(self) -> str:
         """The text as far as it has come."""
-        return "".join(self._pieces)
+        self._join()
+        return self._text
 
     def add(self, chunk: Chunk) -> str:
         """Take a chunk in and give the text that it adds.
@@ -61,7 +74,22 @@ class Assembly:
     def _keep(self, text: str) -> str:
         if text:
             self._pieces.append(text)
+            self._waiting += len(text)
+            if self._waiting >= JOINED_AT:
+                self._join()
         return text
+
+    def _join(self) -> None:
+        """Put the pieces to the text before them, which grows where it is if it can."""
+        whole, joined = self._text, "".join(self._pieces)
+        try:
+            self._pieces.clear()
+            self._waiting = 0
+            # Held by the local name alone, the text is not copied, only lengthened.
+            self._text = ""
+        finally:
+            whole += joined
+            self._text = whole
 
     def reply(self, state: State) -> Reply:
         """Give the reply as far as it has come."""

@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import credits as crediting
-from chatmagic import display, gauge, safe, transcript, wire
+from chatmagic import display, gauge, plain, safe, transcript, wire
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -41,10 +41,10 @@ def reply(reply: Reply) -> dict[str, Any]:
     figures = (crediting.left_words(reply.credits), gauge.usage_words(reply.usage))
     return {
         "html": safe.to_html(reply.text),
-        "text": safe.visible(reply.text),
-        "states": [safe.visible(line) for line in display.state_lines(reply)],
+        "text": plain.visible(reply.text),
+        "states": [plain.visible(line) for line in display.state_lines(reply)],
         "figures": " · ".join(filter(None, figures)),
-        "model": safe.one_line(reply.model or "", 40),
+        "model": plain.one_line(reply.model or "", 40),
     }
 
 
@@ -61,7 +61,7 @@ def turn(turn: Turn, noted: Noted, after: int) -> dict[str, Any]:
         "after": after,
         "by": noted[0],
         "mine": turn.entry == "panel",
-        "prompt": safe.visible(_typed(turn)),
+        "prompt": plain.visible(_typed(turn)),
         "notes": noted[1],
         **reply(turn.reply),
         "took": turn.took,
@@ -160,8 +160,8 @@ def failure(error: BaseException) -> tuple[str, str]:
         error if hasattr(error, "hint") else None  # type: ignore[assignment] # ours have one
     )
     if told is None:
-        return safe.one_line(f"{type(error).__name__}: {error}", 300), ""
-    return safe.visible(told.message), safe.visible(told.hint or "")
+        return plain.one_line(f"{type(error).__name__}: {error}", 300), ""
+    return plain.visible(told.message), plain.visible(told.hint or "")
 
 
 def ended(reply: Reply) -> str:
@@ -180,7 +180,7 @@ def live(text: str) -> str:
 
 def by(asker: str, entry: str) -> str:
     """Say where a question was asked."""
-    return "the panel" if entry == "panel" else safe.one_line(asker or entry, 40)
+    return "the panel" if entry == "panel" else plain.one_line(asker or entry, 40)
 
 
 def saved(conversation: Conversation) -> tuple[str, str]:
@@ -204,17 +204,17 @@ def _saved(place: int, turn: Turn, full: Collection[int]) -> tuple[str, str]:
     asked = f"{place}. You, in {by(turn.asker, turn.entry)}"
     prompt = _typed(turn)
     if turn.number not in full:
-        line = f"{asked}: {safe.one_line(prompt, transcript.EXCERPT)}"
+        line = f"{asked}: {plain.one_line(prompt, transcript.EXCERPT)}"
         return f"<p>{escape(line)}</p>", line
     states = display.state_lines(turn.reply)
     html = (
         f"<p><strong>{escape(asked)}</strong></p>"
-        f'<pre style="white-space: pre-wrap;">{escape(safe.visible(prompt))}</pre>'
+        f'<pre style="white-space: pre-wrap;">{escape(plain.visible(prompt))}</pre>'
         f"<p><strong>Reply</strong></p>{safe.to_html(turn.reply.text)}"
-        + "".join(f"<p><strong>{escape(safe.visible(line))}</strong></p>" for line in states)
+        + "".join(f"<p><strong>{escape(plain.visible(line))}</strong></p>" for line in states)
     )
     text = "\n".join(
-        safe.to_terminal(part) for part in (asked, prompt, "Reply:", turn.reply.text, *states)
+        plain.to_terminal(part) for part in (asked, prompt, "Reply:", turn.reply.text, *states)
     )
     return html, text
 

@@ -20,6 +20,7 @@ from chatmagic.errors import (
     CutOffError,
     InputError,
     NotUnderstoodError,
+    RequestTimeoutError,
     ServiceError,
 )
 
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
     from chatmagic.errors import Which
 
 _SHOWN: Final = "%chat shows what is set."
+_WAITED: Final[dict[Which, str]] = {
+    "connect": "No connection to {at} within the connect time-out of {seconds} s. "
+    "Nothing was sent.",
+    "first_byte": "No answer within the first-byte time-out of {seconds} s.",
+    "silence": "The reply fell silent for longer than the silence time-out of {seconds} s.",
+    "total": "The reply took longer than the total time-out of {seconds} s.",
+}
 
 
 def is_late(error: BaseException) -> bool:
@@ -35,6 +43,23 @@ def is_late(error: BaseException) -> bool:
     # A name or a route that does not exist is a kind of connect time-out there.
     return _any(causes, urllib3.exceptions.TimeoutError, TimeoutError) and not _any(
         causes, urllib3.exceptions.NewConnectionError
+    )
+
+
+def late(which: Which, seconds: float, at: str) -> RequestTimeoutError:
+    """Give the error for a time-out that ran out: which, its seconds, and how to change it.
+
+    Args:
+        which: the one that ran out.
+        seconds: how long that was.
+        at: the origin that was asked.
+    """
+    longer = f"{2 * seconds:g}"
+    return RequestTimeoutError(
+        _WAITED[which].format(seconds=f"{seconds:g}", at=at),
+        which=which,
+        hint=f'To wait longer: %config ChatMagics.timeout = {{"{which}": {longer}}}, '
+        f"or in Python chatmagic.Timeout({which}={longer}).",
     )
 
 
@@ -110,9 +135,9 @@ def broken(error: BaseException, which: Which) -> ChatError:
         which: the time-out that was running: ``first_byte`` is before any of the answer.
     """
     causes = _causes(error)
-    if _any(causes, http.client.BadStatusLine, http.client.LineTooLong) and not _any(
-        causes, http.client.RemoteDisconnected
-    ):
+    # Whatever else http.client says before the body is about a head that it cannot read.
+    headless = which == "first_byte" and _any(causes, http.client.HTTPException)
+    if headless and not _any(causes, http.client.RemoteDisconnected, http.client.IncompleteRead):
         return NotUnderstoodError(
             "The answer is not HTTP.", hint="Is the base address right: https or http, host, port?"
         )

@@ -6,8 +6,8 @@ nothing is said and everything stands in the order as run. In the page nothing i
 all that goes over the bridge are messages of the moment.
 
 Page to kernel: ``{"kind": "cells", …}``, as :func:`chatmagic.page.word_from` reads it.
-Kernel to page: ``{"kind": "marks", "stale": [cell ids]}``; ``{"kind": "say", "text": …,
-"key": …}``, for the page's status region; and ``{"kind": "tell"}``, say your cells again.
+Kernel to page: ``{"kind": "marks", "stale": [cell ids]}``; ``{"kind": "say", "text": …}``,
+for the page's status region; and ``{"kind": "tell"}``, say your cells again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import contextlib
 import contextvars
 import threading
 from importlib.resources import files
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import anywidget
@@ -54,7 +53,6 @@ class Bridge:
         self._news = threading.Event()
         self._over = False
         self._opened = False
-        self._keys = count(1)
         self._to_say: list[str] = [ending(said, None)]
         self._marked: list[str] | None = None
         self._quiet = True
@@ -75,6 +73,9 @@ class Bridge:
         Args:
             text: a short sentence. It is shown as text, whatever it holds.
         """
+        if not self.pages.words:
+            # Nobody has heard the ones before, and now they are old.
+            self._to_say.clear()
         self._to_say.append(text)
         self._news.set()
 
@@ -133,8 +134,7 @@ class Bridge:
             self._marked = marked
             self._hidden.send({"kind": "marks", "stale": marked})
         while self._to_say:
-            text = self._to_say.pop(0)
-            self._hidden.send({"kind": "say", "text": text, "key": next(self._keys)})
+            self._hidden.send({"kind": "say", "text": self._to_say.pop(0)})
 
 
 def ending(reply: Reply | None, error: BaseException | None) -> str:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from chatmagic import display, prompt
 from chatmagic.errors import InputError
-from chatmagic.page import cell_hash
+from chatmagic.record import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from chatmagic.conversation import Turn
-    from chatmagic.wire import Record
+    from chatmagic.record import Record
 
 
 def source(text: str) -> str:
@@ -54,7 +54,7 @@ def planned(
         For each the ``turn``'s number, the ``cell`` as a notebook has it, and the id of the
         cell that it goes ``after`` or ``before``, where there is one.
     """
-    ids: dict[str | None, str] = {cell_hash(one): one for one in on_page}
+    ids: dict[str | None, str] = {owner_of(one): one for one in on_page}
     owners = [turn.owner for turn in turns]
     new = []
     for place, turn in enumerate(turns):
@@ -72,7 +72,7 @@ def planned(
 
 
 def _cell(turn: Turn, own: str, record: Record | None) -> dict[str, Any]:
-    known = None if record is None else replace(record, owner=cell_hash(own))
+    known = None if record is None else replace(record, owner=owner_of(own))
     output = {
         "output_type": "display_data",
         "data": display.bundle(turn.reply),

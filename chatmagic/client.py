@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import warnings
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from chatmagic import address, settings, sse
 from chatmagic import credits as crediting
@@ -22,7 +23,8 @@ from chatmagic.errors import (
     NotUnderstoodError,
     ServiceError,
 )
-from chatmagic.refusal import BODY_BYTES, excerpt, refusal
+from chatmagic.patience import Timeout
+from chatmagic.refusal import ADDRESS_HINT, BODY_BYTES, decoded, excerpt, in_reply, refusal
 from chatmagic.wire import (
     Auth,
     Chunk,
@@ -35,11 +37,16 @@ from chatmagic.wire import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from datetime import timedelta
     from types import TracebackType
 
+    from chatmagic.connection import Halt
     from chatmagic.settings import Connection
-    from chatmagic.transport import Exchange, Halt, Timeout, Transport
+    from chatmagic.transport import Exchange, Transport
     from chatmagic.wire import Credits, State
+
+BODY_SECONDS: Final = 5.0
+"""How long an error's body may take: the status is known, and is what counts."""
 
 
 class Client:
@@ -52,7 +59,8 @@ class Client:
             environment's own address alone (interface §5).
         auth: ``bearer``, ``x-api-key``, ``query`` or ``none``; ``None`` takes
             ``CHATMAGIC_AUTH``, else ``bearer``.
-        timeout: a :class:`chatmagic.Timeout`, or seconds for the first byte and for silence.
+        timeout: a :class:`chatmagic.Timeout`, seconds for the first byte and for silence,
+            or seconds by name.
         extra_body: fields that a compatible server wants beside the interface's own.
 
     Raises:
@@ -66,7 +74,7 @@ class Client:
         api_key: str | None = None,
         *,
         auth: Auth | None = None,
-        timeout: Timeout | float | None = None,
+        timeout: Timeout | Mapping[str, float | None] | float | None = None,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         """Find out where to and with which key; nothing is sent."""
@@ -84,7 +92,7 @@ class Client:
         cls,
         connection: Connection,
         *,
-        timeout: Timeout | float | None = None,
+        timeout: Timeout | Mapping[str, float | None] | float | None = None,
         extra_body: Mapping[str, Any] | None = None,
     ) -> Self:
         """Make a client for a connection that was found out elsewhere."""
@@ -95,16 +103,17 @@ class Client:
     def _start(
         self,
         connection: Connection,
-        timeout: Timeout | float | None,
+        timeout: Timeout | Mapping[str, float | None] | float | None,
         extra_body: Mapping[str, Any] | None,
     ) -> None:
         # requests comes with the first client, not with the extension.
-        from chatmagic.transport import HttpTransport, Timeout  # noqa: PLC0415
+        from chatmagic.transport import HttpTransport  # noqa: PLC0415
 
         self.connection = connection
         self.timeout = Timeout.of(timeout)
         self.extra_body = _fields(extra_body)
         self._ledger = crediting.Ledger()
+        self._clock_off: timedelta | None = None
         self._transport: Transport = HttpTransport(
             address.endpoint(connection.base_url),
             auth=connection.auth,
@@ -119,7 +128,7 @@ class Client:
         self,
         connection: Connection,
         *,
-        timeout: Timeout | float | None = None,
+        timeout: Timeout | Mapping[str, float | None] | float | None = None,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         """Ask the same service with the same key, but otherwise in another way from now on.
@@ -127,7 +136,7 @@ class Client:
         The connection that is kept stays, and what is known of the credits.
         """
         # With requests, as in Client.
-        from chatmagic.transport import HttpTransport, Timeout  # noqa: PLC0415
+        from chatmagic.transport import HttpTransport  # noqa: PLC0415
 
         self.timeout, self.extra_body = Timeout.of(timeout), _fields(extra_body)
         self.connection = connection
@@ -143,6 +152,15 @@ class Client:
     def took(self) -> int | None:
         """About how many credits the latest answer took; ``None`` is unknown."""
         return self._ledger.took
+
+    @property
+    def clock_off(self) -> timedelta | None:
+        """How far the clock here is ahead of the service's (below 0: behind), at least.
+
+        Told by the ``Date`` of the latest live answer from another machine; ``None`` where
+        there is none, and while the clock may be right.
+        """
+        return self._clock_off
 
     def complete(
         self,
@@ -269,7 +287,7 @@ class ReplyStream:
     ) -> None:
         """Send nothing yet."""
         # With requests, as in Client.
-        from chatmagic.transport import Halt  # noqa: PLC0415
+        from chatmagic.connection import Halt  # noqa: PLC0415
 
         self._client = client
         transport = client._transport  # noqa: SLF001 - two halves of one thing
@@ -283,6 +301,8 @@ class ReplyStream:
         self._before: crediting.Ledger | None = None
         self._state: State = "interrupted"
         self._ended = False
+        self._finished = False
+        self._foreign = ""
 
     @property
     def reply(self) -> Reply:
@@ -315,22 +335,21 @@ class ReplyStream:
                 hint="Take it out; a key that was shown to anybody is better revoked.",
             )
         self._sent = True
+        asked = datetime.now(UTC)
         try:
             self._exchange = self._transport.send(
                 body, stream=self._request.stream, halt=self._halt
             )
-        except BaseException:
-            # Without an answer, what the next one took cannot be told.
-            self._account(None)
-            raise
-        try:
-            self._begin(self._exchange)
+            self._begin(self._exchange, asked)
+            return self  # noqa: TRY300 - an interrupt here closes the connection too
         except BaseException as error:
-            self._exchange.abort()
+            self.close()
+            if self._exchange is None:
+                # Without an answer, what the next one took cannot be told.
+                self._account(None)
             if isinstance(error, ChatError):
                 raise error.alone()  # noqa: B904 - it is that very error
             raise
-        return self
 
     def __exit__(
         self,
@@ -339,11 +358,20 @@ class ReplyStream:
         trace: TracebackType | None,
     ) -> None:
         """Keep the connection if the reply has ended, else close it."""
-        if self._exchange is not None:
-            if self._ended:
+        self.close()
+
+    def close(self) -> None:
+        """Keep the connection if the answer has ended, else close it; may be repeated."""
+        try:
+            if self._exchange is not None and self._ended and not self._finished:
+                self._finished = True
                 self._exchange.finish()
-            else:
-                self._exchange.abort()
+        finally:
+            try:
+                if self._exchange is not None:
+                    self._exchange.abort()
+            finally:
+                self._halt.cut()
 
     def __iter__(self) -> Iterator[str]:
         """Give the fragments as they come; a second loop goes on where the first one stopped.
@@ -370,7 +398,7 @@ class ReplyStream:
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
 
-    def _begin(self, exchange: Exchange) -> None:
+    def _begin(self, exchange: Exchange, asked: datetime) -> None:
         """Take note of what the status and headers say; refuse what is no reply."""
         now = datetime.now(UTC)
         headers = exchange.headers
@@ -378,15 +406,15 @@ class ReplyStream:
         assembly.credits = crediting.from_headers(headers, now)
         assembly.date = crediting.date(headers)
         assembly.origin = exchange.origin
+        here = address.is_loopback(self._client.connection.base_url)
+        if assembly.origin == "live" and not here and assembly.date is not None:
+            self._client._clock_off = crediting.clock_off(  # noqa: SLF001 - as above
+                assembly.date, asked, now
+            )
         good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
         if not good or exchange.status == HTTPStatus.NO_CONTENT:
-            body, whole = _beginning(exchange)
-            error = refusal(
-                exchange.status, headers, body, now=now, key=self._client.connection.key
-            )
-            self._account(error.credits)
-            if whole:
-                exchange.finish()
+            body, self._ended = self._beginning(exchange)
+            error = self._refusal(exchange, body)
             raise error
         self._account(assembly.credits)
 
@@ -405,17 +433,19 @@ class ReplyStream:
             piece = exchange.read()
             head += piece
             kind = sse.kind(content_type, head, ended=not piece)
+            if kind is None and head.isspace():
+                head = b""  # signs of life, of which there may be any number
         if kind == "sse":
             yield from self._events(exchange, head)
         elif kind == "json":
             yield from self._document(exchange, head)
         elif kind == "empty":
             raise ServiceError(
-                "The answer is empty.",
+                f"The answer is empty (HTTP {exchange.status}).",
                 hint="Nothing was sent again; whether it took credits is not known.",
             )
         else:
-            raise self._refusal(exchange, _beginning(exchange, head)[0])
+            raise self._refusal(exchange, self._beginning(exchange, head)[0])
 
     def _events(self, exchange: Exchange, head: bytes) -> Iterator[str]:
         """Read a stream; interface §4.1, and what else servers make of it."""
@@ -434,12 +464,27 @@ class ReplyStream:
                     yield fragment
         if rest := self._assembly.rest():
             yield rest
-        if not decoder.done and (decoder.cut or self._assembly.finish_reason is None):
+        if self._foreign and not self._assembly.begun:
+            words = excerpt(self._foreign, self._client.connection.key, 80)
+            raise NotUnderstoodError(
+                f'The stream is not the chat service\'s; it holds "{words}".', hint=ADDRESS_HINT
+            )
+        if not decoder.done:
+            self._check_end(cut=decoder.cut)
+        self._ended = True
+
+    def _check_end(self, *, cut: bool) -> None:
+        """Tell the end of a stream that has no end mark from a cut."""
+        if not self._assembly.begun:
+            raise CutOffError(
+                "The stream ended before the reply began.",
+                hint="Nothing was sent again; whether it took credits is not known.",
+            )
+        if cut or self._assembly.finish_reason is None:
             raise CutOffError(
                 "The reply was cut off: the stream ended without its end mark.",
                 hint="What came is kept, marked; nothing was sent again.",
             )
-        self._ended = True
 
     def _event(self, exchange: Exchange, event: sse.Event) -> str:
         """Take one event in and give the fragment that it adds."""
@@ -448,6 +493,8 @@ class ReplyStream:
             if (told := self._error_in(event)) is not None:
                 raise self._told(exchange, told)
             if isinstance(value, dict):
+                if "choices" not in value:
+                    self._foreign = self._foreign or json.dumps(value)[:BODY_BYTES]
                 return self._assembly.add(Chunk.from_json(value))
         elif isinstance(event, sse.Malformed):
             raise self._unreadable(event.text)
@@ -460,50 +507,91 @@ class ReplyStream:
 
     def _told(self, exchange: Exchange, told: ErrorBody) -> ChatError:
         """Give the error for an error object inside a stream, or instead of a reply."""
-        key = self._client.connection.key
-        if told.is_rate_limit and not self._assembly.text:
-            error = self._refusal(exchange, json.dumps(told.to_json()).encode())
-            self._account(error.credits)
-            return error
-        words = ": ".join(word for word in (told.error, told.message) if word).rstrip(".")
-        words = excerpt(key.redact(words) if key else words)
-        if self._assembly.text:
-            return CutOffError(f'The service ended the reply with an error: "{words}".')
-        return ServiceError(f'The service answered with an error: "{words}".')
+        return self._counted(
+            in_reply(
+                exchange.status,
+                exchange.headers,
+                told,
+                now=datetime.now(UTC),
+                key=self._client.connection.key,
+                begun=bool(self._assembly.text),
+            )
+        )
 
     def _unreadable(self, text: str) -> ChatError:
-        key = self._client.connection.key
-        words = excerpt(key.redact(text) if key else text, 80)
+        words = excerpt(text, self._client.connection.key, 80)
         if self._assembly.text:
             return CutOffError(f'A part of the reply could not be read: "{words}".')
-        return NotUnderstoodError(f'The answer could not be read: "{words}".')
+        return NotUnderstoodError(f'The answer could not be read: "{words}".', hint=ADDRESS_HINT)
 
     def _document(self, exchange: Exchange, head: bytes) -> Iterator[str]:
-        """Read a reply in one piece (interface §2.3)."""
+        """Read a reply in one piece (interface §2.3), or chunks that are no events."""
         pieces = [head]
         while piece := exchange.read():
             pieces.append(piece)
-        body = b"".join(pieces)
+        text = decoded(b"".join(pieces), exchange.headers)
         try:
-            value = json.loads(body.decode("utf-8-sig", "replace"))
-        except (ValueError, RecursionError):
-            raise self._unreadable(body[:BODY_BYTES].decode("utf-8", "replace")) from None
-        if isinstance(value, list) and value:
-            value = value[0]
-        told = ErrorBody.in_reply(value)
-        if told is not None:
-            self._ended = True
-            raise self._told(exchange, told)
-        if not isinstance(value, dict) or "choices" not in value:
-            raise self._refusal(exchange, body[:BODY_BYTES])
-        fragment = self._assembly.add(Chunk.from_json(value)) + self._assembly.rest()
+            values = sse.documents(text)
+        except ValueError as error:
+            if sse.is_cut(error):
+                raise CutOffError(
+                    f"The answer ended in the middle of its JSON (HTTP {exchange.status}).",
+                    hint="Nothing was sent again; whether it took credits is not known.",
+                ) from None
+            raise self._unreadable(text[:BODY_BYTES]) from None
+        streamed = len(values) > 1
+        for value in values:
+            if (told := ErrorBody.in_reply(value)) is not None:
+                self._ended = True
+                raise self._told(exchange, told)
+            if not isinstance(value, dict) or "choices" not in value:
+                raise self._refusal(exchange, text[:BODY_BYTES].encode("utf-8", "replace"))
+            if fragment := self._assembly.add(Chunk.from_json(value)):
+                yield fragment
+        if rest := self._assembly.rest():
+            yield rest
+        if streamed:
+            self._check_end(cut=False)
         self._ended = True
-        if fragment:
-            yield fragment
 
     def _refusal(self, exchange: Exchange, body: bytes) -> ChatError:
         key = self._client.connection.key
-        return refusal(exchange.status, exchange.headers, body, now=datetime.now(UTC), key=key)
+        now = datetime.now(UTC)
+        return self._counted(refusal(exchange.status, exchange.headers, body, now=now, key=key))
+
+    def _counted(self, error: ChatError) -> ChatError:
+        """Enter what an error says of the credits, in place of its headers alone."""
+        self._account(error.credits)
+        return error
+
+    def _beginning(self, exchange: Exchange, head: bytes = b"") -> tuple[bytes, bool]:
+        """Read on to the bounds from the head of a body; say whether that is all of it.
+
+        A body that drips is cut: by then the connection is good for nothing else.
+        """
+        late = threading.Event()
+
+        def cut() -> None:
+            late.set()
+            self._halt.cut()
+
+        timer = threading.Timer(BODY_SECONDS, cut)
+        timer.daemon = True
+        timer.start()
+        pieces = [head]
+        size = len(head)
+        try:
+            while size < BODY_BYTES and not late.is_set():
+                piece = exchange.read()
+                if not piece:
+                    return b"".join(pieces), not late.is_set()
+                pieces.append(piece)
+                size += len(piece)
+        except ChatError:
+            pass  # The status is known, which is more than how its body ended.
+        finally:
+            timer.cancel()
+        return b"".join(pieces)[:BODY_BYTES], False
 
 
 def _fields(extra_body: object) -> dict[str, Any]:
@@ -515,20 +603,3 @@ def _fields(extra_body: object) -> dict[str, Any]:
             f"not {type(extra_body).__name__}."
         )
     return dict(extra_body)
-
-
-def _beginning(exchange: Exchange, head: bytes = b"") -> tuple[bytes, bool]:
-    """Read on to the bound from the head of a body; say whether that is all of it."""
-    pieces = [head]
-    size = len(head)
-    while size < BODY_BYTES:
-        try:
-            piece = exchange.read()
-        except ChatError:
-            # The status is known, which is more than how its body ended.
-            return b"".join(pieces), False
-        if not piece:
-            return b"".join(pieces), True
-        pieces.append(piece)
-        size += len(piece)
-    return b"".join(pieces)[:BODY_BYTES], False

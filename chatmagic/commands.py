@@ -13,9 +13,20 @@ import secrets
 import sys
 from datetime import UTC, datetime
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from chatmagic import address, display, frontend, gauge, keystore, options, page, prompt, settings
+from chatmagic import (
+    address,
+    display,
+    frontend,
+    gauge,
+    keystore,
+    options,
+    page,
+    prompt,
+    record,
+    settings,
+)
 from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.session import Ask, Setup
@@ -62,6 +73,7 @@ class Configured(Protocol):
     auth: Any
     timeout: Any
     extra_body: Any
+    keep_values: Any
     stream: Any
     order: Any
 
@@ -96,6 +108,17 @@ class Commands:
 
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
         """Do ``%%chat`` and ``%chat``; without a prompt, ``%chat`` shows the state."""
+        try:
+            return self._chat(line, cell)
+        except ChatInterrupted:
+            raise
+        except KeyboardInterrupt:
+            # Before the session had the ask, or after it was done with it.
+            raise ChatInterrupted(
+                "Interrupted; the conversation is whole: %chat_history shows it."
+            ) from None
+
+    def _chat(self, line: str, cell: str | None) -> Reply | None:
         asked = options.parse(line, self._configured.trait_values())
         text = asked.prompt
         if cell is None and not text:
@@ -168,9 +191,10 @@ class Commands:
             return
         _no_words("chat_credits", line.replace("--live", "", 1))
         figures, took = self.session.credits, self.session.took
-        now = self.now()
+        now, off = self._now(), self.session.clock_off
         display.show_html(
-            gauge.large_html(figures, took, now=now), gauge.large_words(figures, took, now=now)
+            gauge.large_html(figures, took, now=now, clock_off=off),
+            gauge.large_words(figures, took, now=now, clock_off=off),
         )
 
     def panel(self, line: str) -> None:
@@ -258,6 +282,13 @@ class Commands:
             return display.printable(reply.text)
         return str(display.bundle(reply)[kind])
 
+    def now(self) -> datetime:
+        """Give the time by the service's clock, by which a live gauge counts."""
+        now = self._now()
+        figures, off = self.session.credits, self.session.clock_off
+        # The emulator's stands still where its figures were told.
+        return now if off is None or (figures and now == figures.seen_at) else now - off
+
     def standing(self) -> dict[str, Any]:
         """Give the state in one word, and the settings in force as rows of words."""
         configured = self._configured.trait_values()
@@ -328,6 +359,7 @@ class Commands:
             last=asked.last,
             typed=text if filled.values else None,
             values=filled.values,
+            keep_values=self._configured.keep_values,
             owner=execution.cell,
             execution=execution.id,
             entry="cell",
@@ -415,7 +447,7 @@ class Commands:
             self._emulator_at = self._emulator.start(), Secret(f"practice-{secrets.token_hex(8)}")
         return self._emulator_at
 
-    def _step(self, step: str, line: str) -> None:
+    def _step(self, step: Literal["undo", "redo"], line: str) -> None:
         """Take a change back, or do it again, and say which."""
         from chatmagic import transcript  # noqa: PLC0415 - as in chat_history
 
@@ -442,16 +474,22 @@ class Commands:
             for option in options.OPTIONS
             if option.trait and configured[option.trait] not in (None, False)
         ]
+        values += ["keep_values = True"] if configured["keep_values"] else []
         return "\n".join(
             (
                 where,
                 f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
-                gauge.large_words(self.session.credits, self.session.took, now=self.now()),
+                gauge.large_words(
+                    self.session.credits,
+                    self.session.took,
+                    now=self._now(),
+                    clock_off=self.session.clock_off,
+                ),
                 f"Set for every question: {', '.join(values) or 'nothing'}.",
             )
         )
 
-    def now(self) -> datetime:
+    def _now(self) -> datetime:
         """Give the time; the emulator's stands still, so that a notebook's outputs repeat."""
         figures, connection = self.session.credits, self.session.connection
         if figures is not None and connection is not None and settings.is_emulator(connection):
@@ -479,10 +517,10 @@ def usage() -> str:
     return options.usage(EXAMPLES)
 
 
-def _say(words: str, kind: str) -> None:
+def _say(words: str, kind: record.Did) -> None:
     """Say what was done to the conversation, and let the output remember it."""
-    html = f'<p style="{gauge.QUIET}">{escape(words)}</p>'
-    display.show_html(html, words, {"version": 1, "kind": kind})
+    html = f'<p class="chatmagic-said" style="{gauge.QUIET}">{escape(words)}</p>'
+    display.show_html(html, words, record.note(kind))
 
 
 def _set(value: Any, unset: str) -> str:

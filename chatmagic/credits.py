@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Final, Literal, Self, TypeAlias, TypeVar
+from typing import Final, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from chatmagic import wire
 from chatmagic.wire import Credits
@@ -24,6 +24,7 @@ Level = Literal["unknown", "ok", "low", "empty"]
 _Read = TypeVar("_Read")
 _HIGHEST: Final = 10**15
 _YEAR: Final = timedelta(days=365)
+_RIGHT: Final = timedelta(minutes=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS: Final = re.compile(r"\d{1,15}(\.\d{1,15})?", re.ASCII)
 # HTTP dates are in GMT and say so, but for the oldest form, which ends in the year.
@@ -44,11 +45,13 @@ def from_headers(headers: Headers, now: datetime) -> Credits | None:
         What is known; ``None`` if that is nothing.
     """
     pairs = _pairs(headers)
-    seen_at = date(pairs) or now.astimezone(UTC)
+    written = date(pairs)
+    seen_at = written or now.astimezone(UTC)
     limit = _one(pairs, "x-ratelimit-limit", _figure)
     remaining = _one(pairs, "x-ratelimit-remaining", _figure)
     resets_at = _one(pairs, "x-ratelimit-reset", lambda text: _reset(text, seen_at))
-    return _credits(limit, remaining, _difference(limit, remaining), resets_at, seen_at)
+    used = _difference(limit, remaining)
+    return _credits(limit, remaining, used, resets_at, seen_at, dated=written is not None)
 
 
 def from_error(body: wire.ErrorBody, headers: Headers, now: datetime) -> Credits | None:
@@ -63,7 +66,8 @@ def from_error(body: wire.ErrorBody, headers: Headers, now: datetime) -> Credits
         What is known; ``None`` if that is nothing.
     """
     pairs = _pairs(headers)
-    seen_at = date(pairs) or now.astimezone(UTC)
+    written = date(pairs)
+    seen_at = written or now.astimezone(UTC)
     told = from_headers(pairs, now) or Credits(None, None, None, None, seen_at)
     limit = _first(_bounded(body.limit), told.limit)
     used = _bounded(body.used)
@@ -73,7 +77,8 @@ def from_error(body: wire.ErrorBody, headers: Headers, now: datetime) -> Credits
     else:
         remaining = told.remaining if limit is None else max(limit - used, 0)
     resets_at = None if body.reset_at is None else _reset(body.reset_at, seen_at)
-    return _credits(limit, remaining, used, resets_at or told.resets_at, seen_at)
+    resets_at = resets_at or told.resets_at or told.lapsed_at
+    return _credits(limit, remaining, used, resets_at, seen_at, dated=written is not None)
 
 
 def date(headers: Headers) -> datetime | None:
@@ -81,8 +86,21 @@ def date(headers: Headers) -> datetime | None:
     return _one(_pairs(headers), "date", _http_date)
 
 
-def retry_after(headers: Headers, now: datetime) -> datetime | None:
-    """Give the time before which ``Retry-After`` asks for patience, in UTC.
+class Patience(NamedTuple):
+    """What ``Retry-After`` asks for.
+
+    Args:
+        until: when to ask again at the earliest, in UTC.
+        seconds: how long that is from the answer on; ``None`` if only the clock here,
+            which may be wrong, could tell.
+    """
+
+    until: datetime
+    seconds: int | None
+
+
+def patience(headers: Headers, now: datetime) -> Patience | None:
+    """Give what ``Retry-After`` asks for.
 
     Args:
         headers: as for :func:`from_headers`.
@@ -90,19 +108,24 @@ def retry_after(headers: Headers, now: datetime) -> datetime | None:
 
     Returns:
         The time, seconds rounded up; ``None`` if nothing sensible is asked for: no
-        header, garbage, a time that has passed, or more than a year.
+        header, garbage, a time before the answer's own ``Date``, or more than a year.
     """
     pairs = _pairs(headers)
     arrived = now.astimezone(UTC)
-    written = date(pairs) or arrived
+    written = date(pairs)
 
-    def read(text: str) -> datetime | None:
+    def read(text: str) -> Patience | None:
         if _SECONDS.fullmatch(text):
             seconds = math.ceil(float(text))
             sensible = seconds <= _YEAR.total_seconds()
-            return arrived + timedelta(seconds=seconds) if sensible else None
-        when = _http_date(text)
-        return when if when and timedelta() <= when - written <= _YEAR else None
+            return Patience(arrived + timedelta(seconds=seconds), seconds) if sensible else None
+        until = _http_date(text)
+        if until is None or abs(until - (written or arrived)) > _YEAR:
+            return None
+        if written is None:
+            return Patience(until, None)
+        seconds = int((until - written).total_seconds())
+        return Patience(until, seconds) if seconds >= 0 else None
 
     return _one(pairs, "retry-after", read)
 
@@ -120,9 +143,32 @@ def took(before: Credits | None, after: Credits | None) -> int | None:
     """
     if before is None or after is None:
         return None
-    if (before.limit, before.resets_at) != (after.limit, after.resets_at):
+    if (before.limit, before.resets_at, before.lapsed_at) != (
+        after.limit,
+        after.resets_at,
+        after.lapsed_at,
+    ):
         return None
     return _difference(before.remaining, after.remaining)
+
+
+def clock_off(written: datetime | None, asked: datetime, arrived: datetime) -> timedelta | None:
+    """Tell how wrong the clock here is, by an answer that has just come.
+
+    Args:
+        written: the answer's own ``Date``.
+        asked: the time here when the request was sent, aware.
+        arrived: the time here when the answer's headers had come, aware.
+
+    Returns:
+        How far the clock here is ahead at least (below 0: behind); ``None`` while it may be
+        right, which it may within a minute.
+    """
+    if written is None:
+        return None
+    if asked - written > _RIGHT:
+        return asked - written
+    return arrived - written if written - arrived > _RIGHT else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +216,19 @@ def words(credits: Credits | None) -> str:
     left = left_words(credits)
     if credits is None:
         return left
-    if credits.resets_at is not None:
-        return f"{left} · resets {credits.resets_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    return left if left == "credits unknown" else f"{left} · reset unknown"
+    if left == "credits unknown" and credits.resets_at is None and credits.lapsed_at is None:
+        return left
+    return f"{left} · {reset_words(credits)}"
+
+
+def reset_words(credits: Credits | None) -> str:
+    """Say when the limit resets; the time is in UTC."""
+    if credits is not None and credits.resets_at is not None:
+        return f"resets {credits.resets_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    if credits is not None and credits.lapsed_at is not None:
+        lapsed = credits.lapsed_at.astimezone(UTC)
+        return f"reset unknown (what was told, {lapsed:%Y-%m-%d %H:%M} UTC, had passed already)"
+    return "reset unknown"
 
 
 def left_words(credits: Credits | None) -> str:
@@ -238,9 +294,16 @@ def _credits(
     used: int | None,
     resets_at: datetime | None,
     seen_at: datetime,
+    *,
+    dated: bool,
 ) -> Credits | None:
     if limit is None and remaining is None and used is None and resets_at is None:
         return None
+    # A reset in the past says nothing of the next one. Without a Date only the clock here
+    # could tell, which may be wrong, and of which no reply's line may depend within a year.
+    earliest = seen_at if dated else seen_at - _YEAR
+    if resets_at is not None and resets_at < earliest:
+        return Credits(limit, remaining, used, None, seen_at, lapsed_at=resets_at)
     return Credits(limit, remaining, used, resets_at, seen_at)
 
 

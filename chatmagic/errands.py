@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 from chatmagic import board, cells, transcript, wire
 from chatmagic.conversation import Conversation
 from chatmagic.display import Silent
-from chatmagic.page import cell_hash
+from chatmagic.record import owner_of
 from chatmagic.session import Ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.conversation import Change, Turn
+    from chatmagic.record import Record
     from chatmagic.session import Answer, Session
     from chatmagic.underway import Log, UnderWay
-    from chatmagic.wire import Record
 
 LONGEST_PROMPT: Final = 1_000_000
 STEPS: Final[Mapping[str, Callable[[Conversation], Change | None]]] = {
@@ -150,7 +150,7 @@ class Errands:
         if one is None or one.stage != "asked":
             return
         # requests comes with the first question.
-        from chatmagic.transport import Halt  # noqa: PLC0415
+        from chatmagic.connection import Halt  # noqa: PLC0415
 
         one.stage = "sending"
         ask, halt = one.ask, Halt()
@@ -203,7 +203,7 @@ class Errands:
     def _hand_over(self, turn: Turn | None, cell: object) -> None:
         if turn is None or turn.entry != "panel" or not isinstance(cell, str):
             return
-        number, owner = turn.number, cell_hash(cell)
+        number, owner = turn.number, owner_of(cell)
         self._work.put(
             lambda: self._session.change(lambda conversation: conversation.hand_over(number, owner))
         )

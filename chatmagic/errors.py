@@ -17,8 +17,9 @@
     └── ChatInterrupted                 a person stopped the reply; what came is in ``reply``
 
 Each says in one line what happened and what to do, knows whose fault it is (``fault``)
-and carries what is known: ``status``, ``credits``, ``reply``. All of them pickle. What they
-were made from (exceptions of ``requests``, frames that held bytes of the wire) stays behind.
+and carries what is known: ``status``, ``credits``, ``reply``, ``retry_after``. All of them
+pickle. What they were made from (exceptions of ``requests``, frames that held bytes of the
+wire) stays behind.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class _Told(BaseException):
         status: int | None = None,
         credits: Credits | None = None,
         reply: Reply | None = None,
+        retry_after: datetime | None = None,
         fault: Fault | None = None,
     ) -> None:
         """Say what happened.
@@ -58,6 +60,7 @@ class _Told(BaseException):
             status: the HTTP status, where there was one.
             credits: what the response said of the credits.
             reply: the part of the reply that came.
+            retry_after: when to ask again at the earliest, aware, where the service told.
             fault: whose it is; ``None`` is whose it mostly is with this kind.
         """
         self.message = " ".join(message.split())
@@ -65,6 +68,7 @@ class _Told(BaseException):
         self.status = status
         self.credits = credits
         self.reply = reply
+        self.retry_after = retry_after
         if fault is not None:
             self.fault = fault
         super().__init__(self.message)
@@ -119,20 +123,9 @@ class AuthenticationError(ChatError):
 
 
 class RateLimitError(ChatError):
-    """The credits are used up, or requests came too fast (interface §7).
-
-    Args:
-        message: what happened.
-        retry_after: when to ask again at the earliest, aware, where the service told.
-        **data: as for every :class:`ChatError`.
-    """
+    """The credits are used up, or requests came too fast (interface §7)."""
 
     fault: Fault = "you"
-
-    def __init__(self, message: str, *, retry_after: datetime | None = None, **data: Any) -> None:
-        """Say what happened, and until when."""
-        super().__init__(message, **data)
-        self.retry_after = retry_after
 
 
 class RequestRejectedError(ChatError):

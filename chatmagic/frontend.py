@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from chatmagic import page
+from chatmagic import record
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -43,7 +43,7 @@ def execution(shell: InteractiveShell) -> Execution:
         return Execution(id=f"terminal-{shell.execution_count}", label=label)
     metadata = parent.get("metadata") or {}
     cell = metadata.get("cellId")
-    known = page.cell_hash(cell) if isinstance(cell, str) and cell else None
+    known = record.owner_of(cell) if isinstance(cell, str) and cell else None
     audience: Audience = "text" if known is None else "page"
     if not (parent.get("content") or {}).get("allow_stdin", False):
         audience = "machine"

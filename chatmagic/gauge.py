@@ -6,6 +6,7 @@ the shape of the bar, not by colour alone.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from html import escape
 from typing import TYPE_CHECKING, Final
 
@@ -55,26 +56,40 @@ def usage_words(usage: Usage | None) -> str:
     return "" if known is None else f"{known:,} tokens"
 
 
-def large_words(credits: Credits | None, took: int | None, *, now: datetime) -> str:
+def large_words(
+    credits: Credits | None,
+    took: int | None,
+    *,
+    now: datetime,
+    clock_off: timedelta | None = None,
+) -> str:
     """Give the gauge large, for a terminal.
 
     Args:
         credits: the latest figures; ``None`` is unknown.
         took: about how many credits the last turn took; ``None`` is not known.
         now: the time here, aware; tells how old the figures are.
+        clock_off: how far the clock here is ahead of the service's (below 0: behind);
+            ``None`` where that is not known to be wrong.
     """
     if credits is None:
-        return "Credits: unknown. No answer has told them yet."
+        return "\n".join(["Credits: unknown. No answer has told them yet.", *_clock(clock_off)])
     blocks = _blocks(credits)
     rows = [f"[{'#' * blocks}{'.' * (CELLS - blocks)}] " if blocks is not None else ""]
     rows[0] += crediting.words(credits)
-    return "\n".join([*rows, *_details(credits, took, now)])
+    return "\n".join([*rows, *_details(credits, took, now, clock_off)])
 
 
-def large_html(credits: Credits | None, took: int | None, *, now: datetime) -> str:
+def large_html(
+    credits: Credits | None,
+    took: int | None,
+    *,
+    now: datetime,
+    clock_off: timedelta | None = None,
+) -> str:
     """Give :func:`large_words` as HTML."""
     if credits is None:
-        words = escape(large_words(None, took, now=now))
+        words = escape(large_words(None, took, now=now, clock_off=clock_off))
         return f'<div class="chatmagic-gauge" role="group" aria-label="Credits">{words}</div>'
     level = crediting.level(credits)
     share = _share(credits)
@@ -87,7 +102,8 @@ def large_html(credits: Credits | None, took: int | None, *, now: datetime) -> s
             f' width: {share:.0%};"></div></div>'
         )
     figure = "unknown" if credits.remaining is None else f"{credits.remaining:,}"
-    details = "".join(f"<div>{escape(line)}</div>" for line in _details(credits, took, now))
+    lines = _details(credits, took, now, clock_off)
+    details = "".join(f"<div>{escape(line)}</div>" for line in lines)
     return (
         '<div class="chatmagic-gauge" role="group" aria-label="Credits">'
         f'<div style="font-size: 160%;"><strong>{figure}</strong> credits left</div>{bar}'
@@ -96,14 +112,23 @@ def large_html(credits: Credits | None, took: int | None, *, now: datetime) -> s
     )
 
 
-def _details(credits: Credits, took: int | None, now: datetime) -> list[str]:
-    lines = []
+def _details(
+    credits: Credits, took: int | None, now: datetime, clock_off: timedelta | None
+) -> list[str]:
+    lines = _clock(clock_off)
     if took is not None:
         lines.append(f"The last turn took about {took:,}.")
-    age = int((now - credits.seen_at).total_seconds())
+    age = int((now - (clock_off or timedelta()) - credits.seen_at).total_seconds())
     old = f", {_age(age)} ago" if age >= 60 else ""  # noqa: PLR2004 - a minute is news
     lines.append(f"As of {credits.seen_at:%Y-%m-%d %H:%M:%S} UTC{old}.")
     return lines
+
+
+def _clock(off: timedelta | None) -> list[str]:
+    if off is None:
+        return []
+    side = "ahead of" if off > timedelta() else "behind"
+    return [f"The clock here is {_age(int(abs(off).total_seconds()))} {side} the service's."]
 
 
 def _age(seconds: int) -> str:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
+from traitlets import Any as AnyTrait
 from traitlets import Bool, Dict, Enum, Float, Integer, TraitError, Unicode, validate
 
 import chatmagic
 from chatmagic import lines
+from chatmagic.errors import InputError
+from chatmagic.patience import Timeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +39,11 @@ class ChatMagics(Magics):
 
     base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)
     auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….").tag(config=True)
-    timeout = Float(None, allow_none=True, help="Seconds to wait.").tag(config=True)
+    timeout = AnyTrait(
+        None,
+        help="Seconds to wait for the first byte and in silence; or a dict of seconds by name: "
+        "connect, first_byte, silence, total; or a chatmagic.Timeout.",
+    ).tag(config=True)
     extra_body = Dict(help="Fields that a compatible server wants.").tag(config=True)
     temperature = Float(None, allow_none=True, help="Default of --temperature.").tag(config=True)
     max_tokens = Integer(None, allow_none=True, help="Default of --max-tokens.").tag(config=True)
@@ -46,6 +52,9 @@ class ChatMagics(Magics):
     no_stream = Bool(False, help="Default of --no-stream.").tag(config=True)
     raw = Bool(False, help="Default of --raw.").tag(config=True)
     quiet = Bool(False, help="Default of --quiet.").tag(config=True)
+    keep_values = Bool(
+        False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
+    ).tag(config=True)
     stream = Enum(
         ["auto", "updates", "text", "off"],
         "auto",
@@ -59,13 +68,12 @@ class ChatMagics(Magics):
     ).tag(config=True)
 
     @validate("timeout")
-    def _seconds(self, proposal: dict[str, Any]) -> float | None:
-        seconds: float | None = proposal["value"]
-        if seconds is not None and not 0 < seconds < inf:
-            raise TraitError(
-                f"ChatMagics.timeout is a number of seconds above 0, or None; it is not {seconds}."
-            )
-        return seconds
+    def _seconds(self, proposal: dict[str, Any]) -> Any:
+        try:
+            Timeout.of(proposal["value"])
+        except InputError as error:
+            raise TraitError(f"ChatMagics.timeout: {error}") from None
+        return proposal["value"]
 
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings; nothing else is loaded yet."""
@@ -144,6 +152,33 @@ class ChatMagics(Magics):
     def chat_reset(self, line: str) -> None:
         """Begin a new conversation; ``%chat_undo`` brings the old one back."""
         self.commands.reset(line)
+
+    @line_magic
+    def chat_save(self, line: str) -> None:
+        """Save the conversation, by the file's suffix, whole or not at all.
+
+        ``%chat_save FILE.json`` keeps all of it, ``FILE.ipynb`` makes a notebook of it,
+        ``FILE.md`` a text to read. What is not as it was written is not overwritten, except
+        with ``--force``. Of what ``{{ }}`` put in, only the expression is saved, except with
+        ``%config ChatMagics.keep_values = True``.
+        """
+        # The renderer and the rest come with the first conversation that is kept.
+        from chatmagic import saving  # noqa: PLC0415
+
+        keep_values = bool(self.keep_values)
+        saving.save(line, self.commands.session, self._shell, keep_values=keep_values)
+
+    @line_magic
+    def chat_load(self, line: str) -> None:
+        """Load a conversation in place of this one; nothing is sent, ``%chat_undo`` undoes it.
+
+        ``%chat_load FILE.json`` loads what ``%chat_save`` saved, ``%chat_load FILE.ipynb`` what
+        the outputs of a notebook tell; ``%chat_load`` alone takes this notebook, as last saved,
+        where the front end tells which it is.
+        """
+        from chatmagic import saving  # noqa: PLC0415 - as in chat_save
+
+        saving.load(line, self.commands.session, self._shell)
 
     @line_magic
     def chat_credits(self, line: str) -> None:

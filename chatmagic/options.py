@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.errors import InputError
+from chatmagic.plain import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +32,8 @@ COMMANDS: Final = (
     "chat_reset",
     "chat_credits",
     "chat_panel",
+    "chat_save",
+    "chat_load",
     "chat_connect",
     "chat_login",
 )
@@ -318,7 +321,7 @@ def _reader(kind: Callable[[str], object], takes: str) -> Callable[[str], object
         try:
             return kind(typed)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{takes}, not {_shown(typed)!r}") from None
+            raise argparse.ArgumentTypeError(f"{takes}, not {one_line(typed, _SHOWN)!r}") from None
 
     return read
 
@@ -339,11 +342,7 @@ def _no_such(word: str) -> InputError:
     begun = [known for known in flags if known.startswith(typed)]
     near = begun or difflib.get_close_matches(typed, flags, 1)
     question = f": did you mean {near[0]}?" if near else "."
-    return InputError(f"{_shown(flag)} is not an option{question}", hint=_HINT)
-
-
-def _shown(word: str) -> str:
-    return word if len(word) <= _SHOWN else f"{word[:_SHOWN]}…"
+    return InputError(f"{one_line(flag, _SHOWN)} is not an option{question}", hint=_HINT)
 
 
 def _opposites(*of: Option) -> list[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import wire
+from chatmagic.record import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -33,7 +33,7 @@ class Cell:
     @property
     def hash(self) -> str:
         """The hash by which turns know their cell."""
-        return cell_hash(self.id)
+        return owner_of(self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +132,6 @@ class Pages:
             if name in owners
         }
         return list(found)
-
-
-def cell_hash(cell: str) -> str:
-    """Give the hash by which turns know a cell.
-
-    Args:
-        cell: its identity; opaque, and in some front ends a path: only its hash is kept.
-    """
-    return wire.digest(f"cell {cell}")[:16]
 
 
 def word_from(content: Any) -> Word | None:

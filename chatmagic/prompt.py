@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.errors import InputError
-from chatmagic.wire import Value, digest
+from chatmagic.plain import one_line
+from chatmagic.record import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 OPEN: Final = "{{"
 CLOSE: Final = "}}"
@@ -37,7 +38,7 @@ class Filled:
 
     Args:
         text: as it is sent.
-        values: what was put in, as expression, size and digest, in order.
+        values: what was put in, in order, each with its text.
     """
 
     text: str
@@ -59,15 +60,34 @@ def fill(text: str, evaluate: Callable[[str], object]) -> Filled:
     """
     # All are found before the first is evaluated: a mistake in the last costs nothing.
     found = _expressions(text)
+    values = [Value.of(expression, _value(expression, evaluate)) for expression, _, _ in found]
+    return Filled(_put_in(text, found, values), tuple(values))
+
+
+def refill(text: str, values: Sequence[Value]) -> str:
+    """Give a prompt as it was sent, from what is kept of it; nothing is evaluated.
+
+    Args:
+        text: the prompt as typed.
+        values: what was put in; one whose text is not kept is named in its place.
+
+    Raises:
+        InputError: they are not the values of this prompt.
+    """
+    found = _expressions(text) if values else []
+    if [expression for expression, _, _ in found] != [value.expression for value in values]:
+        raise InputError("its values are not those of its prompt")
+    return _put_in(text, found, values)
+
+
+def _put_in(text: str, found: list[tuple[str, int, int]], values: Sequence[Value]) -> str:
     pieces: list[str] = []
-    values: list[Value] = []
     done = 0
-    for expression, start, end in found:
-        value = _value(expression, evaluate)
-        pieces += [text[done:start], value]
-        values.append(Value(expression, len(value), digest(value)))
+    for (_, start, end), value in zip(found, values, strict=True):
+        named = f"[value of {value.expression}, not kept]"
+        pieces += [text[done:start], named if value.text is None else value.text]
         done = end
-    return Filled("".join([*pieces, text[done:]]), tuple(values))
+    return "".join([*pieces, text[done:]])
 
 
 def refuse_cell_comments(body: str) -> None:
@@ -79,7 +99,7 @@ def refuse_cell_comments(body: str) -> None:
     found = _CELL_COMMENT.match(body)
     if found is not None:
         raise InputError(
-            f"{_shown(found[1])} would be sent to the model. Nothing was sent.",
+            f"{one_line(found[1], _SHOWN)} would be sent to the model. Nothing was sent.",
             hint="Use a cell tag instead (raises-exception, nbval-skip); --raw sends it.",
         )
 
@@ -110,7 +130,7 @@ def _expression(text: str, start: int) -> tuple[str, int]:
         expression = text[begin:close].strip()
         if _is_expression(expression):
             return expression, close + len(CLOSE)
-    shown = _shown(text[start : text.find(CLOSE, begin) + len(CLOSE)])
+    shown = one_line(text[start : text.find(CLOSE, begin) + len(CLOSE)], _SHOWN)
     raise InputError(f"{shown} holds no Python expression. Nothing was sent.", hint=_RAW)
 
 
@@ -129,8 +149,9 @@ def _value(expression: str, evaluate: Callable[[str], object]) -> str:
     try:
         return str(evaluate(expression))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
+        shown = one_line(expression, _SHOWN)
         raise InputError(
-            f"{{{{ {_shown(expression)} }}}} has no value: {_said(error)}. Nothing was sent.",
+            f"{{{{ {shown} }}}} has no value: {_said(error)}. Nothing was sent.",
             hint=_RAW,
         ) from None
 
@@ -142,9 +163,4 @@ def _said(error: Exception) -> str:
         message = str(error)
     except Exception:  # noqa: BLE001 - as above
         return name
-    return f"{name}: {_shown(message, _SAID).rstrip('.')}" if message.strip() else name
-
-
-def _shown(text: str, most: int = _SHOWN) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return f"{name}: {one_line(message, _SAID).rstrip('.')}" if message.strip() else name

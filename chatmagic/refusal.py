@@ -16,12 +16,14 @@ from chatmagic import credits as crediting
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
+    CutOffError,
     NotUnderstoodError,
     RateLimitError,
     RequestRejectedError,
     ServiceError,
 )
-from chatmagic.wire import ErrorBody, Secret
+from chatmagic.plain import one_line
+from chatmagic.wire import Credits, ErrorBody, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +31,20 @@ if TYPE_CHECKING:
 
 BODY_BYTES: Final = 65_536
 EXCERPT: Final = 200
+ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
+
+_PATH: Final = 60
+_UNPACKED: Final = {"", "identity", "gzip", "x-gzip", "deflate"}
+_LONG_WAIT: Final = 2 * 86_400
+_REDIRECTS: Final = {301, 302, 303, 307, 308}
+_LIMITED: Final = {HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.TOO_MANY_REQUESTS}
+_FAILED: Final = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.FAILED_DEPENDENCY, HTTPStatus.TOO_EARLY}
+# What a body may be written in beside UTF-8; Python knows more that are slow, or no text.
+_CHARSET: Final = re.compile(
+    r"charset=\W*(iso-?8859-\d+|latin-?1|(?:windows-|cp)125\d|koi8-[ru]|gbk|gb2312|gb18030|big5"
+    r"|shift_jis|euc-(?:jp|kr))\b",
+    re.IGNORECASE,
+)
 
 
 def refusal(
@@ -48,110 +64,210 @@ def refusal(
         now: the time here, aware, for an answer that has no ``Date``.
         key: the key that was used, to be taken out of what is shown.
     """
-    told = read_error(body) or ErrorBody()
-    said = _said(told, body, key)
+    text = decoded(body, headers)
+    told = read_error(text) or ErrorBody()
+    said = _said(told, text, headers, key)
     seen = crediting.from_error(told, headers, now)
-    if told.is_rate_limit or status in {HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.TOO_MANY_REQUESTS}:
-        error: ChatError = _rate_limit(status, told, said, headers, now)
-    elif HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+    if told.is_rate_limit or (status >= HTTPStatus.BAD_REQUEST and status != HTTPStatus.NOT_FOUND):
+        error = _by_status(status, told, said, f" (HTTP {status}).", seen)
+    elif status in _REDIRECTS:
         error = _redirect(status, headers, key)
-    elif status < HTTPStatus.MULTIPLE_CHOICES or status == HTTPStatus.NOT_FOUND:
-        error = NotUnderstoodError(
-            f"What answered is not the chat service{said} (HTTP {status}).",
-            hint="Is the base address right? %chat shows it.",
-        )
     else:
-        error = _by_status(status, said)
-    error.status = status
-    error.credits = seen
-    return error
+        error = _no_service(status, told, said)
+    return _with(error, status, headers, seen, now)
 
 
-def read_error(body: bytes) -> ErrorBody | None:
+def in_reply(
+    status: int,
+    headers: Sequence[tuple[str, str]],
+    told: ErrorBody,
+    *,
+    now: datetime,
+    key: Secret | None = None,
+    begun: bool,
+) -> ChatError:
+    """Give the error for one that stands where a reply was promised.
+
+    Args:
+        status: the HTTP status, which promised a reply.
+        headers: the answer's headers.
+        told: the error.
+        now: as for :func:`refusal`.
+        key: as for :func:`refusal`.
+        begun: whether a part of the reply had come before it.
+    """
+    said = _said(told, "", headers, key)
+    seen = crediting.from_error(told, headers, now)
+    if begun:
+        error: ChatError = CutOffError(
+            f"The service ended the reply with an error{said}.",
+            hint="What came is kept, marked; nothing was sent again.",
+        )
+    elif told.is_rate_limit:
+        error = _by_status(status, told, said, f" (HTTP {status}).", seen)
+    elif told.status is not None:
+        at = f" (error {told.status}, HTTP {status})."
+        error = _by_status(told.status, told, said, at, seen)
+    else:
+        error = ServiceError(
+            f"The service answered with an error{said} (HTTP {status}).",
+            hint="Nothing was sent again.",
+        )
+    return _with(error, status, headers, seen, now)
+
+
+def read_error(text: str) -> ErrorBody | None:
     """Read an error body in any of the shapes that servers give it; ``None`` is none."""
     try:
-        return ErrorBody.from_json(json.loads(body.decode("utf-8-sig", "replace")))
+        return ErrorBody.from_json(json.loads(text, strict=False))
     except (ValueError, RecursionError):
         return None
 
 
-def excerpt(text: str, limit: int = EXCERPT) -> str:
-    """Give the beginning of a stranger's text on one line, without control characters."""
-    line = " ".join(text.split())
-    line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
+    """Give a body that is no stream as text.
+
+    JSON is UTF-8, whatever its header claims; what is not is read as the header says, and
+    UTF-16 and UTF-32 are known by how they begin.
+    """
+    encoding: str = json.detect_encoding(body)
+    if encoding.startswith("utf-8"):
+        try:
+            return body.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            content_type = next((v for name, v in headers if name.lower() == "content-type"), "")
+            named = _CHARSET.search(content_type)
+            encoding = named[1] if named else "utf-8-sig"
+    return body.decode(encoding, "replace")
 
 
-def _said(told: ErrorBody, body: bytes, key: Secret | None) -> str:
+def excerpt(text: str, key: Secret | None, limit: int = EXCERPT) -> str:
+    """Give the beginning of a stranger's text on one line, without the key.
+
+    Args:
+        text: whatever was said.
+        key: what to take out of it.
+        limit: the most characters to give.
+    """
+    return one_line(text if key is None else key.redact(text), limit)
+
+
+def _with(
+    error: ChatError,
+    status: int,
+    headers: Sequence[tuple[str, str]],
+    seen: Credits | None,
+    now: datetime,
+) -> ChatError:
+    """Add to an error what the answer says beside its words."""
+    error.status, error.credits = status, seen
+    patience = crediting.patience(headers, now)
+    if patience is not None:
+        error.retry_after = patience.until
+        words = [error.hint, f"Try again {_wait(patience)}."]
+        error.hint = " ".join(word for word in words if word)
+    return error
+
+
+def _wait(patience: crediting.Patience) -> str:
+    """Say how long to wait, rounded up; a long wait as a time."""
+    seconds = patience.seconds
+    if seconds is None or seconds > _LONG_WAIT:
+        return f"after {patience.until:%Y-%m-%d %H:%M:%S} UTC"
+    if seconds <= 2 * 60:
+        return f"in {seconds} s" if seconds else "at once"
+    unit, name = (60, "min") if seconds <= 2 * 3600 else (3600, "h")
+    return f"in {-(-seconds // unit)} {name}"
+
+
+def _said(
+    told: ErrorBody, text: str, headers: Sequence[tuple[str, str]], key: Secret | None
+) -> str:
     """Give what the answer said, as the middle of a sentence."""
     words = [word for word in (told.error, told.message) if word]
     if not words:
-        text = body.decode("utf-8", "replace")
         if key is not None:
             text = key.redact(text)
         title = re.search(r"<title[^>]*>(.*?)</title>", text, re.DOTALL | re.IGNORECASE)
         words = [title.group(1) if title else re.sub(r"<[^>]*>", " ", text)]
-    text = ": ".join(dict.fromkeys(words))
-    if key is not None:
-        text = key.redact(text)
-    text = excerpt(text)
-    return f': "{text}"' if text else ""
-
-
-def _rate_limit(
-    status: int,
-    told: ErrorBody,
-    said: str,
-    headers: Sequence[tuple[str, str]],
-    now: datetime,
-) -> RateLimitError:
-    again = crediting.retry_after(headers, now)
-    seen = crediting.from_error(told, headers, now)
-    when = f" Ask again after {again:%Y-%m-%d %H:%M:%S} UTC." if again else ""
-    if told.is_rate_limit:
-        resets = seen.resets_at if seen else None
-        until = f"resets {resets:%Y-%m-%d %H:%M} UTC" if resets else "reset unknown"
-        what = f"No credits left: {told.used:,} of {told.limit:,} used, {until}{said}"
-    elif status == HTTPStatus.PAYMENT_REQUIRED:
-        what = f"The service wants more credits{said}"
-    else:
-        what = f"The service says that the limit is reached{said}"
-    return RateLimitError(f"{what} (HTTP {status}).{when}", retry_after=again)
+        packed = next((v for name, v in headers if name.lower() == "content-encoding"), "")
+        if text.count("\N{REPLACEMENT CHARACTER}") * 4 > len(text) > 0:
+            known = packed.lower() in _UNPACKED
+            how = "" if known else f", packed as {excerpt(packed, key, 20)}"
+            return f", with bytes that are no text{how}"
+    shown = excerpt(": ".join(dict.fromkeys(words)).rstrip(". \n"), key)
+    return f': "{shown}"' if shown else ""
 
 
 def _redirect(
     status: int, headers: Sequence[tuple[str, str]], key: Secret | None
 ) -> NotUnderstoodError:
-    where = next((value for name, value in headers if name.lower() == "location"), "")
+    where = next((value for name, value in headers if name.lower() == "location"), "").strip()
     if key is not None:
         where = key.redact(where)
-    found = re.match(r"(https?:)?//(?:[^/?#\\]*@)?([^/?#\\]+)", where.strip(), re.IGNORECASE)
-    target = f"{found[1] or ''}//{found[2]}" if found else ""
-    target = excerpt(target)
+    origin = re.match(r"(https?:)?//(?:[^/?#\\]*@)?([^/?#\\]+)", where, re.IGNORECASE)
+    path = re.match(r"/[^?#\\]*", where)
+    if origin:
+        target = "to " + excerpt(f"{origin[1] or ''}//{origin[2]}", key)
+    else:
+        target = f"to its own path {excerpt(path[0], key, _PATH)}" if path else "elsewhere"
     return NotUnderstoodError(
-        f"The service points {f'to {target}' if target else 'elsewhere'} (HTTP {status}); "
+        f"The service points {target} (HTTP {status}); "
         "that was not followed, so the key went nowhere else.",
         hint="If that is the service, connect to it: %chat_connect URL.",
     )
 
 
-def _by_status(status: int, said: str) -> ChatError:
-    at = f" (HTTP {status})."
+def _no_service(status: int, told: ErrorBody, said: str) -> NotUnderstoodError:
+    at = f"(HTTP {status})"
+    if status == HTTPStatus.NOT_FOUND:
+        hint = "Is the base address right (%chat shows it), and the model, if you set one?"
+        return NotUnderstoodError(f"What was asked for was not found{said} {at}.", hint=hint)
+    if not said:
+        what = f"The answer has no content {at}."
+        return NotUnderstoodError(what, hint=f"Nothing was sent again. {ADDRESS_HINT}")
+    if told != ErrorBody():
+        return NotUnderstoodError(f"The answer holds no reply{said} {at}.", hint=ADDRESS_HINT)
+    return NotUnderstoodError(
+        f"What answered is not the chat service{said} {at}.", hint=ADDRESS_HINT
+    )
+
+
+def _by_status(status: int, told: ErrorBody, said: str, at: str, seen: Credits | None) -> ChatError:
+    """Give the error for a status that refuses, or for the documented rate limit."""
     about_the_key = re.search(r"key|token|auth|credential", said, re.IGNORECASE)
+    if told.is_rate_limit or status in _LIMITED:
+        return _rate_limit(status, told, said + at, seen)
     if status == HTTPStatus.UNAUTHORIZED or (status == HTTPStatus.FORBIDDEN and about_the_key):
         return AuthenticationError(
             f"The service did not accept the key{said}{at}",
             hint="%chat shows where the key comes from; %chat_login asks for another one.",
         )
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return ServiceError(f"The proxy wants a name and a password{said}{at}")
+        return ServiceError(
+            f"The proxy wants a name and a password{said}{at}",
+            hint="HTTPS_PROXY and HTTP_PROXY can hold them.",
+        )
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         return RequestRejectedError(
             f"The conversation is too long for the service{said}{at}",
             hint="Send less of it: --last N, or %chat_reset.",
         )
-    if status == HTTPStatus.REQUEST_TIMEOUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return ServiceError(
-            f"The service failed{said}{at}", hint="Nothing was sent again; try later."
-        )
-    return RequestRejectedError(f"The service refused the request{said}{at}")
+    if status in _FAILED or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        who = "The service" if told != ErrorBody() else "The service, or a proxy before it,"
+        return ServiceError(f"{who} failed{said}{at}", hint="Nothing was sent again.")
+    hint = "The same would be refused again: change the request."
+    if status == HTTPStatus.FORBIDDEN and told == ErrorBody():
+        hint = "It may be a firewall or a proxy before the service that refused."
+    elif status == HTTPStatus.METHOD_NOT_ALLOWED:
+        hint = ADDRESS_HINT
+    return RequestRejectedError(f"The service refused the request{said}{at}", hint=hint)
+
+
+def _rate_limit(status: int, told: ErrorBody, said: str, seen: Credits | None) -> RateLimitError:
+    if told.is_rate_limit:
+        figures = f"{told.used:,} of {told.limit:,} used"
+        return RateLimitError(f"No credits left: {figures}, {crediting.reset_words(seen)}{said}")
+    if status == HTTPStatus.PAYMENT_REQUIRED:
+        return RateLimitError(f"The service wants more credits{said}")
+    return RateLimitError(f"The service says that the limit is reached{said}")

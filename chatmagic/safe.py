@@ -29,7 +29,7 @@ from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 
-from chatmagic import wire
+from chatmagic.plain import one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,11 +37,6 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
-
-# C0 without tab and line ends, DEL, C1, bidi embeddings and isolates, surrogates, tags.
-_ACTING: Final = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
-)
 
 _DEEPEST: Final = 20  # levels of nesting; markdown-it leaves out what lies deeper
 _MOST_FORMULAS: Final = 500  # a page takes some 2 ms to typeset one
@@ -118,42 +113,11 @@ class CodeBlock:
     code: str
 
 
-def visible(text: str) -> str:
-    """Give ``text`` with every character shown that would act instead of being seen.
-
-    Control characters other than tab, line feed and carriage return become their symbols
-    (U+2400 and following, U+2421). C1 controls, bidi embeddings, overrides and isolates
-    (U+202A-202E, U+2066-2069), tag characters (U+E0000-E007F) and lone surrogates become
-    U+FFFD. The marks that ordinary text needs (U+200C-200F, for one) stay.
-    """
-    return _ACTING.sub(_symbol, wire.without_lone_surrogates(text))
-
-
-def to_terminal(text: str) -> str:
-    """Give ``text`` safe to print in a terminal.
-
-    As :func:`visible`, and without carriage returns, which would write over the line. Each
-    character is taken by itself, so fragments may be given one by one.
-    """
-    return _ACTING.sub(_symbol, text.replace("\r", ""))
-
-
-def one_line(text: str, limit: int) -> str:
-    """Give ``text`` as one line for an excerpt: visible, white space folded.
-
-    Args:
-        text: any text.
-        limit: the most characters to give, the ellipsis of a cut included.
-    """
-    line = " ".join(visible(text).split())
-    return line if len(line) <= limit else (line[: max(limit - 1, 0)].rstrip() + "…")[:limit]
-
-
 def code_blocks(text: str) -> tuple[CodeBlock, ...]:
     """Give the fenced code blocks of a reply, in order, those in lists and quotes too.
 
-    A block whose end has not come counts as far as it goes. The code is :func:`visible`:
-    what is taken is what was shown.
+    A block whose end has not come counts as far as it goes. The code is as
+    :func:`chatmagic.plain.visible` gives it: what is taken is what was shown.
     """
     try:
         fences = [token for token in _MARKDOWN.parse(visible(text)) if token.type == "fence"]
@@ -180,13 +144,6 @@ def to_html(text: str, *, live: bool = False) -> str:
     except Exception:  # noqa: BLE001, S110 - no reply may be lost to a fault; the plain way follows
         pass
     return _closed(_scrolling(f"<pre>{escape(visible(text))}</pre>", "Reply as plain text"))
-
-
-def _symbol(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code < 0x20:  # noqa: PLR2004 - the C0 controls, shown by U+2400 and following
-        return chr(0x2400 + code)
-    return "\u2421" if code == 0x7F else "\ufffd"  # noqa: PLR2004 - DEL has a symbol too
 
 
 def _closed(html: str) -> str:

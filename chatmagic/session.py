@@ -12,23 +12,29 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import chatmagic
-from chatmagic import settings, wire
+from chatmagic import settings
 from chatmagic.conversation import Change, Context, Conversation, Turn
 from chatmagic.errors import ChatInterrupted, InputError
-from chatmagic.wire import Message, Record, Reply, Request, Value
+from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import timedelta
 
     from chatmagic.client import Client, ReplyStream
+    from chatmagic.connection import Halt
     from chatmagic.conversation import Entry
     from chatmagic.page import Layout
+    from chatmagic.patience import Timeout
+    from chatmagic.record import Record, Value
     from chatmagic.settings import Connection
-    from chatmagic.transport import Halt, Timeout
     from chatmagic.wire import Credits
 
-SECONDS_BETWEEN_LOOKS: Final = 0.05
-"""How often an ask that waits for another one looks whether it has been stopped."""
+
+NAP: Final = 0.1
+"""Seconds after which an ask that waits for another one looks whether it was interrupted."""
+
+_NOTHING: Final = Context(turns=(), total=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,7 @@ class Ask:
         last: how many of the newest turns are sent along at most.
         typed: the prompt as typed, where values were put in.
         values: what was put in.
+        keep_values: whether the record keeps the values themselves, for all to see.
         owner: hash of the cell that owns the turn.
         execution: identity of the cell's execution.
         entry: where it was asked.
@@ -60,6 +67,7 @@ class Ask:
     last: int | None = None
     typed: str | None = None
     values: tuple[Value, ...] = ()
+    keep_values: bool = False
     owner: str | None = None
     execution: str | None = None
     entry: Entry = "python"
@@ -112,7 +120,7 @@ class Setup:
     """Where and how a session asks."""
 
     connection: Connection
-    timeout: Timeout | float | None = None
+    timeout: Timeout | Mapping[str, float | None] | float | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -158,6 +166,11 @@ class Session:
     def credits(self) -> Credits | None:
         """The latest credits; ``None`` is unknown."""
         return None if self._client is None else self._client.credits
+
+    @property
+    def clock_off(self) -> timedelta | None:
+        """How far the clock here is ahead of the service's; ``None`` if it may be right."""
+        return None if self._client is None else self._client.clock_off
 
     @property
     def connection(self) -> Connection | None:
@@ -277,29 +290,30 @@ class Session:
         if not ask.text.strip():
             raise InputError("The prompt is empty. Nothing was sent.")
         self._turnstile.refuse_its_holder()
-        answer, problem = None, None
+        course = _Course(ask)
         try:
             try:
                 self._turnstile.enter(ask.asker, view.waiting, halt)
-                answer, problem = self._asked(ask, view, halt)
+                self._asked(course, view, halt)
             finally:
                 if self._under_way is not None and self._under_way[0] is ask:
                     self._under_way = None
                 self._turnstile.leave()
-            view.ended(answer)
+            return _delivered(course, view)
         except BaseException as error:
+            # Again, for an interrupt that came just before; the same holds for the stream.
+            self._turnstile.leave()
             stopped = isinstance(error, KeyboardInterrupt)
-            if answer is None:
+            if course.stream is not None:
+                course.stream.close()
+            if course.answer is None:
                 view.failed()
-            elif stopped:
+            elif stopped and not course.shown:
                 # Stop came while the last state was being drawn; the turn is kept, so draw it.
-                view.ended(answer)
-            if stopped:
-                raise _interrupted(None if answer is None else answer.reply) from None
+                view.ended(course.answer)
+            if stopped and error is not course.problem:
+                raise _interrupted(None if course.answer is None else course.answer.reply) from None
             raise
-        if problem is not None:
-            raise problem from None
-        return answer
 
     def change(self, action: Callable[[Conversation], Change | None]) -> Change | None:
         """Change the conversation (undo, redo, reset) while no ask is under way.
@@ -312,10 +326,15 @@ class Session:
         """
         self._turnstile.refuse_its_holder()
         try:
-            self._turnstile.enter("a change of the conversation", lambda _: None)
-            change = action(self.conversation)
-        finally:
+            try:
+                self._turnstile.enter("a change of the conversation", lambda _: None)
+                change = action(self.conversation)
+            finally:
+                self._turnstile.leave()
+        except BaseException:
+            # As in run.
             self._turnstile.leave()
+            raise
         self._tell(Changed())
         return change
 
@@ -339,39 +358,45 @@ class Session:
             self._tell(Changed())
         return change
 
-    def _asked(
-        self, ask: Ask, view: View, halt: Halt | None
-    ) -> tuple[Answer, BaseException | None]:
-        """Ask, and keep what came; give what ended it early, too."""
-        setup, asked = None if self._given is not None else self.setup(), ask
-        layout = None
-        if ask.history and ask.order is None:
-            # The panel is on no page's list; it goes by the newest word.
-            layout = self.layout(None if ask.entry == "panel" else ask.owner)
-        aside = None
-        if layout is not None:
-            aside = self.conversation.follow(layout)
-            ask = replace(ask, order=layout.order)
-        context = self._context(ask)
+    def _follow_for(self, course: _Course) -> Change | None:
+        """Let the conversation follow the pages before an ask, which goes by their order."""
+        ask = course.ask
+        if not ask.history or ask.order is not None:
+            return None
+        # The panel is on no page's list; it goes by the newest word.
+        layout = self.layout(None if ask.entry == "panel" else ask.owner)
+        if layout is None:
+            return None
+        course.ask = replace(ask, order=layout.order)
+        return self.conversation.follow(layout)
+
+    def _asked(self, course: _Course, view: View, halt: Halt | None) -> None:
+        """Ask, and keep what came, with what ended it early."""
+        setup, asked = None if self._given is not None else self.setup(), course.ask
+        aside = self._follow_for(course)
+        ask = course.ask
+        course.context = context = self._context(ask)
         # The view warms its renderer while requests is loaded and the headers awaited.
         view.began([*_set_aside(aside), *_notes(ask, context)])
         client = self._connected(setup)
-        request, digest = _request(ask, context, client.extra_body)
+        request, course.digest = _request(ask, context, client.extra_body)
+        course.added = self.conversation.added
         halt = _or_new(halt)
         self._under_way = asked, halt
-        stream = client.send(request, halt)
-        before = self.conversation.added
+        course.stream = stream = client.send(request, halt)
         try:
-            problem = _listen(stream, view)
-            if problem is not None and not stream.reply.text:
-                raise problem
-            return self._keep(ask, context, digest, stream.reply, before), problem
+            course.problem = _listen(stream, view)
+            if course.problem is not None and not stream.reply.text:
+                raise course.problem
+            self._keep(course, stream.reply)
         except KeyboardInterrupt:
+            stream.close()
             reply = stream.reply
             if not reply.text:
                 raise
             # Stop came when the reply had come: it is paid for, so it is kept all the same.
-            return self._keep(ask, context, digest, reply, before), _interrupted(reply)
+            self._keep(course, reply)
+            course.problem = _interrupted(reply)
 
     def set_free(self) -> None:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
@@ -407,11 +432,12 @@ class Session:
 
     def _context(self, ask: Ask) -> Context:
         if not ask.history:
-            return Context(turns=(), total=0)
+            return _NOTHING
         return self.conversation.context(ask.owner, ask.execution, last=ask.last, order=ask.order)
 
-    def _keep(self, ask: Ask, context: Context, digest: str, reply: Reply, before: int) -> Answer:
+    def _keep(self, course: _Course, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, once, as the last step."""
+        ask, context = course.ask, course.context
         self._took = None if self._client is None else self._client.took
         turn = Turn(
             prompt=ask.text,
@@ -429,10 +455,27 @@ class Session:
             stream=ask.stream,
             took=self._took,
         )
-        answer = Answer(reply, _record(turn, context, digest))
-        if ask.history and self.conversation.added == before:
-            self.conversation.add(turn, order=ask.order)
-        return answer
+        record = turn.to_record(context.digests, course.digest)
+        if not ask.history:
+            record = replace(record, parameters={**record.parameters, "history": False})
+        answer = Answer(reply, record if ask.keep_values else record.bare)
+        if ask.history and self.conversation.added == course.added:
+            self.conversation.add(replace(turn, record=answer.record), order=ask.order)
+        course.answer = answer
+
+
+@dataclass(slots=True)
+class _Course:
+    """How far one ask has come, for whoever has to end it."""
+
+    ask: Ask
+    context: Context = _NOTHING
+    digest: str = ""
+    added: int = 0
+    stream: ReplyStream | None = None
+    problem: BaseException | None = None
+    answer: Answer | None = None
+    shown: bool = False
 
 
 class _Turnstile:
@@ -455,9 +498,10 @@ class _Turnstile:
         """Take the place, waiting for it if need be; an interrupt or a halt ends the wait."""
         if not self._lock.acquire(blocking=False):
             waiting(self._holder)
-            while not self._lock.acquire(timeout=-1 if halt is None else SECONDS_BETWEEN_LOOKS):
+            # Not every system wakes who waits for a lock without an end.
+            while not self._lock.acquire(timeout=NAP):
                 if halt is not None and halt.reason is not None:
-                    raise _interrupted(None)
+                    raise ChatInterrupted("Interrupted while waiting for its turn.")
         self._holder, self._thread = asker, threading.get_ident()
 
     def enter_if_free(self, asker: str) -> bool:
@@ -558,6 +602,16 @@ _current: Session | None = None
 _current_lock = threading.Lock()
 
 
+def _delivered(course: _Course, view: View) -> Answer:
+    """Tell the view of the end, and give the answer or raise what ended it early."""
+    answer = cast("Answer", course.answer)
+    view.ended(answer)
+    course.shown = True
+    if course.problem is not None:
+        raise course.problem from None
+    return answer
+
+
 def _listen(stream: ReplyStream, view: View) -> BaseException | None:
     """Read a reply to its end; give what ended it early, with the part that came."""
     try:
@@ -574,8 +628,8 @@ def _listen(stream: ReplyStream, view: View) -> BaseException | None:
 
 
 def _or_new(halt: Halt | None) -> Halt:
-    """Give what stops an exchange; by now the transport has been loaded."""
-    from chatmagic.transport import Halt  # noqa: PLC0415 - requests comes with the first question
+    """Give what stops an exchange; by now what it needs has been loaded."""
+    from chatmagic.connection import Halt  # noqa: PLC0415 - requests comes with the first question
 
     return Halt() if halt is None else halt
 
@@ -625,27 +679,6 @@ def _set_aside(change: Change | None) -> list[str]:
     count = len(change.went)
     what = "1 turn whose cell is" if count == 1 else f"{count:,} turns whose cells are"
     return [f"set aside {what} gone from the page"]
-
-
-def _record(turn: Turn, context: Context, digest: str) -> Record:
-    reply = turn.reply
-    return Record(
-        prompt=turn.prompt if turn.typed is None else turn.typed,
-        values=turn.values,
-        state=reply.state,
-        owner=turn.owner,
-        carried=context.digests,
-        request=digest,
-        reply=wire.digest(reply.text),
-        parameters=turn.parameters,
-        model=reply.model,
-        usage=reply.usage,
-        credits=reply.credits,
-        took=turn.took,
-        finish_reason=reply.finish_reason,
-        date=reply.date,
-        origin=reply.origin,
-    )
 
 
 def _nobody() -> tuple[str | None, str | None]:

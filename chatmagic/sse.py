@@ -174,6 +174,10 @@ class Decoder:
             self._read_data(text.removeprefix(" "), events)
         elif field == "event":
             self._event = text.strip() or None
+        elif field == "error" and isinstance(value := _parse(text), dict):
+            # No field of the standard, but how some servers end a stream that failed.
+            self._deliver_pending(events)
+            events.append(Payload(value, "error"))
 
     def _read_data(self, text: str, events: list[Event]) -> None:
         # What follows on the line cannot matter: the line's end may not have come yet.
@@ -214,6 +218,8 @@ class Decoder:
     def _is_whole(self, line: str) -> bool:
         """Whether a last line that no line end closed is a whole event, or completes one."""
         field, _, text = line.partition(":")
+        if field == "error":
+            return isinstance(_parse(text), dict)
         if field != "data":
             return False
         if text.lstrip().startswith(wire.DONE):
@@ -242,6 +248,36 @@ def encode(value: object, *, line_end: str = "\n", blank_line: bool = True) -> b
 def encode_done(*, line_end: str = "\n", blank_line: bool = True) -> bytes:
     """Write the end of a stream; the arguments are those of :func:`encode`."""
     return _encode_data(wire.DONE, line_end, blank_line=blank_line)
+
+
+def documents(text: str) -> list[Any]:
+    """Read a body that is JSON: one value, or a value a line, as some servers stream.
+
+    Args:
+        text: the whole body.
+
+    Returns:
+        The values, at least one; the items where the body is a list.
+
+    Raises:
+        ValueError: it is no JSON; a :exc:`json.JSONDecodeError` says where.
+    """
+    text = text.strip()
+    try:
+        value, end = _JSON.raw_decode(text)
+        if end == len(text):
+            return value if isinstance(value, list) and value else [value]
+        lines = [line for line in text.split("\n") if line.strip()]
+        return [_JSON.decode(line) for line in lines]
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def is_cut(error: ValueError) -> bool:
+    """Tell whether what :func:`documents` could not read is JSON that ends too early."""
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    return error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
 
 
 def kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from chatmagic import safe
+from chatmagic import plain, safe
 
 if TYPE_CHECKING:
     from chatmagic.conversation import Change, Conversation, Turn
@@ -18,12 +18,14 @@ DID = {
     "re-run": "Took back the new reply to",
     "reset": "Took back the reset",
     "set aside": "Took back the setting aside",
+    "load": "Took back the loading",
 }
 DID_AGAIN = {
     "ask": "Put back the question",
     "re-run": "Put back the new reply to",
     "reset": "Reset again",
     "set aside": "Set aside again",
+    "load": "Loaded again",
 }
 
 
@@ -32,6 +34,9 @@ def marks(conversation: Conversation, turn: Turn) -> list[str]:
     found: list[str] = [] if turn.state == "complete" else [turn.state]
     if conversation.stale(turn):
         found.append("stale: what stands above it has changed since")
+    if turn.missing:
+        named = ", ".join(plain.one_line(name, EXCERPT) for name in turn.missing)
+        found.append(f"sent without the value of {named}, which was not kept: run its cell again")
     if turn.last is not None:
         found.append(f"sent with the last {len(turn.carried):,} turns")
     if turn.reply.origin != "live":
@@ -50,8 +55,8 @@ def table(conversation: Conversation, order: str = AS_RUN) -> tuple[str, str]:
     """
     rows = []
     for number, turn in enumerate(conversation.turns, 1):
-        prompt = safe.one_line(_typed(turn), EXCERPT)
-        reply = safe.one_line(turn.reply.text, EXCERPT)
+        prompt = plain.one_line(_typed(turn), EXCERPT)
+        reply = plain.one_line(turn.reply.text, EXCERPT)
         rows.append((str(number), prompt, reply, "; ".join(marks(conversation, turn))))
     end = _summary(conversation, order)
     head = ("Turn", "You", "Reply", "Notes")
@@ -79,12 +84,12 @@ def whole(conversation: Conversation, turns: tuple[Turn, ...]) -> tuple[str, str
         title = f"{numbers[turn.number]}. You{f' ({notes})' if notes else ''}"
         html.append(
             f"<p><strong>{escape(title)}</strong></p>"
-            f'<pre style="white-space: pre-wrap;">{escape(safe.visible(_typed(turn)))}</pre>'
+            f'<pre style="white-space: pre-wrap;">{escape(plain.visible(_typed(turn)))}</pre>'
             f"<p><strong>Reply</strong></p>{safe.to_html(turn.reply.text)}"
         )
         text.append(
-            f"{title}\n{safe.to_terminal(_typed(turn))}\n\nReply\n"
-            f"{safe.to_terminal(turn.reply.text)}"
+            f"{title}\n{plain.to_terminal(_typed(turn))}\n\nReply\n"
+            f"{plain.to_terminal(turn.reply.text)}"
         )
     if not turns:
         return table(conversation)
@@ -102,10 +107,10 @@ def redone(change: Change | None) -> str:
 
 
 def _did(change: Change, words: dict[str, str], turns: tuple[Turn, ...]) -> str:
-    if change.kind in {"reset", "set aside"}:
+    if change.kind in {"reset", "set aside", "load"}:
         count = len(change.came or change.went)
         return f"{words[change.kind]} ({count:,} turn{'' if count == 1 else 's'})."
-    quoted = ", ".join(f"“{safe.one_line(_typed(turn), EXCERPT)}”" for turn in turns[-1:])
+    quoted = ", ".join(f"“{plain.one_line(_typed(turn), EXCERPT)}”" for turn in turns[-1:])
     return f"{words[change.kind]} {quoted}."
 
 

@@ -1,12 +1,13 @@
 """HTTP, and nothing but HTTP: send one request, read its answer, finish or abort it.
 
-The only module that sends with ``requests`` and ``urllib3``. Four things are done here that
-neither does by itself:
+The only module that sends with ``requests`` and ``urllib3``. Four things are done here, and
+in :mod:`chatmagic.connection` below it, that neither does by itself:
 
-- The key is put on in the connection (:class:`_Connection`), below everything that logs,
-  redirects or reports, so no URL, header or exception of theirs ever holds it.
+- The key is put on in the connection, below everything that logs, redirects or reports, so
+  no URL, header or exception of theirs ever holds it.
 - The body is read with ``read1``, which hands every fragment on as it comes.
-- A reader that waits can be stopped from another thread, headers or not (:class:`Halt`).
+- A reader that waits can be stopped from another thread, connected or not, headers or not
+  (:class:`~chatmagic.connection.Halt`).
 - A reply that has ended is drained for a moment, so that its connection serves again.
 
 Nothing is ever sent twice: no retry, no redirect.
@@ -14,124 +15,35 @@ Nothing is ever sent twice: no retry, no redirect.
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import os
-import socket
-import threading
 import time
-from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 import chatmagic
 from chatmagic import address, breakage
-from chatmagic.errors import (
-    ChatError,
-    ChatInterrupted,
-    InputError,
-    RequestTimeoutError,
-)
+from chatmagic.connection import Clock, Current, keyed_pools
+from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.wire import EMULATOR_SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from urllib3.connectionpool import HTTPConnectionPool
+
+    from chatmagic.connection import Halt
     from chatmagic.errors import Which
+    from chatmagic.patience import Timeout
     from chatmagic.wire import Auth, Origin, Secret
 
 PIECE_BYTES = 65_536
 DRAIN_BYTES = 4_096
 DRAIN_SECONDS = 0.05
-MOST_SECONDS = 100_000_000
-"""Three years; sockets and timers take no more than some hundred."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timeout:
-    """How long to wait, in seconds; ``None`` waits for ever.
-
-    Args:
-        connect: for the connection.
-        first_byte: for the first byte of the answer's body.
-        silence: between two pieces of the answer; any byte counts as life.
-        total: for the whole answer.
-
-    Raises:
-        InputError: a time is not a number above 0.
-    """
-
-    connect: float | None = 10.0
-    first_byte: float | None = 60.0
-    silence: float | None = 60.0
-    total: float | None = None
-
-    def __post_init__(self) -> None:
-        """Check the times."""
-        for name in self.__slots__:
-            seconds = getattr(self, name)
-            if seconds is not None and (
-                isinstance(seconds, bool)
-                or not isinstance(seconds, int | float)
-                or not 0 < seconds <= MOST_SECONDS
-            ):
-                raise InputError(
-                    f"The time-out {name} is a number of seconds above 0, {MOST_SECONDS:,} at "
-                    "most; None waits for ever."
-                )
-
-    @classmethod
-    def of(cls, value: Timeout | float | None) -> Timeout:
-        """Give the time-outs that ``value`` stands for; a number is ``first_byte`` and ``silence``.
-
-        Raises:
-            InputError: it is neither a number above 0 nor a :class:`Timeout`.
-        """
-        if isinstance(value, Timeout):
-            return value
-        return cls() if value is None else cls(first_byte=value, silence=value)
-
-
-class Halt:
-    """Stops one exchange from any thread; an end that comes after it is never a clean end."""
-
-    def __init__(self) -> None:
-        """Start with nothing to stop."""
-        self.reason: Literal["stop", "total"] | None = None
-        self._sock: socket.socket | None = None
-        self._lock = threading.Lock()
-
-    def stop(self, reason: Literal["stop", "total"] = "stop") -> None:
-        """Wake the reader, whatever it waits for on its socket; the first reason counts."""
-        with self._lock:
-            self.reason = self.reason or reason
-            _shut_down(self._sock)
-
-    def cut(self) -> None:
-        """Shut the socket down, without a reason to report."""
-        with self._lock:
-            _shut_down(self._sock)
-
-    def watch(self, sock: socket.socket | None) -> None:
-        """Take note of the socket that a stop has to shut down."""
-        with self._lock:
-            self._sock = sock
-            if self.reason is not None:
-                _shut_down(sock)
-
-    def settimeout(self, seconds: float | None) -> None:
-        """Set how long the next read may wait."""
-        with self._lock, contextlib.suppress(OSError):
-            if self._sock is not None:
-                self._sock.settimeout(seconds)
 
 
 class Exchange(Protocol):
@@ -187,12 +99,17 @@ class HttpTransport:
         self._url = url
         self.timeout = timeout
         self._direct = direct
-        self._current = threading.local()
+        self._current = Current()
+        self._opened: list[HTTPConnectionPool] = []
+        self._pools = keyed_pools(auth, key, self._current, self._opened)
+        self._begin()
+
+    def _begin(self) -> None:
         self._session = requests.Session()
         # No .netrc, no environment: what they may say is asked for by name, below.
         self._session.trust_env = False
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        adapter = _Adapter(_keyed_pools(auth, key, self._current))
+        adapter = _Adapter(self._pools)
         self._session.mount("https://", adapter)
         self._session.mount("http://", adapter)
 
@@ -208,42 +125,42 @@ class HttpTransport:
             ChatError: what went wrong, as the tree in :mod:`chatmagic.errors` has it.
             ChatInterrupted: ``halt`` was stopped by a person.
         """
-        timeout = self.timeout
-        timer = _timer(timeout.total, halt)
-        self._current.halt = halt
-        self._current.which = "connect"
+        clock = self._current.clock = Clock(self.timeout, halt)
         try:
+            clock.start()
             response = self._session.post(
                 self._url,
                 data=body,
                 headers=_headers(stream=stream),
                 stream=True,
-                timeout=(timeout.connect, timeout.first_byte),
+                # The clock has the time-outs from there on.
+                timeout=(self.timeout.connect, self.timeout.first_byte),
                 allow_redirects=False,
                 proxies={} if self._direct else get_environ_proxies(self._url),
                 verify=_authorities(),
             )
+            return HttpExchange(response, clock)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
-            timer.cancel()
+            clock.stop()
             halt.cut()
-            problem = _reported(error, halt, timeout, self._current.which, self._url)
-        else:
-            return HttpExchange(response, halt, timer, timeout)
-        finally:
-            self._current.halt = None
+            if not isinstance(error, (ChatError, *_KNOWN)):
+                # It may have come while a lock of theirs was taken: the next ask has others.
+                self.close()
+            problem = _reported(error, clock, self._url)
         raise problem
 
     def close(self) -> None:
         """Close the connections that wait for their next use."""
-        self._session.close()
+        # urllib3 leaves this to the garbage collector, which may take its time.
+        while self._opened:
+            self._opened.pop().close()
+        self._begin()
 
 
 class HttpExchange:
     """An answer whose status and headers are there (see :class:`Exchange`)."""
 
-    def __init__(
-        self, response: requests.Response, halt: Halt, timer: threading.Timer, timeout: Timeout
-    ) -> None:
+    def __init__(self, response: requests.Response, clock: Clock) -> None:
         """Take over a response whose body has not been read."""
         self.status = response.status_code
         raw: urllib3.HTTPResponse = response.raw
@@ -251,11 +168,9 @@ class HttpExchange:
         server = raw.headers.get("server", "")
         self.origin: Origin = "emulator" if server.startswith(EMULATOR_SERVER) else "live"
         self._raw = raw
-        self._halt = halt
-        self._timer = timer
-        self._timeout = timeout
+        self._clock = clock
+        self._halt = clock.halt
         self._decode = "content-encoding" in raw.headers
-        self._which: Which = "first_byte"
 
     def read(self) -> bytes:
         """Give the next piece of the body as soon as there is one; empty at the end.
@@ -268,7 +183,7 @@ class HttpExchange:
             piece = self._raw.read1(PIECE_BYTES, decode_content=self._decode)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             self.abort()
-            problem = _reported(error, self._halt, self._timeout, self._which)
+            problem = _reported(error, self._clock)
         else:
             return self._taken(piece)
         raise problem
@@ -277,18 +192,17 @@ class HttpExchange:
         """Take note of what a piece that came tells."""
         if self._halt.reason is not None:
             self.abort()
-            raise _halted(self._halt, self._timeout)
+            raise _halted(self._halt.reason, self._clock.timeout)
         if self._raw.connection is None:
             # The end was read with the piece: the connection may be another's by now.
             self._halt.watch(None)
-        if piece and self._which == "first_byte":
-            self._which = "silence"
-            self._halt.settimeout(self._timeout.silence)
+        if piece and self._clock.which == "first_byte":
+            self._clock.enter("silence")
         return piece
 
     def finish(self) -> None:
         """Drain what little is left and give the connection back, or close it."""
-        self._timer.cancel()
+        self._clock.stop()
         until = time.monotonic() + DRAIN_SECONDS
         left = DRAIN_BYTES
         try:
@@ -303,9 +217,10 @@ class HttpExchange:
 
     def abort(self) -> None:
         """Close the connection at once."""
-        self._timer.cancel()
-        self._halt.watch(None)
+        self._clock.stop()
         self._raw.close()
+        # Last, so that whoever is interrupted before this can still cut the connection off.
+        self._halt.watch(None)
 
 
 class _Adapter(HTTPAdapter):
@@ -325,87 +240,6 @@ class _Adapter(HTTPAdapter):
         return manager
 
 
-def _keyed_pools(
-    auth: Auth, key: Secret | None, current: threading.local
-) -> dict[str, type[HTTPConnectionPool]]:
-    """Make the pools whose connections put ``key`` on each request, and nowhere else."""
-
-    class Plain(_Connection, HTTPConnection):
-        pass
-
-    class Tls(_Connection, HTTPSConnection):
-        pass
-
-    class PlainPool(HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class TlsPool(HTTPSConnectionPool):
-        ConnectionCls = Tls
-
-    for kind in (Plain, Tls):
-        kind.auth, kind.key, kind.current = auth, key, current
-    return {"http": PlainPool, "https": TlsPool}
-
-
-class _Answer(http.client.HTTPResponse):
-    """An answer without what could not be read of its headers.
-
-    urllib3 would log that, and in it a server may say the key back.
-    """
-
-    def begin(self) -> None:
-        super().begin()
-        self.msg.defects.clear()
-        self.msg.set_payload("")
-
-
-class _Connection(HTTPConnection):
-    """A connection that puts the key on, and shows its socket to the exchange's halt."""
-
-    auth: ClassVar[Auth]
-    key: ClassVar[Secret | None]
-    current: ClassVar[threading.local]
-    response_class = _Answer
-    debuglevel = 0
-    """Else ``http.client``, told to debug, prints each request with its key."""
-
-    def connect(self) -> None:
-        with contextlib.ExitStack() as twins:
-            self._twins = twins
-            super().connect()
-            self._watch()
-
-    def _new_conn(self) -> socket.socket:
-        sock = super()._new_conn()
-        # TLS takes this socket's descriptor over; its twin can be shut down all the same.
-        self.current.halt.watch(self._twins.enter_context(sock.dup()))
-        return sock
-
-    def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
-        if self.sock is not None:
-            self._watch()
-        if self.key is None:
-            super().putrequest(method, url, *args, **kwargs)
-        elif self.auth == "query":
-            mark = "&" if "?" in url else "?"
-            super().putrequest(
-                method,
-                f"{url}{mark}api_key={quote(self.key.reveal(), safe='')}",
-                *args,
-                **kwargs,
-            )
-        else:
-            super().putrequest(method, url, *args, **kwargs)
-            if self.auth == "bearer":
-                self.putheader("Authorization", f"Bearer {self.key.reveal()}")
-            elif self.auth == "x-api-key":
-                self.putheader("X-API-Key", self.key.reveal())
-
-    def _watch(self) -> None:
-        self.current.halt.watch(self.sock)
-        self.current.which = "first_byte"
-
-
 def _headers(*, stream: bool) -> dict[str, str | None]:
     return {
         "Content-Type": "application/json",
@@ -422,57 +256,31 @@ def _authorities() -> str | bool:
     return next((path for name in names if (path := os.environ.get(name))), True)
 
 
-def _timer(seconds: float | None, halt: Halt) -> threading.Timer:
-    timer = threading.Timer(seconds or 0.0, halt.stop, ["total"])
-    timer.daemon = True
-    if seconds is not None:
-        timer.start()
-    return timer
-
-
-def _shut_down(sock: socket.socket | None) -> None:
-    if sock is not None:
-        with contextlib.suppress(OSError):
-            # Under TLS too the plain shutdown wakes the reader; unwrapping would wait.
-            socket.socket.shutdown(sock, socket.SHUT_RDWR)
-
-
-def _halted(halt: Halt, timeout: Timeout) -> BaseException:
-    if halt.reason == "stop":
+def _halted(reason: Literal["stop"] | Which, timeout: Timeout, url: str = "") -> BaseException:
+    if reason == "stop":
         return ChatInterrupted("Interrupted.")
-    return RequestTimeoutError(
-        f"The reply took longer than the total time-out of {timeout.total:g} s.", which="total"
-    )
+    return breakage.late(reason, getattr(timeout, reason), address.origin(url) if url else "")
 
 
-_WAITED = {
-    "connect": "No connection to {1} within the connect time-out of {0:g} s.",
-    "first_byte": "No answer within the first-byte time-out of {0:g} s.",
-    "silence": "The reply fell silent for longer than the silence time-out of {0:g} s.",
-}
+_KNOWN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
 
 
-def _late(which: Which, timeout: Timeout, at: str) -> RequestTimeoutError:
-    seconds = getattr(timeout, which) or 0.0
-    fee = " Nothing was sent." if which == "connect" else ""
-    return RequestTimeoutError(_WAITED[which].format(seconds, at) + fee, which=which)
-
-
-def _reported(
-    error: BaseException, halt: Halt, timeout: Timeout, which: Which, url: str = ""
-) -> BaseException:
+def _reported(error: BaseException, clock: Clock, url: str = "") -> BaseException:
     """Give the error of ours for one of theirs; anything else is given back as it is.
 
     Either way without the frames it came through, in which http.client holds the request's
     bytes: it is raised outside of any handler, so that nothing hangs on to it.
     """
-    known = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
-    if halt.reason is not None and isinstance(error, known):
-        return _halted(halt, timeout)
-    if not isinstance(error, known) or isinstance(error, ChatError):
+    if isinstance(error, RuntimeError) and isinstance(error.__context__, KeyboardInterrupt):
+        # So it looks when it comes while a clock's thread is started.
+        error = error.__context__
+    if not isinstance(error, _KNOWN) or isinstance(error, ChatError):
         error.__cause__ = error.__context__ = None
         return error.with_traceback(None)
-    at = address.origin(url) if which == "connect" else ""
+    if clock.halt.reason is not None:
+        return _halted(clock.halt.reason, clock.timeout, url)
     if breakage.is_late(error):
-        return _late(which, timeout, at)
-    return breakage.unconnected(error, at) if which == "connect" else breakage.broken(error, which)
+        return _halted(clock.which, clock.timeout, url)
+    if clock.which == "connect":
+        return breakage.unconnected(error, address.origin(url))
+    return breakage.broken(error, clock.which)

@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from chatmagic import board, safe
+from chatmagic import board, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from chatmagic.connection import Halt
     from chatmagic.conversation import Conversation
     from chatmagic.session import Answer, Ask
-    from chatmagic.transport import Halt
 
 MOST_ASIDES: Final = 50
 NOT_KEPT: Final = "Not kept: this question was asked without history."
@@ -74,7 +74,7 @@ class UnderWay:
             "key": self.key,
             "by": board.by(self.ask.asker, self.ask.entry),
             "mine": self.mine,
-            "prompt": safe.visible(self.prompt),
+            "prompt": plain.visible(self.prompt),
             "stage": self.stage,
             "note": self.note,
             "after": self.after,
@@ -137,7 +137,7 @@ class Log:
             "after": one.after or (live[-1].number if live else 0),
             "by": board.by(one.ask.asker, one.ask.entry),
             "mine": one.mine,
-            "prompt": "" if kept else safe.visible(one.prompt),
+            "prompt": "" if kept else plain.visible(one.prompt),
             "what": what,
             "hint": hint,
             "failed": error is not None,

@@ -34,6 +34,8 @@ OWN_FIELDS: Final = frozenset({"messages", "stream", "max_tokens", "temperature"
 DONE: Final = "[DONE]"
 SECRET_LENGTH: Final = 8
 """A key that is shorter than this is no secret."""
+REMOVED: Final = "[key removed]"
+"""What stands where a key stood."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _URL_SAFE: Final = str.maketrans("+/", "-_")
@@ -89,13 +91,19 @@ class Secret:
         return any(form in reading for reading in readings for form in forms)
 
     def redact(self, text: str) -> str:
-        """Give ``text`` with every occurrence of the key taken out, in any of its writings."""
+        """Give ``text`` with every occurrence of the key taken out, in any of its writings.
+
+        So is what may be the beginning of one, where the text was cut in the middle of it.
+        """
         # A letter or two would be found in every word.
         edge = (r"(?<!\w)", r"(?!\w)") if len(self._value) < SECRET_LENGTH else ("", "")
         letters = "".join(map(_writings, self._value)).join(edge)
         encoded = (rf"[\w+/-]{{0,4}}{re.escape(form)}[\w+/-]{{0,4}}=*" for form in self._encoded())
         found = re.compile("|".join((letters, *encoded)), re.IGNORECASE | re.ASCII)
-        return found.sub("[key removed]", text)
+        text = found.sub(REMOVED, text)
+        parts = range(len(self._value) - 1, SECRET_LENGTH - 1, -1)
+        part = next((size for size in parts if text.endswith(self._value[:size])), 0)
+        return text[:-part] + REMOVED if part else text
 
     def _encoded(self) -> set[str]:
         """Give what base64 and hexadecimal make of the key, whatever stands around it."""
@@ -240,16 +248,13 @@ class Request:
         """
         try:
             text = json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False)
-        except (TypeError, RecursionError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"the request cannot be written as JSON: {error}") from None
         return without_lone_surrogates(text).encode()
 
     def digest(self) -> str:
-        """Give the digest of the canonical body, by which a request is known again."""
-        try:
-            return digest(self.to_json())
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"the request cannot be written as JSON: {error}") from None
+        """Give the digest of the canonical body, as sent, by which a request is known again."""
+        return digest(json.loads(self.encode()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +295,8 @@ class Credits:
         used: credits used; ``None`` is unknown.
         resets_at: when the limit resets, aware, in UTC; ``None`` is unknown.
         seen_at: the time these figures are of, aware, in UTC.
+        lapsed_at: what was told for ``resets_at`` though it had passed by then; the next
+            reset is unknown.
     """
 
     limit: int | None
@@ -297,6 +304,7 @@ class Credits:
     used: int | None
     resets_at: datetime | None
     seen_at: datetime
+    lapsed_at: datetime | None = None
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -316,6 +324,7 @@ class Credits:
             used=whole_number(value.get("used")),
             resets_at=timestamp(value.get("resets_at")),
             seen_at=seen_at,
+            lapsed_at=timestamp(value.get("lapsed_at")),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -326,6 +335,7 @@ class Credits:
             used=self.used,
             resets_at=iso(self.resets_at),
             seen_at=iso(self.seen_at),
+            lapsed_at=iso(self.lapsed_at),
         )
 
 
@@ -339,6 +349,7 @@ class ErrorBody:
         limit: the credit limit, on the rate-limit error.
         used: credits used, on the rate-limit error.
         reset_at: when the limit resets, as it was written.
+        status: the HTTP status that the body itself names (compatible servers).
     """
 
     error: str | None = None
@@ -346,6 +357,7 @@ class ErrorBody:
     limit: int | None = None
     used: int | None = None
     reset_at: str | None = None
+    status: int | None = None
 
     @classmethod
     def from_json(cls, value: object) -> Self | None:
@@ -384,20 +396,25 @@ class ErrorBody:
             message=message,
             limit=whole_number(outer.get("limit")),
             used=whole_number(outer.get("used")),
-            reset_at=_text(outer.get("resetAt")),
+            reset_at=_text(outer.get("resetAt")) or _digits(outer.get("resetAt")),
+            status=_status(outer.get("code")) or _status(outer.get("status")),
         )
 
     @classmethod
     def in_reply(cls, value: object) -> Self | None:
         """Read an error that stands where a reply was promised; ``None`` is no error.
 
-        Only its ``error`` field tells it, or the figures of the rate-limit error: any other
-        field of a reply or a chunk is not shown, and may be called anything.
+        Only its ``error`` field tells it, or that of its choice, or the figures of the
+        rate-limit error: any other field of a reply or a chunk is not shown, and may be
+        called anything.
         """
         if isinstance(value, list) and value:
             value = value[0]
         if not isinstance(value, Mapping):
             return None
+        choice = _first_choice(value.get("choices"))
+        if choice.get("error") and not value.get("error"):
+            value = {"error": choice["error"]}
         told = cls.from_json(value)
         named = value.get("error") or value.get("object") == "error"
         return told if named or (told is not None and told.is_rate_limit) else None
@@ -454,12 +471,14 @@ class Chunk:
         if not isinstance(part, Mapping):
             part = choice.get("message")
         if not isinstance(part, Mapping):
-            part = {}
+            part = {"content": choice.get("text")}
+        finish_reason = _text(choice.get("finish_reason"))
         return cls(
             content=_content(part.get("content")),
-            finish_reason=_text(choice.get("finish_reason")),
+            # Some servers write the word where they mean the value.
+            finish_reason=None if finish_reason == "null" else finish_reason,
             model=_text(value.get("model")),
-            usage=Usage.from_json(value.get("usage")),
+            usage=Usage.from_json(value.get("usage")) or Usage.from_json(choice.get("usage")),
             refusal=_text(part.get("refusal")),
             index=whole_number(choice.get("index")) or 0,
         )
@@ -487,6 +506,8 @@ class Reply:
         refusal: what a model said instead of answering (compatible servers).
         date: the response's own ``Date``, aware, in UTC.
         origin: ``live``, ``replay`` or ``emulator``.
+        recorded: of a replayed reply, who answered when it was recorded.
+        by_order: whether it was replayed for its place, as the request was another one.
     """
 
     text: str
@@ -498,6 +519,8 @@ class Reply:
     refusal: str | None = None
     date: datetime | None = None
     origin: Origin = "live"
+    recorded: Origin | None = None
+    by_order: bool = False
 
     def __str__(self) -> str:
         """Give the text."""
@@ -517,86 +540,7 @@ class Reply:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A value that ``{{ expression }}`` put into a prompt, without the value itself.
-
-    Args:
-        expression: as typed.
-        size: length of the value's text in characters.
-        sha256: digest of the value's text.
-    """
-
-    expression: str
-    size: int
-    sha256: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Give it for a record."""
-        return {"expression": self.expression, "size": self.size, "sha256": self.sha256}
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What an output's metadata keeps of a turn: nothing that a reader cannot see.
-
-    Args:
-        prompt: as typed; each inserted value stands as its expression.
-        values: what was inserted, as expression, size and digest.
-        state: ``complete``, ``interrupted`` or ``cut off``.
-        owner: hash of the cell that owns the turn; ``None`` without one.
-        carried: digests of the turns that the request carried, oldest first.
-        request: digest of the canonical request.
-        reply: digest of the reply's text.
-        parameters: ``max_tokens``, ``temperature``, ``last`` where they were set.
-        model: name of the model, where it was told.
-        usage: token counts, where they were told.
-        credits: what the response said of the credits.
-        took: about how many credits the turn took, as far as it was known then.
-        finish_reason: in the service's own words.
-        date: the response's own ``Date``.
-        origin: ``live``, ``replay`` or ``emulator``.
-    """
-
-    prompt: str
-    values: tuple[Value, ...]
-    state: State
-    owner: str | None
-    carried: tuple[str, ...]
-    request: str
-    reply: str
-    parameters: Mapping[str, Any]
-    model: str | None
-    usage: Usage | None
-    credits: Credits | None
-    took: int | None
-    finish_reason: str | None
-    date: datetime | None
-    origin: Origin
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the record for an output's metadata."""
-        return {
-            "version": 1,
-            "kind": "turn",
-            "prompt": self.prompt,
-            "state": self.state,
-            "carried": list(self.carried),
-            "request": self.request,
-            "reply": self.reply,
-            "origin": self.origin,
-            **_known(
-                values=[value.to_json() for value in self.values] or None,
-                owner=self.owner,
-                parameters=dict(self.parameters) or None,
-                model=self.model,
-                usage=None if self.usage is None else self.usage.to_json(),
-                credits=None if self.credits is None else self.credits.to_json(),
-                took=self.took,
-                finish_reason=self.finish_reason,
-                date=iso(self.date),
-            ),
-        }
+_HASHED_AT_ONCE: Final = 1_000_000
 
 
 def digest(value: object) -> str:
@@ -606,7 +550,11 @@ def digest(value: object) -> str:
         if isinstance(value, str)
         else json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     )
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    made = hashlib.sha256()
+    for start in range(0, len(text), _HASHED_AT_ONCE):
+        # In parts, so that a long text is not held twice.
+        made.update(text[start : start + _HASHED_AT_ONCE].encode("utf-8", "surrogatepass"))
+    return made.hexdigest()
 
 
 def turn_digest(prompt: str, reply: str) -> str:
@@ -676,6 +624,16 @@ def _known(**items: Any) -> dict[str, Any]:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+def _digits(value: object) -> str | None:
+    number = whole_number(value)
+    return None if number is None else str(number)
+
+
+def _status(value: object) -> int | None:
+    number = whole_number(value)
+    return number if number is not None and 400 <= number <= 599 else None  # noqa: PLR2004 - HTTP's
 
 
 def _content(value: object) -> str:

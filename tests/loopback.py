@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 PATIENCE: Final = 5.0
 """Seconds after which whoever waits gives up, so that a test fails instead of hanging."""
@@ -108,6 +108,10 @@ class Peer:
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
+    def close(self) -> None:
+        """Close the connection, before the script ends."""
+        self._sock.close()
+
     def reset(self) -> None:
         """Close with a reset, as a machine that goes down does."""
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -127,7 +131,7 @@ class Server:
     Args:
         script: what is done with a connection; it is closed when this returns.
         tls: the server's side of TLS; ``None`` speaks plainly.
-        handshakes_fail: the clients are meant to refuse TLS.
+        handshakes_fail: the clients are meant to refuse TLS; ``None`` lets them do either.
     """
 
     def __init__(
@@ -135,7 +139,7 @@ class Server:
         script: Callable[[Peer], object],
         tls: ssl.SSLContext | None = None,
         *,
-        handshakes_fail: bool = False,
+        handshakes_fail: bool | None = False,
     ) -> None:
         """Listen."""
         self.asked: list[Asked] = []
@@ -195,12 +199,12 @@ class Server:
         try:
             if self._tls is not None:
                 sock = self._tls.wrap_socket(sock, server_side=True)
-                assert not self._handshakes_fail, "the client took the certificate"
+                assert self._handshakes_fail is not True, "the client took the certificate"
             peer = Peer(self, sock)
             self._peers.append(peer)
             self._script(peer)
         except OSError as failure:
-            if not self._handshakes_fail:
+            if self._handshakes_fail is False:
                 self._failures.append(failure)
         except BaseException as failure:  # noqa: BLE001 - the test's own thread reports it
             self._failures.append(failure)
@@ -270,3 +274,19 @@ def once(*pieces: bytes) -> Callable[[Peer], None]:
 def wait_for(sign: threading.Event) -> None:
     """Wait for the other side, and fail if it does not come."""
     assert sign.wait(PATIENCE), "the other side did not come so far"
+
+
+@contextlib.contextmanager
+def unanswering() -> Iterator[str]:
+    """Give an origin that neither takes a connection nor refuses it."""
+    # A listener that takes one connection and is full; its system drops what comes then.
+    with socket.socket() as listener, contextlib.ExitStack() as waiting:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        host, port = listener.getsockname()
+        for _ in range(3):
+            sock = waiting.enter_context(socket.socket())
+            sock.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                sock.connect((host, port))
+        yield f"http://{host}:{port}"

@@ -187,13 +187,12 @@ def test_a_page_that_is_loaded_again_hears_the_marks_again(front: Front) -> None
 
 def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: Emulator) -> None:
     """Each once, not per fragment; the first reply too, when there is a page to say it."""
+    front.ask("b")
     front.ask("a", "%%chat\necho:one two three")
     front.say("ab", opened=True)
     front.is_told("Reply complete, 3 words.")
     front.ask("a", "%%chat\necho:" + "word " * 212)
     front.is_told("Reply started.", "Reply complete, 212 words.")
-    keys = {message["key"] for message in front.sent if "key" in message}
-    assert len(keys) == len(front.said())
     service.settings = Settings(fault="error", fault_after=-1)
     ran = front.shell.fails("%%chat\necho:no", cell="b")
     front.is_told(str(ran.error))

@@ -6,7 +6,8 @@ import contextlib
 import gzip
 import json
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,7 +30,9 @@ from loopback import (
 )
 
 import chatmagic
+from chatmagic import client as client_module
 from chatmagic.client import Client
+from chatmagic.connection import Halt
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -42,8 +45,9 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
+from chatmagic.patience import Timeout
 from chatmagic.refusal import BODY_BYTES
-from chatmagic.transport import Halt, Timeout
+from chatmagic.transport import HttpExchange
 from chatmagic.wire import Message, Reply, Request, Usage
 
 if TYPE_CHECKING:
@@ -403,7 +407,7 @@ def test_an_error_inside_a_stream_cuts_the_reply_off(last: bytes, words: str) ->
     error = failure(stream(event("Hel"), event("lo"), last, DONE, headers=left(7)))
     assert isinstance(error, CutOffError)
     assert error.credits is not None
-    assert error.credits.remaining == 7
+    assert error.credits.remaining == (0 if b"resetAt" in last else 7)
     assert words in str(error)
     assert "7d1f" not in str(error)
     assert error.status == 200
@@ -438,7 +442,7 @@ def test_a_connection_that_breaks_cuts_the_reply_off(cut: bytes) -> None:
         (answer(b" \n\r\n", headers=EVENTS), ServiceError),
         (answer(b""), ServiceError),
         (head("204 No Content"), NotUnderstoodError),
-        (answer(b'{"choices": [{"mess', headers=typed("application/json")), NotUnderstoodError),
+        (answer(b'{"choices": [{"mess', headers=typed("application/json")), CutOffError),
         (document([]), NotUnderstoodError),
         (document({"ok": True}), NotUnderstoodError),
         (document({"error": "broken"}), ServiceError),
@@ -535,6 +539,49 @@ def test_an_error_body_is_not_read_beyond_a_bound() -> None:
         with pytest.raises(ServiceError, match="xxx…"):
             client.complete(ASK)
         wait_for(gone)
+
+
+@pytest.mark.parametrize("status", ["401 No", "200 OK"])
+def test_an_error_body_that_drips_is_left(status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes a byte at a time, for ever, is cut when its time is up."""
+    monkeypatch.setattr(client_module, "BODY_SECONDS", 0.05)
+    drip = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(head(status, {"Content-Type": "text/html", "Connection": "close"}), b"<p>no")
+        peer.repeat(b".", 0.01)
+        drip.set()
+
+    with served(script) as (client, _):
+        with pytest.raises(ChatError, match="no") as caught:
+            client.complete(ASK)
+        assert caught.value.status == int(status[:3])
+        wait_for(drip)
+
+
+def test_an_error_body_that_stops_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not go on is cut when its time is up, whatever silence the user allows."""
+    monkeypatch.setattr(client_module, "BODY_SECONDS", 0.05)
+    gone = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(head("401 No", {"Content-Length": "99"}), b'{"error": "no", "message": "so"}')
+        if peer.gone():
+            gone.set()
+
+    with served(script, timeout=Timeout(PATIENCE, None, None)) as (client, _):
+        with pytest.raises(AuthenticationError, match='"no: so"'):
+            client.complete(ASK)
+        wait_for(gone)
+
+
+def test_white_space_before_a_reply_is_a_sign_of_life() -> None:
+    """There may be any amount of it, and it is not kept."""
+    spaces = [b" \n" * 20_000] * 20
+    assert ask_played(Played(200, *spaces, BODIES["document"])).text == "Hello"
+    assert ask_played(Played(200, *spaces, *HELLO)).text == "Hello"
 
 
 def test_a_redirect_names_the_new_origin() -> None:
@@ -733,6 +780,40 @@ class Played:
         self.ends.append("abort")
 
 
+def ask_played(exchange: Played) -> Reply:
+    """Give the reply that an exchange makes."""
+    with Client("http://127.0.0.1:9", KEY) as client:
+        client._transport = exchange
+        return ask(client, streaming=True)
+
+
+@pytest.mark.parametrize(
+    ("where", "origin", "hours"),
+    [
+        ("https://chat.example.org", "live", 2),
+        ("http://127.0.0.1:9", "live", None),
+        ("https://chat.example.org", "replay", None),
+        ("https://chat.example.org", "emulator", None),
+    ],
+)
+def test_a_clock_that_is_wrong_here_is_known(where: str, origin: Origin, hours: int | None) -> None:
+    """A live answer from another machine tells it; loopback, replay and emulator do not."""
+    exchange = Played(200, *HELLO)
+    exchange.origin = origin
+    written = datetime.now(UTC) - timedelta(hours=2, minutes=5)
+    exchange.headers = [("Date", format_datetime(written, usegmt=True))]
+    with Client(where, KEY) as client:
+        client._transport = exchange
+        ask(client, streaming=True)
+        off = client.clock_off
+        assert (off and off.seconds // 3600) == hours
+        right = Played(200, *HELLO)
+        right.headers = [("Date", format_datetime(datetime.now(UTC), usegmt=True))]
+        client._transport = right
+        ask(client, streaming=True)
+        assert client.clock_off is None
+
+
 @pytest.mark.parametrize(
     ("exchange", "end"),
     [
@@ -773,3 +854,24 @@ def test_of_choices_in_turn_one_is_the_reply(order: str) -> None:
     chunks = [event(f"{index}:{word}", index=int(index)) for index, word in turns]
     with served(stream(*chunks, DONE)) as (client, _):
         assert ask(client, streaming=True).text == f"{order[0]}:one {order[0]}:two"
+
+
+def test_errors_and_replies_share_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that was read to its end is finished, and leaves the connection to the next ask."""
+    finished: list[HttpExchange] = []
+    finish = HttpExchange.finish
+
+    def counted(exchange: HttpExchange) -> None:
+        finished.append(exchange)
+        finish(exchange)
+
+    monkeypatch.setattr(HttpExchange, "finish", counted)
+    errors = [document({"error": "e", "message": "m"}, status) for status in ("500 A", "429 B")]
+    answers = [*errors, document({}, "404 C"), stream(event("hi"), DONE)]
+    with served(playing(*answers)) as (client, server):
+        for _ in answers[:-1]:
+            with pytest.raises(ChatError):
+                ask(client, streaming=True)
+        assert ask(client, streaming=True).text == "hi"
+        assert (len(server.asked), server.accepted) == (len(answers), 1)
+    assert len(finished) == len(answers)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic import errors
@@ -166,7 +166,6 @@ def test_an_ordinary_traceback_ends_in_the_line() -> None:
     assert lines == ["chatmagic.errors.ServiceError: It failed. Wait a little.\n"]
 
 
-@settings(derandomize=True, deadline=None)
 @given(message=st.text(), hint=st.none() | st.text())
 def test_any_message_is_one_line(message: str, hint: str | None) -> None:
     """Whatever it quotes, an error is one line and survives pickling."""

@@ -168,6 +168,25 @@ def test_the_figures_are_as_of_a_time(seconds: int, words: str) -> None:
     assert text.splitlines()[-1] in gauge.large_html(figures(10, 5), None, now=now)
 
 
+@pytest.mark.parametrize(
+    ("hours", "words"),
+    [
+        (2, "The clock here is 2 hours ahead of the service's."),
+        (-1, "1 hour behind the service's."),
+    ],
+)
+def test_a_clock_that_is_wrong_is_said(hours: int, words: str) -> None:
+    """The large gauge says it, and tells the figures' age without that error."""
+    off = timedelta(hours=hours)
+    for credits in (None, figures(10, 5)):
+        text = gauge.large_words(credits, None, now=NOW + off, clock_off=off)
+        html = Page(gauge.large_html(credits, None, now=NOW + off, clock_off=off)).seen
+        assert words in text
+        assert words in html
+        assert "ago" not in text + html
+        assert "clock" not in gauge.large_words(credits, None, now=NOW)
+
+
 def test_unknown_is_never_zero() -> None:
     """Without a figure the gauge says so, large and small."""
     assert gauge.large_words(None, None, now=NOW).startswith("Credits: unknown.")

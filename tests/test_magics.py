@@ -132,7 +132,11 @@ def test_options_reach_the_request(shell: Shell, emulator: Emulator) -> None:
     assert (first["temperature"], first["max_tokens"], first["stream"]) == (0.5, 2, True)
     assert (second["temperature"], second["max_tokens"]) == (0.2, 3)
     assert (third["temperature"], third["max_tokens"], third["stream"]) == (0.2, 7, False)
-    assert ran.records[0]["parameters"] == {"temperature": 0.2, "max_tokens": 3}
+    assert ran.records[0]["parameters"] == {
+        "temperature": 0.2,
+        "max_tokens": 3,
+        "history": False,
+    }
     assert [turn.reply.finish_reason for turn in current_session().conversation] == ["length"]
     assert "length" in shell.ran[1].html
 
@@ -950,3 +954,20 @@ def test_what_is_said_of_the_conversation_holds_no_inserted_value(shell: Shell) 
     said = [shell.do(code) for code in ("%chat_history", "%chat_undo")]
     assert all("{{ secret }}" in ran.everything for ran in said)
     assert "echo:patient" not in "".join(ran.everything for ran in said)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("0.1", "first-byte time-out of 0.1 s"),
+        ('{"total": 0.1}', "total time-out of 0.1 s"),
+        ("chatmagic.Timeout(total=0.1)", "total time-out of 0.1 s"),
+    ],
+)
+def test_time_outs_are_set_by_number_or_by_name(
+    shell: Shell, emulator: Emulator, value: str, words: str
+) -> None:
+    """As %config gives them; a time-out's message is a line that %config takes."""
+    emulator.settings = replace(FIXED, fault="hold", fault_after=-1)
+    shell.do(f"import chatmagic\n%config ChatMagics.timeout = {value}")
+    assert words in str(shell.fails("%chat hi").error)

@@ -7,7 +7,7 @@ import keyword
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic import options
@@ -25,7 +25,6 @@ PLAIN = Asked(
     quiet=False,
     prompt="",
 )
-fuzz = settings(derandomize=True, deadline=None)
 anything = st.text() | st.text("-=tnoqr 0.5{}'\"\\\t", max_size=30)
 
 
@@ -101,14 +100,12 @@ def test_a_prompt_needs_no_quotes(prompt: str) -> None:
     assert parse(f"-t -1 {prompt}") == dataclasses.replace(PLAIN, temperature=-1.0, prompt=prompt)
 
 
-@fuzz
 @given(anything)
 def test_after_two_dashes_any_prompt_comes_back(text: str) -> None:
     """After ``--`` nothing is an option; only the white space around the prompt goes."""
     assert parse(f"-q -- {text}") == dataclasses.replace(PLAIN, quiet=True, prompt=text.strip())
 
 
-@fuzz
 @given(anything)
 def test_any_line_is_read_or_refused(text: str) -> None:
     """Nothing but an InputError ever leaves, and a prompt is the end of the line."""
@@ -137,14 +134,14 @@ def test_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         ("--nohistory x", "--nohistory is not an option: did you mean --no-history?"),
         ("-x y", "-x is not an option."),
         ("--help", "--help is not an option."),
-        (f"--{'z' * 99}", f"--{'z' * 38}… is not an option."),
+        (f"--{'z' * 99}", f"--{'z' * 37}… is not an option."),
         ("-t", "-t/--temperature takes a finite number; there is none."),
         ("-t -- 3", "-t/--temperature takes a finite number; there is none."),
         ("-t warm hi", "-t/--temperature takes a finite number, not 'warm'."),
         ("-t nan", "-t/--temperature takes a finite number, not 'nan'."),
         ("-t=1e999", "-t/--temperature takes a finite number, not '1e999'."),
         ("-n 1.5", "-n/--max-tokens takes a whole number, not '1.5'."),
-        (f"-n {'9' * 5000}", f"-n/--max-tokens takes a whole number, not '{'9' * 40}…'."),
+        (f"-n {'9' * 5000}", f"-n/--max-tokens takes a whole number, not '{'9' * 39}…'."),
         ("--last -1", "--last takes a whole number, 0 or more, not '-1'."),
         ("--last x", "--last takes a whole number, 0 or more, not 'x'."),
         ("--last", "--last takes a whole number, 0 or more; there is none."),

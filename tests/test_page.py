@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from chatmagic.page import AS_RUN, Cell, Pages, Word, cell_hash, word_from
+from chatmagic.page import AS_RUN, Cell, Pages, Word, word_from
+from chatmagic.record import owner_of
 
-A, B, C, D = (cell_hash(name) for name in "abcd")
+A, B, C, D = (owner_of(name) for name in "abcd")
 
 
 def word(page: str, cells: str, *, notebook: str = "n", opened: bool = False) -> Word:
     """Give what a page says of cells with names of one letter."""
-    return Word(page, notebook, {cell_hash(name): Cell(name) for name in cells}, opened)
+    return Word(page, notebook, {owner_of(name): Cell(name) for name in cells}, opened)
 
 
 def told(*words: Word) -> Pages:
@@ -22,14 +23,6 @@ def told(*words: Word) -> Pages:
     for one in words:
         pages = pages.told(one)
     return pages
-
-
-def test_a_cell_is_known_by_a_hash() -> None:
-    """Always the same, short, and without the identity, which may be a path."""
-    assert cell_hash("a") == cell_hash("a") == Cell("a").hash
-    assert cell_hash("a") != cell_hash("b")
-    assert len(cell_hash("/home/me/x.ipynb#1")) == 16
-    assert "home" not in cell_hash("/home/me/x.ipynb#1")
 
 
 def test_without_a_word_there_is_no_layout() -> None:

@@ -19,7 +19,7 @@ from chatmagic import board, cells, display
 from chatmagic.conversation import Conversation, Turn
 from chatmagic.desk import Desk, Page
 from chatmagic.emulator import Emulator, Settings
-from chatmagic.page import cell_hash
+from chatmagic.record import owner_of
 from chatmagic.session import Ask, Began, Ended, Fragment, Session
 from chatmagic.wire import Credits, Reply
 
@@ -707,7 +707,7 @@ def test_turns_become_cells_that_take_them_over(
     session: Session, page: Told, service: Service
 ) -> None:
     """Run, such a cell replaces the panel's turn; no request carries both."""
-    session.run(Ask("above", owner=cell_hash("A"), asker="cell [1]"), display.Silent())
+    session.run(Ask("above", owner=owner_of("A"), asker="cell [1]"), display.Silent())
     page.asked("first")
     page.asked("second {{ x }}")
     page.say("put", turns=None, cells=["P", "A", "Z"])
@@ -718,7 +718,7 @@ def test_turns_become_cells_that_take_them_over(
     assert second["cell"]["source"] == "%%chat --raw\nsecond {{ x }}"
     (output,) = first["cell"]["outputs"]
     assert output["data"]["text/plain"] == "fine"
-    owner = cell_hash(first["cell"]["id"])
+    owner = owner_of(first["cell"]["id"])
     assert output["metadata"]["chatmagic"]["owner"] == owner
     page.say("placed", turn=first["turn"], cell=first["cell"]["id"])
     page.until("changed", turns=[], notes=[[first["turn"], "a cell that has not run yet", []]])
@@ -732,7 +732,7 @@ def test_where_cells_go() -> None:
     """Below the cell of the turn above, else above that of the turn below, else anywhere."""
     turns = [
         turn(1, number=1, entry="panel", owner="p1"),
-        turn(2, number=2, owner=cell_hash("A")),
+        turn(2, number=2, owner=owner_of("A")),
         turn(3, number=3, entry="panel", owner="p3"),
     ]
     plan = cells.planned(turns, None, ["A"], {})

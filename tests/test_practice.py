@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.practice import complete, in_words, reply, tokens
@@ -25,14 +25,12 @@ def assistant(text: str) -> Message:
 
 
 @given(TEXTS)
-@settings(derandomize=True, deadline=None)
 def test_tokens_join_to_the_text(text: str) -> None:
     """Nothing is lost or added where a text is cut into tokens."""
     assert "".join(tokens(text)) == text
 
 
 @given(st.lists(st.builds(Message, st.sampled_from(["user", "assistant", "system"]), TEXTS)))
-@settings(derandomize=True, deadline=None)
 def test_any_conversation_gets_the_same_reply_twice(messages: list[Message]) -> None:
     """Whatever the messages are, there is a reply that can be sent, and always the same."""
     first = complete(messages)

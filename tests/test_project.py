@@ -23,6 +23,8 @@ MODULES = {name: (int(level), packages) for level, name, packages in ROW.findall
 PURE = (
     "wire",
     "errors",
+    "record",
+    "plain",
     "address",
     "sse",
     "credits",
@@ -32,6 +34,7 @@ PURE = (
     "practice",
     "page",
     "conversation",
+    "archive",
 )
 TOOLS = {
     "ruff check": ["ruff", "check", "."],

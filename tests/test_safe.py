@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 
 import nh3
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic import safe
-from chatmagic.safe import CodeBlock, code_blocks, one_line, to_html, to_terminal, visible
+from chatmagic.plain import visible
+from chatmagic.safe import CodeBlock, code_blocks, to_html
 
 # Written out here, so that a slip in the module's own lists is seen.
 TAGS = set(
@@ -46,7 +47,6 @@ UNSEEN = re.compile(
 )
 MARKS = r"""` ``` $ $$ \( \) \[ \] [ ] ( ) ! < > * ** _ ~~ # | - + 1. > & ; : / \ = " ' |-|
 &#x202e; https://a.b javascript:x x@y.z python script \href \\ <b>"""
-SETTINGS = settings(derandomize=True, deadline=None, max_examples=150)
 
 
 class Page(HTMLParser):
@@ -480,7 +480,6 @@ def test_every_prefix_of_a_reply_is_safe() -> None:
         page(text[:end], live=True)
 
 
-@SETTINGS
 @given(st.text(st.characters(exclude_categories=())), st.booleans())
 def test_any_text_is_shown(text: str, live: bool) -> None:
     """No text raises, acts, or gives two different pages."""
@@ -489,7 +488,6 @@ def test_any_text_is_shown(text: str, live: bool) -> None:
     code_blocks(text)
 
 
-@SETTINGS
 @given(
     st.lists(
         st.sampled_from(
@@ -576,40 +574,6 @@ def test_the_html_is_what_nh3_would_make_of_it_again() -> None:
         html = to_html(text)
         assert nh3.is_html(html)
         assert safe._closed(html.removeprefix(html[: html.index(">") + 2])[:-6]) == html
-
-
-def test_visible_shows_what_would_act() -> None:
-    """Each kind of character has its own sign; ordinary text is as it was."""
-    assert visible("\x00\x07\x1b\x0b\x0c\x7f") == "\u2400\u2407\u241b\u240b\u240c\u2421"
-    assert visible("\x80\x9b\u202e\u2066\u2069\U000e0041\ud800") == "\ufffd" * 7
-    assert visible("\ud83d\ude00") == "\U0001f600"
-    plain = "a\tb\r\nc é 你好 \u200d\u200f שלום \U0001f469\u200d\U0001f4bb"
-    assert visible(plain) == plain
-
-
-def test_a_terminal_is_told_nothing_but_text() -> None:
-    """No escape and no carriage return gets through; CRLF is a line end."""
-    assert to_terminal("a\r\nb\rc\x1b[2J\x08\x9b\t") == "a\nbc\u241b[2J\u2408\ufffd\t"
-
-
-@SETTINGS
-@given(st.lists(st.text(st.characters(exclude_categories=()))))
-def test_a_terminal_may_be_given_fragments(parts: list[str]) -> None:
-    """Fragment by fragment is the same as all at once, and prints in UTF-8."""
-    whole = to_terminal("".join(parts))
-    assert "".join(map(to_terminal, parts)) == whole
-    assert not UNSEEN.search(whole)
-    assert "\r" not in whole
-    whole.encode()
-
-
-@pytest.mark.parametrize(
-    ("limit", "line"),
-    [(99, "a b \u241b c"), (7, "a b \u241b c"), (6, "a b \u241b…"), (5, "a b…"), (1, "…"), (0, "")],
-)
-def test_one_line_folds_and_cuts(limit: int, line: str) -> None:
-    """An excerpt is one line of at most so many characters."""
-    assert one_line(" a\n\n b\t\x1b\u2028c\n", limit) == line
 
 
 def test_code_blocks_are_the_fenced_ones_in_order() -> None:

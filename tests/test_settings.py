@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from chatmagic import settings
@@ -141,7 +140,6 @@ addresses = st.builds(
 )
 
 
-@hypothesis_settings(derandomize=True, deadline=None)
 @given(addresses, st.none() | addresses, st.none() | addresses, st.none() | addresses)
 def test_no_mix_of_addresses_leads_the_key_astray(
     own: str, chosen: str | None, cell: str | None, file: str | None

@@ -29,9 +29,13 @@ from loopback import (
     once,
     playing,
     stream,
+    unanswering,
     wait_for,
 )
+from urllib3.util.wait import wait_for_write
 
+from chatmagic import breakage
+from chatmagic.connection import Halt
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -42,12 +46,15 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
-from chatmagic.transport import Halt, HttpExchange, HttpTransport, Timeout
+from chatmagic.patience import Timeout
+from chatmagic.transport import HttpExchange, HttpTransport
 from chatmagic.wire import Auth, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from chatmagic.errors import Which
 
 KEY = "key-7d1f~/+&=%throw-away"
 SHORT = 0.15
@@ -279,6 +286,10 @@ ANSWERS = {
     "length": answer(event("hi") + DONE, headers=EVENTS),
     "gzip": answer(gzip.compress(event("hi") + DONE), headers={"Content-Encoding": "gzip"}),
     "error": answer(b"{}", "500 Oops"),
+    "long error": answer(b"x" * 100_000, "429 Slow down"),
+    "chunked error": head("503 Busy", {"Transfer-Encoding": "chunked"})
+    + chunked(b"{", b"}")
+    + CHUNKS_END,
 }
 
 
@@ -324,11 +335,12 @@ def test_a_reply_left_at_its_end_mark_keeps_the_connection(
         assert server.accepted == 1
 
 
+@pytest.mark.parametrize("safe", [False, True], ids=["plain", "TLS"])
 def test_an_idle_connection_that_was_closed_is_made_again(
-    connect: Callable[..., HttpTransport],
+    connect: Callable[..., HttpTransport], tls: ssl.SSLContext, *, safe: bool
 ) -> None:
     """When the server has closed the kept connection, the next turn opens one, sending once."""
-    with Server(once(ANSWERS["length"])) as server:
+    with Server(once(ANSWERS["length"]), tls if safe else None) as server:
         transport = connect(server)
         for _ in range(3):
             assert rest(send(transport))
@@ -398,6 +410,55 @@ def test_a_server_that_goes_on_and_on_is_drained_of_little(
         arrived.set()
         exchange.finish()
     assert server.accepted == 1
+
+
+def test_to_close_a_transport_closes_what_it_keeps(connect: Callable[..., HttpTransport]) -> None:
+    """At once, while everything of it is still held; and it can be used again."""
+    gone = queue.Queue[bool]()
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(ANSWERS["length"])
+        gone.put(peer.gone())
+
+    with Server(script) as server:
+        transport = connect(server)
+        for _ in range(2):
+            exchange = send(transport)
+            assert rest(exchange)
+            pools = list(transport._opened)
+            transport.close()
+            assert gone.get(timeout=PATIENCE)
+            assert len(pools) == 1
+
+
+def test_a_stop_of_an_ask_that_is_over_leaves_the_next_one_alone(
+    connect: Callable[..., HttpTransport],
+) -> None:
+    """A connection belongs to the halt of the exchange that uses it now, and to no other."""
+    old = Halt()
+    stopped = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(ANSWERS["length"])
+        peer.request()
+        peer.send(head(headers={"Content-Length": "1"}))
+        wait_for(stopped)
+        peer.send(b"x")
+
+    with Server(script) as server:
+        transport = connect(server)
+        # Read to its end, and neither finished nor aborted: another may have the connection.
+        over = send(transport, old)
+        over._halt = Halt()
+        while over.read():
+            pass
+        exchange = send(transport)
+        old.stop()
+        stopped.set()
+        assert rest(exchange) == b"x"
+        assert server.accepted == 1
 
 
 def test_abort_closes_at_once_and_is_harmless_after_the_end(
@@ -509,6 +570,68 @@ def test_stop_after_the_end_leaves_the_kept_connection_alone(
         assert server.accepted == 1
 
 
+def drip(begun: bytes, drop: bytes = b"x") -> Callable[[Peer], None]:
+    """Make the script that begins an answer and then sends one byte after the other."""
+
+    def script(peer: Peer) -> None:
+        peer.piece()
+        peer.send(begun)
+        peer.repeat(drop, every=0.01)
+
+    return script
+
+
+TLS_RECORD_BEGUN = b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc"
+
+
+@pytest.mark.parametrize(
+    ("begun", "scheme", "which"),
+    [
+        (TLS_RECORD_BEGUN, "https", "connect"),
+        (TLS_RECORD_BEGUN, "https", "total"),
+        (b"HTTP/1.1 2", "http", "first_byte"),
+        (b"HTTP/1.1 200 OK\r\nX-Long: ", "http", "first_byte"),
+        (b"HTTP/1.1 200 OK\r\nX-Long: ", "http", "total"),
+        (head(headers=FRAMES["chunked"]) + b"1;", "http", "first_byte"),
+        (head(headers=FRAMES["until close"]), "http", "total"),
+        (head("500 Oops", FRAMES["until close"]), "http", "total"),
+    ],
+)
+def test_what_drips_for_ever_is_ended(
+    connect: Callable[..., HttpTransport], begun: bytes, scheme: str, which: str
+) -> None:
+    """Each byte comes in time, and yet a time-out counts the whole wait, and says which."""
+    with Server(drip(begun)) as server:
+        transport = connect(f"{scheme}://127.0.0.1:{server.port}/", **{which: SHORT})
+        with pytest.raises(RequestTimeoutError, match=r"time-out of 0\.15 s") as caught:
+            rest(send(transport))
+    assert caught.value.which == which
+
+
+def test_a_request_that_is_not_taken_in_is_the_first_byte_time_out(
+    connect: Callable[..., HttpTransport],
+) -> None:
+    """A server that takes a connection, and reads nothing, is not waited for for ever."""
+    over = threading.Event()
+    with Server(lambda _: over.wait(PATIENCE)) as server:
+        transport = connect(server, first_byte=SHORT)
+        with pytest.raises(RequestTimeoutError, match=r"first-byte time-out of 0\.15 s"):
+            transport.send(b"x" * 40_000_000, stream=True, halt=Halt())
+        over.set()
+
+
+@pytest.mark.parametrize("which", ["connect", "first_byte", "silence", "total"])
+def test_each_time_out_says_how_to_change_it(which: Which) -> None:
+    """In a notebook and in Python, with a longer time that would be taken."""
+    error = breakage.late(which, 2.5, "http://here")
+    assert error.which == which
+    assert "2.5 s" in error.message
+    assert error.hint is not None
+    assert f'%config ChatMagics.timeout = {{"{which}": 5}}' in error.hint
+    assert f"chatmagic.Timeout({which}=5)" in error.hint
+    assert Timeout.of({which: 5}) == Timeout(**{which: 5.0})
+
+
 def test_total_ends_a_reply_that_drips(connect: Callable[..., HttpTransport]) -> None:
     """The total time-out counts although every piece comes in time."""
 
@@ -558,22 +681,56 @@ def test_a_handshake_that_takes_too_long_is_the_connect_time_out(
     assert caught.value.which == "connect"
 
 
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """Give an address that neither takes a connection nor refuses it."""
+    with unanswering() as origin:
+        yield f"{origin}/v1"
+
+
 def test_a_connection_that_is_not_taken_is_the_connect_time_out(
-    connect: Callable[..., HttpTransport], monkeypatch: pytest.MonkeyPatch
+    connect: Callable[..., HttpTransport], silent: str
 ) -> None:
     """A host that does not answer at all is told from one that refuses."""
-
-    def late(*_: object, **__: object) -> None:
-        raise TimeoutError("timed out")
-
-    monkeypatch.setattr("urllib3.util.connection.create_connection", late)
-    with pytest.raises(RequestTimeoutError, match="connect time-out") as caught:
-        send(connect("http://127.0.0.1:9/"))
+    with pytest.raises(RequestTimeoutError, match=r"connect time-out of 0\.15 s") as caught:
+        send(connect(silent, connect=SHORT))
     assert caught.value.which == "connect"
+
+
+def test_stop_wakes_who_waits_for_a_connection(
+    connect: Callable[..., HttpTransport], silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stop from another thread need not wait for the connect time-out."""
+    halt = Halt()
+
+    def waiting(sock: socket.socket, seconds: float) -> bool:
+        halt.stop()
+        return wait_for_write(sock, seconds)
+
+    monkeypatch.setattr("chatmagic.connection.wait_for_write", waiting)
+    # Not every system wakes who waits for a connection when its socket is shut down.
+    monkeypatch.setattr("chatmagic.connection._shut_down", lambda _: None)
+    with pytest.raises(ChatInterrupted):
+        send(connect(silent), halt)
+
+
+def test_several_addresses_share_the_connect_time_out(
+    connect: Callable[..., HttpTransport], silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host whose first address is silent is reached by its second, within the time."""
+    with Server(playing(ANSWERS["length"])) as server:
+        port = int(silent.rpartition(":")[2].removesuffix("/v1"))
+        found = [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", each))
+            for each in (port, server.port)
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: found)
+        assert rest(send(connect("http://two.test/v1", connect=2 * SHORT)))
 
 
 def test_no_clock_runs_on(connect: Callable[..., HttpTransport]) -> None:
     """The clock of the total time-out ends with the exchange, however that ended."""
+    others = set(threading.enumerate())
     with Server(once(ANSWERS["length"])) as server:
         rest(send(connect(server, total=60)))
         send(connect(server, total=60)).abort()
@@ -581,7 +738,7 @@ def test_no_clock_runs_on(connect: Callable[..., HttpTransport]) -> None:
         send(connect(server, total=60))
     with Server(once(head(headers={"Content-Length": "9"}))) as server, pytest.raises(CutOffError):
         rest(send(connect(server, total=60)))
-    for thread in threading.enumerate():
+    for thread in set(threading.enumerate()) - others:
         if isinstance(thread, threading.Timer):
             thread.join(PATIENCE)
             assert not thread.is_alive()
@@ -623,7 +780,7 @@ def test_a_kept_connection_has_its_time_outs_back(connect: Callable[..., HttpTra
         assert server.accepted == 1
 
 
-@pytest.mark.parametrize("seconds", [0, -1, True, "5", float("nan")])
+@pytest.mark.parametrize("seconds", [0, -1, True, "5", float("nan"), float("inf"), 1e30])
 def test_a_time_out_is_a_number_above_0(seconds: float) -> None:
     """Anything else is refused in one line."""
     with pytest.raises(InputError, match="time-out silence"):
@@ -637,6 +794,9 @@ def test_a_plain_number_is_the_wait_for_bytes() -> None:
     assert Timeout.of(3) == Timeout(first_byte=3, silence=3)
     assert Timeout.of(None) == Timeout(connect=10, first_byte=60, silence=60, total=None)
     assert Timeout.of(Timeout(total=1)) == Timeout(total=1)
+    assert Timeout.of({"total": 1, "silence": None}) == Timeout(silence=None, total=1)
+    with pytest.raises(InputError, match="no time-out 'reading'; there are connect, first_byte"):
+        Timeout.of({"reading": 1})
 
 
 # --- The key ------------------------------------------------------------------------------

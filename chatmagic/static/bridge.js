@@ -20,7 +20,7 @@
  * @property {{cells: Cells}} model
  * @property {string} path
  * @property {string} [localPath]
- * @property {{session?: {id: string}}} [sessionContext]
+ * @property {{session?: {id: string}, kernelChanged?: Signal}} [sessionContext]
  * @property {Signal} disposed
  * @typedef {object} Model
  * @property {{context?: Context}} [widget_manager]
@@ -60,18 +60,6 @@ function statusRegion() {
   region.style.cssText = UNSEEN;
   document.body.append(region);
   return region;
-}
-
-/**
- * Say something once, even if two notebooks of one kernel are in the page.
- * @param {string} text
- * @param {string} key
- */
-function say(text, key) {
-  const region = statusRegion();
-  if (region.dataset.key === key) return;
-  region.dataset.key = key;
-  region.textContent = text;
 }
 
 /**
@@ -139,8 +127,9 @@ class Notebook {
     this.cells.changed.connect(this.changed);
     context.disposed?.connect(this.stop);
     model.on("msg:custom", this.heard);
-    // The kernel restarts: what it said is no longer so.
+    // The kernel is not the one any more that said what is shown here.
     model.on("comm_live_update", this.stop);
+    context.sessionContext?.kernelChanged?.connect(this.stop);
     statusRegion();
     this.dress();
     this.tell(true);
@@ -223,12 +212,12 @@ class Notebook {
     }
   }
 
-  /** @param {{kind?: string, stale?: string[], text?: string, key?: string}} content */
+  /** @param {{kind?: string, stale?: string[], text?: string}} content */
   heard(content) {
     if (content.kind === "marks") {
       this.stale = new Set(content.stale);
     } else if (content.kind === "say") {
-      say(String(content.text), String(content.key));
+      statusRegion().textContent = String(content.text);
     } else if (content.kind === "tell") {
       this.tell(false);
     }
@@ -243,6 +232,7 @@ class Notebook {
     this.model.off("comm_live_update", this.stop);
     this.cells.changed.disconnect(this.changed);
     this.context.disposed?.disconnect(this.stop);
+    this.context.sessionContext?.kernelChanged?.disconnect(this.stop);
     this.observer.disconnect();
     this.views.disconnect();
     this.stale = new Set();

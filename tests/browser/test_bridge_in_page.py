@@ -155,6 +155,7 @@ def test_marks_prose_and_status_are_the_pages_own(lab: Open, service: Emulator) 
     assert said[:2] == ["Reply started.", "Reply complete, 1 word."]
     assert said[2].split(". ")[0] in failed
     service.settings = type(service.settings)()
+    book.run(2)
 
     assert book.js("return [1, 2, 3].map(at => notebook.widgets[at].model.mimeType)") == [
         PROSE,
@@ -211,7 +212,7 @@ def known(one: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
 
 
 def test_the_bridge_comes_back(lab: Open, service: Emulator) -> None:
-    """After a reload of the page at once, after a restart with the next reply; in two views."""
+    """After a reload of the page at once, after the kernel's end with the next reply."""
     book = lab([LOAD, ask("a"), ask("b"), "1"])
     book.run_all()
     book.run(1)
@@ -231,12 +232,15 @@ def test_the_bridge_comes_back(lab: Open, service: Emulator) -> None:
     # A second view of the same notebook shows the same.
     book.js("await app.commands.execute('docmanager:clone')")
     book.until("panels(path).length === 2")
-    book.run(1)
     book.until("""panels(path).every(
         panel => panel.node.querySelectorAll('.chatmagic-stale').length === 1)""")
     book.js("panels(path)[1].dispose()")
-    book.restart()
-    book.until(f"{MARKS}.length === 0")
+    # The kernel dies, and the front end starts another one and says so.
+    book.write(3, "import os; os._exit(1)")
+    book.start(3)
+    book.page.locator(".jp-Dialog button.jp-mod-accept").click()
+    book.until(f"{MARKS}.length === 0 && notebook.widgets[1].model.mimeType !== '{PROSE}'")
+    book.js("await panel.sessionContext.session.kernel.info")
     book.run(0)
     book.run(1)
     bridged(book)
@@ -285,3 +289,5 @@ def test_another_notebook_of_the_same_kernel_keeps_its_turns(lab: Open, service:
     assert AS_RUN in shown
     assert [line.split("echo:")[1] for line in shown.splitlines() if "echo:" in line] == list("bcd")
     assert turns(first, 2) == ["b", "c", "d"]
+    first.js("await panel.sessionContext.changeKernel({name: 'python3'})")
+    first.until(f"notebook.widgets[1].model.mimeType !== '{PROSE}'")

@@ -1,0 +1,362 @@
+"""Connections that put the key on, and that can be stopped: by a person, or by a clock.
+
+What ``urllib3`` and ``requests`` see, log and report never holds the key: it goes on
+below them, when the request is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import queue
+import socket
+import threading
+import time
+from collections import deque
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from urllib.parse import quote
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    LocationParseError,
+    NameResolutionError,
+    NewConnectionError,
+)
+from urllib3.util.wait import wait_for_write
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chatmagic.errors import Which
+    from chatmagic.patience import Timeout
+    from chatmagic.wire import Auth, Secret
+
+NAP: Final = 0.05
+"""Seconds after which somebody who waits for a connection looks whether to stop."""
+
+
+class Halt:
+    """Stops one exchange from any thread; an end that comes after it is never a clean end."""
+
+    def __init__(self) -> None:
+        """Start with nothing to stop."""
+        self.reason: Literal["stop"] | Which | None = None
+        self._sock: socket.socket | None = None
+        self._lock = threading.Lock()
+
+    def stop(self, reason: Literal["stop"] | Which = "stop") -> None:
+        """Wake the reader, whatever it waits for on its socket; the first reason counts."""
+        with self._lock:
+            self.reason = self.reason or reason
+            _shut_down(self._sock)
+
+    def cut(self) -> None:
+        """Shut the socket down, without a reason to report; harmless when it was let go."""
+        with self._lock:
+            _shut_down(self._sock)
+
+    def watch(self, sock: socket.socket | None) -> None:
+        """Take note of the socket that a stop has to shut down; ``None`` lets go of it."""
+        with self._lock:
+            self._sock = sock
+            if self.reason is not None:
+                _shut_down(sock)
+
+    def settimeout(self, seconds: float | None) -> None:
+        """Set how long the next read or write may wait."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._sock is not None:
+                self._sock.settimeout(seconds)
+
+
+class Clock:
+    """Knows for what an exchange waits, and stops it when the time for that is up.
+
+    A socket's own time-out begins anew with each byte, so connecting and the first byte
+    have a deadline besides; silence is what a socket's time-out measures.
+
+    Args:
+        timeout: how long to wait for what.
+        halt: what stops the exchange.
+    """
+
+    def __init__(self, timeout: Timeout, halt: Halt) -> None:
+        """Start nothing yet."""
+        self.timeout = timeout
+        self.halt = halt
+        self.which: Which = "connect"
+        self._timers: dict[str, threading.Timer] = {}
+
+    def start(self) -> None:
+        """Begin to count the total."""
+        self._count("total")
+
+    def enter(self, which: Which) -> None:
+        """Begin another wait, which ends the one before."""
+        self._cancel(self.which)
+        self.which = which
+        self.halt.settimeout(getattr(self.timeout, which))
+        if which != "silence":
+            self._count(which)
+
+    def stop(self) -> None:
+        """Count no more."""
+        for which in list(self._timers):
+            self._cancel(which)
+
+    def _count(self, which: Which) -> None:
+        seconds = getattr(self.timeout, which)
+        if seconds is not None:
+            self._timers[which] = timer = threading.Timer(seconds, self.halt.stop, [which])
+            timer.daemon = True
+            timer.start()
+
+    def _cancel(self, which: str) -> None:
+        if (timer := self._timers.get(which)) is not None:
+            timer.cancel()
+
+
+class Current(threading.local):
+    """The clock of the exchange that this thread is making a connection for."""
+
+    clock: Clock
+
+
+def keyed_pools(
+    auth: Auth, key: Secret | None, current: Current, opened: list[HTTPConnectionPool]
+) -> dict[str, type[HTTPConnectionPool]]:
+    """Make the pools whose connections put ``key`` on each request, and nowhere else.
+
+    Args:
+        auth: in which of the interface's ways the key is given (interface §5).
+        key: the key; ``None`` puts nothing on.
+        current: for which exchange a connection is made or used.
+        opened: takes the pools that are made, for whoever has to close them.
+    """
+
+    class Plain(_Connection, HTTPConnection):
+        pass
+
+    class Tls(_Connection, HTTPSConnection):
+        pass
+
+    class Pool(HTTPConnectionPool):
+        QueueCls = _Kept
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            opened.append(self)
+
+    class PlainPool(Pool):
+        ConnectionCls = Plain
+
+    class TlsPool(Pool, HTTPSConnectionPool):
+        ConnectionCls = Tls
+
+    for kind in (Plain, Tls):
+        kind.auth, kind.key, kind.current = auth, key, current
+    return {"http": PlainPool, "https": TlsPool}
+
+
+class _Kept(queue.LifoQueue[Any]):
+    """The connections that wait for their next use; without a lock.
+
+    The locks of :mod:`queue` stay taken when an interrupt comes at the wrong moment, and
+    the next ask would wait for ever. A deque needs none.
+    """
+
+    def __init__(self, maxsize: int = 0) -> None:
+        """Hold ``maxsize`` connections at most; the one used last is taken first."""
+        super().__init__(maxsize)
+        self.queue: deque[Any] = deque()  # type: ignore[assignment] # a list to the type checker
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: ARG002 - urllib3's pools that never block
+        """Take the one used last; there is nobody to wait for."""
+        try:
+            return self.queue.pop()
+        except IndexError:
+            raise queue.Empty from None
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002 - as above
+        """Keep one; a full store takes no more."""
+        if len(self.queue) >= self.maxsize:
+            raise queue.Full
+        self.queue.append(item)
+
+
+class _Answer(http.client.HTTPResponse):
+    """An answer without what could not be read of its headers, nor interim ones before it.
+
+    urllib3 would log the former, and in it a server may say the key back. The latter (RFC
+    9110, 15.2) may come before any answer.
+    """
+
+    def begin(self) -> None:
+        super().begin()
+        self.msg.defects.clear()
+        self.msg.set_payload("")
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc] # not typed
+            if not HTTPStatus.SWITCHING_PROTOCOLS < line[1] < HTTPStatus.OK:
+                return line
+            http.client.parse_headers(self.fp)
+
+
+class _Connection(HTTPConnection):
+    """A connection that puts the key on, and shows its socket to the exchange's halt."""
+
+    auth: ClassVar[Auth]
+    key: ClassVar[Secret | None]
+    current: ClassVar[Current]
+    response_class = _Answer
+    debuglevel = 0
+    """Else ``http.client``, told to debug, prints each request with its key."""
+    _halt: Halt | None = None
+
+    def connect(self) -> None:
+        self.current.clock.enter("connect")
+        with contextlib.ExitStack() as twins:
+            self._twins = twins
+            super().connect()
+        self._watch()
+
+    def _new_conn(self) -> socket.socket:
+        halt = self.current.clock.halt
+        try:
+            sock = reach(
+                self.host,
+                self.port,
+                self.timeout,
+                halt,
+                source=self.source_address,
+                options=self.socket_options,
+            )
+        except socket.gaierror as error:
+            raise NameResolutionError(self.host, self, error) from error
+        except UnicodeError:
+            raise LocationParseError(self.host) from None
+        except TimeoutError as error:
+            raise ConnectTimeoutError(self, "Connecting took too long.") from error
+        except OSError as error:
+            raise NewConnectionError(self, f"Failed to connect: {error}") from error
+        # TLS takes this socket's descriptor over; its twin can be shut down all the same.
+        halt.watch(self._twins.enter_context(sock.dup()))
+        return sock
+
+    def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
+        if self.sock is not None:
+            self._watch()
+        if self.key is None:
+            super().putrequest(method, url, *args, **kwargs)
+        elif self.auth == "query":
+            mark = "&" if "?" in url else "?"
+            super().putrequest(
+                method,
+                f"{url}{mark}api_key={quote(self.key.reveal(), safe='')}",
+                *args,
+                **kwargs,
+            )
+        else:
+            super().putrequest(method, url, *args, **kwargs)
+            if self.auth == "bearer":
+                self.putheader("Authorization", f"Bearer {self.key.reveal()}")
+            elif self.auth == "x-api-key":
+                self.putheader("X-API-Key", self.key.reveal())
+
+    def _watch(self) -> None:
+        """Let the exchange's halt stop this connection from now on, and no earlier one's."""
+        clock = self.current.clock
+        if self._halt is not None and self._halt is not clock.halt:
+            self._halt.watch(None)
+        self._halt = clock.halt
+        clock.halt.watch(self.sock)
+        clock.enter("first_byte")
+
+
+def reach(
+    host: str,
+    port: int,
+    seconds: float | None,
+    halt: Halt,
+    *,
+    source: tuple[str, int] | None = None,
+    options: Sequence[tuple[int, int, int | bytes]] | None = None,
+) -> socket.socket:
+    """Make a TCP connection, for as long as nobody stops it.
+
+    Where a host has several addresses they are tried in turn, and share the time.
+
+    Args:
+        host: name or address.
+        port: its port.
+        seconds: how long it may take in all; ``None`` is for ever.
+        halt: stops it; looked at every :data:`NAP` seconds.
+        source: address to come from.
+        options: socket options, as ``setsockopt`` takes them.
+
+    Raises:
+        socket.gaierror: no host has this name.
+        TimeoutError: it took too long.
+        OSError: it was refused, cannot be reached, or was stopped.
+    """
+    until = None if seconds is None else time.monotonic() + seconds
+    found = socket.getaddrinfo(host.strip("[]"), port, 0, socket.SOCK_STREAM)
+    failure = OSError("the name has no address")
+    for number, (family, kind, protocol, _, address) in enumerate(found):
+        share = None
+        if until is not None:
+            share = max(0.0, until - time.monotonic()) / (len(found) - number)
+        sock = socket.socket(family, kind, protocol)
+        try:
+            # From here on, who cuts this exchange off closes the connection too.
+            halt.watch(sock)
+            for option in options or ():
+                sock.setsockopt(*option)
+            if source is not None:
+                sock.bind(source)
+            _connect(sock, address, share, halt)
+            sock.settimeout(seconds)
+        except OSError as error:
+            failure = error
+            sock.close()
+            if halt.reason is not None:
+                break
+        except BaseException:
+            sock.close()
+            raise
+        else:
+            return sock
+    raise failure
+
+
+def _connect(sock: socket.socket, address: Any, seconds: float | None, halt: Halt) -> None:
+    """Connect one socket, looking now and then whether to stop."""
+    until = None if seconds is None else time.monotonic() + seconds
+    sock.setblocking(False)
+    try:
+        sock.connect(address)
+    except (BlockingIOError, InterruptedError):
+        nap = NAP
+        while not wait_for_write(sock, nap):
+            nap = NAP if until is None else min(NAP, until - time.monotonic())
+            if halt.reason is not None:
+                raise ConnectionAbortedError from None
+            if nap <= 0:
+                raise TimeoutError from None
+    if code := sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        raise OSError(code, os.strerror(code))
+    if halt.reason is not None:
+        raise ConnectionAbortedError
+
+
+def _shut_down(sock: socket.socket | None) -> None:
+    if sock is not None:
+        with contextlib.suppress(OSError):
+            # Under TLS too the plain shutdown wakes the reader; unwrapping would wait.
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)

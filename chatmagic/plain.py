@@ -1,0 +1,54 @@
+"""Text of strangers, shown without letting any of its characters act.
+
+Replies, prompts and error messages go through here before a person sees them as text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from chatmagic import wire
+
+# C0 without tab and line ends, DEL, C1, bidi embeddings and isolates, surrogates, tags.
+_ACTING: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> str:
+    """Give ``text`` with every character shown that would act instead of being seen.
+
+    Control characters other than tab, line feed and carriage return become their symbols
+    (U+2400 and following, U+2421). C1 controls, bidi embeddings, overrides and isolates
+    (U+202A-202E, U+2066-2069), tag characters (U+E0000-E007F) and lone surrogates become
+    U+FFFD. The marks that ordinary text needs (U+200C-200F, for one) stay.
+    """
+    return _ACTING.sub(_symbol, wire.without_lone_surrogates(text))
+
+
+def to_terminal(text: str) -> str:
+    """Give ``text`` safe to print in a terminal.
+
+    As :func:`visible`, and without carriage returns, which would write over the line. Each
+    character is taken by itself, so fragments may be given one by one.
+    """
+    return _ACTING.sub(_symbol, text.replace("\r", ""))
+
+
+def one_line(text: str, limit: int) -> str:
+    """Give ``text`` as one line for an excerpt: visible, white space folded.
+
+    Args:
+        text: any text.
+        limit: the most characters to give, the ellipsis of a cut included.
+    """
+    line = " ".join(visible(text).split())
+    return line if len(line) <= limit else (line[: max(limit - 1, 0)].rstrip() + "…")[:limit]
+
+
+def _symbol(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:  # noqa: PLR2004 - the C0 controls, shown by U+2400 and following
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else "\ufffd"  # noqa: PLR2004 - DEL has a symbol too

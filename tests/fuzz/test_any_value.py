@@ -1,0 +1,482 @@
+"""Whatever the value: it comes back as it went, or is refused by an error of ours."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import pickle
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+import requests
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from chatmagic import address, errors, gauge, settings, sse, wire
+from chatmagic import credits as crediting
+from chatmagic.assembly import Assembly
+from chatmagic.errors import ChatError, InputError
+from chatmagic.plain import one_line
+from chatmagic.prompt import fill
+from chatmagic.record import Record, Value
+from chatmagic.refusal import refusal
+from chatmagic.wire import (
+    Chunk,
+    Credits,
+    ErrorBody,
+    Message,
+    Reply,
+    Request,
+    Secret,
+    Usage,
+    without_lone_surrogates,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from chatmagic.settings import Connection
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+TEXTS = st.text(st.characters(exclude_categories=()), max_size=12)
+NAMES = st.none() | st.text(min_size=1, max_size=8)
+COUNTS = st.none() | st.integers(0, 10**15)
+TIMES = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    # What reads JSON joins two halves of a character; so the texts here have no halves.
+    | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+USAGES = st.builds(Usage, COUNTS, COUNTS, COUNTS).filter(lambda usage: usage != Usage())
+CREDITS = st.builds(Credits, COUNTS, COUNTS, COUNTS, st.none() | TIMES, TIMES)
+REPLIES = st.builds(
+    Reply,
+    text=TEXTS,
+    model=NAMES,
+    finish_reason=NAMES,
+    usage=st.none() | USAGES,
+    credits=st.none() | CREDITS,
+    state=st.sampled_from(["complete", "interrupted", "cut off"]),
+    date=st.none() | TIMES,
+)
+# Long enough to be a secret; of the characters that URLs, HTML and JSON write otherwise, too.
+KEYS = st.text(st.sampled_from("abXY09-_./+=%&\"'<>\\"), min_size=8, max_size=24).map(
+    lambda text: f"sk{text}"
+)
+
+
+def crossed(value: object) -> Any:
+    """Send a value over the wire and back."""
+    return json.loads(json.dumps(value))
+
+
+@given(role=TEXTS, content=TEXTS, usage=USAGES, figures=CREDITS)
+def test_values_come_back(role: str, content: str, usage: Usage, figures: Credits) -> None:
+    """What is written as JSON is read as what it was."""
+    message = Message(role, content)
+    assert Message.from_json(message.to_json()) == message
+    assert Usage.from_json(crossed(usage.to_json())) == usage
+    assert Credits.from_json(crossed(figures.to_json())) == figures
+
+
+@given(
+    texts=st.lists(st.text(), min_size=1, max_size=4),
+    stream=st.booleans(),
+    max_tokens=st.none() | st.integers(),
+    temperature=st.none() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
+    extra=st.dictionaries(st.text(max_size=6), JSON, max_size=3),
+)
+def test_a_request_comes_back(
+    texts: list[str],
+    stream: bool,
+    max_tokens: int | None,
+    temperature: float | None,
+    extra: dict[str, Any],
+) -> None:
+    """The service reads from the bytes what was asked, and its digest is the same."""
+    assume(not wire.OWN_FIELDS & set(extra))
+    messages = tuple(Message("user", text) for text in texts)
+    asked = Request(messages, stream, max_tokens, temperature, extra)
+    read = Request.from_json(json.loads(asked.encode()))
+    assert read == asked
+    assert read.digest() == asked.digest()
+
+
+@given(
+    extra=st.dictionaries(
+        st.text(max_size=3) | st.integers() | st.none() | st.tuples(),
+        JSON | st.floats() | st.binary(max_size=3) | st.sets(st.integers(), max_size=2),
+        max_size=3,
+    ),
+    numbers=st.tuples(JSON | st.floats(), JSON | st.floats()),
+    text=TEXTS,
+)
+def test_a_request_is_refused_by_a_value_error_alone(
+    extra: dict[Any, Any], numbers: tuple[Any, Any], text: str
+) -> None:
+    """Whatever the arguments are, there are bytes in UTF-8, or a ValueError."""
+    with contextlib.suppress(ValueError):
+        request = Request((Message("user", text),), True, *numbers, extra)
+        with contextlib.suppress(ValueError):
+            request.digest()
+        assert json.loads(request.encode())["messages"][0]["content"] == without_lone_surrogates(
+            text
+        )
+
+
+@given(chunk=st.builds(Chunk, TEXTS, NAMES, NAMES, st.none() | USAGES), reply=REPLIES)
+def test_what_a_service_writes_comes_back(chunk: Chunk, reply: Reply) -> None:
+    """A chunk and a whole reply are read as what they were."""
+    assert Chunk.from_json(chunk.to_json()) == chunk
+    read = Chunk.from_json(reply.to_json())
+    assert read == Chunk(reply.text, reply.finish_reason, reply.model, reply.usage)
+    assert ErrorBody.in_reply(reply.to_json()) is None
+    assert ErrorBody.in_reply(chunk.to_json()) is None
+
+
+@given(
+    body=st.builds(ErrorBody, NAMES, NAMES, COUNTS, COUNTS, NAMES).filter(
+        lambda body: body.error or body.message
+    )
+)
+def test_an_error_body_comes_back(body: ErrorBody) -> None:
+    """The documented error is read as what it was (interface §2.5)."""
+    assert ErrorBody.from_json(crossed(body.to_json())) == body
+
+
+@given(
+    prompt=TEXTS,
+    values=st.lists(st.builds(Value, TEXTS, st.integers(0, 99), TEXTS), max_size=2).map(tuple),
+    carried=st.lists(TEXTS, max_size=2).map(tuple),
+    reply=REPLIES,
+    took=COUNTS,
+)
+def test_a_record_is_json(
+    prompt: str, values: tuple[Value, ...], carried: tuple[str, ...], reply: Reply, took: int | None
+) -> None:
+    """A record is the same after a notebook was saved, and holds nothing but what was told."""
+    record = Record(
+        prompt=prompt,
+        values=values,
+        state=reply.state,
+        owner=None,
+        carried=carried,
+        request=wire.digest(prompt),
+        reply=wire.digest(reply.text),
+        parameters={},
+        model=reply.model,
+        usage=reply.usage,
+        credits=reply.credits,
+        took=took,
+        finish_reason=reply.finish_reason,
+        date=reply.date,
+        origin="live",
+    ).to_json()
+    assert json.loads(json.dumps(record, allow_nan=False), strict=True) == crossed(record)
+    assert None not in record.values()
+    assert wire.timestamp(record.get("date")) == reply.date
+
+
+@given(value=JSON)
+def test_a_digest_knows_no_order(value: Any) -> None:
+    """The same fields in another order are the same value."""
+
+    def turned(item: Any) -> Any:
+        if isinstance(item, dict):
+            return {name: turned(item[name]) for name in reversed(item)}
+        return [turned(one) for one in item] if isinstance(item, list) else item
+
+    assert wire.digest({"x": turned(value)}) == wire.digest({"x": value})
+
+
+HALVES = st.text(st.sampled_from("a\ud83d\ude00"), max_size=12)
+
+
+@given(text=TEXTS | HALVES, cuts=st.lists(st.integers(0, 12), max_size=6))
+def test_chunks_never_change_a_text(text: str, cuts: list[int]) -> None:
+    """However a text is spread over chunks, in the middle of a pair too, it is the same."""
+    assembly = Assembly()
+    places = sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})
+    pieces = [text[start:end] for start, end in itertools.pairwise(places)]
+    shown = "".join([*(assembly.add(Chunk(piece)) for piece in pieces), assembly.rest()])
+    assert shown == assembly.text == without_lone_surrogates(text)
+
+
+@given(
+    kind=st.none() | TEXTS,
+    body=st.binary(max_size=12) | TEXTS.map(lambda t: f"data{t}".encode("utf-8", "surrogatepass")),
+)
+def test_what_a_body_is_never_changes(kind: str | None, body: bytes) -> None:
+    """Once its beginning tells what a body is, no further byte says otherwise."""
+    told = [sse.kind(kind, body[:length]) for length in range(len(body) + 1)]
+    last = told[-1]
+    assert set(told) <= {None, last}
+    assert last is None or sse.kind(kind, body, ended=True) == last
+    assert sse.kind(kind, body, ended=True) is not None
+
+
+# --- Credits ------------------------------------------------------------------------------
+
+FIGURES = st.sampled_from(["100", "87", "0", "-1", "1e9", "1767312000", "2026-01-02T00:00:00Z"])
+HEADERS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["X-RateLimit-Limit", "x-ratelimit-remaining", "X-RATELIMIT-RESET", "date", "X"]
+        ),
+        FIGURES | TEXTS | st.just("Thu, 01 Jan 2026 09:30:00 GMT"),
+    ),
+    max_size=6,
+)
+
+
+@given(headers=HEADERS, data=st.data())
+def test_the_order_and_letters_of_headers_count_for_nothing(
+    headers: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    """Credits are the same in any order, in any case, twice, and as a mapping."""
+    seen = crediting.from_headers(headers, NOW)
+    mixed = data.draw(st.permutations([*headers, *headers]))
+    assert crediting.from_headers([(name.swapcase(), value) for name, value in mixed], NOW) == seen
+    if len(dict(headers)) == len(headers):
+        assert crediting.from_headers(dict(headers), NOW) == seen
+    for figure in (seen.limit, seen.remaining, seen.used) if seen else ():
+        assert figure is None or figure >= 0
+
+
+@given(answers=st.lists(st.none() | CREDITS, max_size=5), now=TIMES, usage=st.none() | USAGES)
+def test_a_ledger_knows_what_was_told_last(
+    answers: list[Credits | None], now: datetime, usage: Usage | None
+) -> None:
+    """The latest figures count, what a turn took is never below 0, and all can be shown."""
+    ledger = crediting.Ledger()
+    for seen in answers:
+        ledger = ledger.after(seen)
+        assert ledger.took is None or ledger.took >= 0
+    told = [seen for seen in answers if seen is not None]
+    assert ledger.credits == (told[-1] if told else None)
+    for seen in (ledger.credits, ledger.last):
+        line = gauge.line_words(seen, usage)
+        assert line.isprintable()
+        assert "None" not in line + gauge.large_words(seen, ledger.took, now=now)
+        for html in (gauge.line_html(seen, usage), gauge.large_html(seen, ledger.took, now=now)):
+            assert "None" not in html
+
+
+# --- Errors -------------------------------------------------------------------------------
+
+KINDS = [
+    kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, ChatError | errors.ChatInterrupted)
+]
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    message=TEXTS,
+    hint=st.none() | TEXTS,
+    status=st.none() | st.integers(100, 599),
+    figures=st.none() | CREDITS,
+    reply=st.none() | REPLIES,
+    protocol=st.integers(0, pickle.HIGHEST_PROTOCOL),
+)
+def test_any_error_survives_pickling(  # noqa: PLR0917 - hypothesis gives them by name
+    kind: type[ChatError],
+    message: str,
+    hint: str | None,
+    status: int | None,
+    figures: Credits | None,
+    reply: Reply | None,
+    protocol: int,
+) -> None:
+    """The whole tree, with whatever it carries, at every protocol."""
+    more: dict[str, Any] = {}
+    if kind is errors.RateLimitError:
+        more["retry_after"] = NOW
+    if kind is errors.RequestTimeoutError:
+        more["which"] = "total"
+    error = kind(message, hint=hint, status=status, credits=figures, reply=reply, **more)
+    restored = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 - made here
+    assert type(restored) is kind
+    assert (str(restored), vars(restored)) == (str(error), vars(error))
+    assert restored._render_traceback_() == error._render_traceback_()
+    assert len(str(error).splitlines()) <= 1
+
+
+@given(
+    key=KEYS,
+    status=st.integers(200, 599),
+    headers=HEADERS.map(lambda pairs: [("Location", value) for _, value in pairs] + pairs),
+    around=st.tuples(TEXTS, TEXTS),
+    form=st.sampled_from(["plain", "json", "nested", "html"]),
+    quoted=st.booleans(),
+)
+@example(
+    key="sk-abcdefgh",
+    status=302,
+    headers=[("Location", "https://sk-abcdefgh.example/")],
+    around=("", ""),
+    form="plain",
+    quoted=False,
+)
+def test_no_refusal_tells_the_key(  # noqa: PLR0917 - hypothesis gives them by name
+    key: str,
+    status: int,
+    headers: list[tuple[str, str]],
+    around: tuple[str, str],
+    form: str,
+    quoted: bool,
+) -> None:
+    """Wherever a server puts the key that it was sent, no error repeats it."""
+    secret = Secret(key)
+    said = key.join(around) if not quoted else quote(key, safe="").join(around)
+    value: object = said if form == "json" else {"error": {"message": said, "type": said}}
+    text = {"plain": said, "html": f"<title>{said}</title>"}.get(form) or json.dumps(value)
+    line = str(refusal(status, headers, text.encode("utf-8", "surrogatepass"), now=NOW, key=secret))
+    assert one_line(line, len(line)) == line
+    assert not secret.is_in(line)
+    assert quote(key, safe="") not in line
+
+
+@given(key=KEYS, parts=st.lists(TEXTS, min_size=2, max_size=4))
+def test_a_key_is_taken_out_of_any_text(key: str, parts: list[str]) -> None:
+    """Wherever it stands, and nothing else is touched."""
+    secret = Secret(key)
+    assume(not any(secret.is_in(part) for part in [*parts, "".join(parts)]))
+    text = key.join(parts)
+    assert secret.is_in(text)
+    assert not secret.is_in(secret.redact(text))
+    assert key not in f"{secret!r}{secret}{[secret]}"
+
+
+@given(text=TEXTS | KEYS)
+def test_what_no_header_can_carry_is_no_key(text: str) -> None:
+    """A key is one word that a header can carry; what is refused is not repeated."""
+    try:
+        secret = Secret(text)
+    except ValueError as error:
+        assert len(text) < wire.SECRET_LENGTH or text not in str(error)  # noqa: PT017 - taking it is fine too
+    else:
+        assert secret.reveal() == text
+        text.encode("ascii")
+
+
+# --- Settings -----------------------------------------------------------------------------
+
+PIECES = st.sampled_from(
+    """http https ftp :// : / // /// @ ? # [ ] [::1] [fe80::1%eth0] % %2f %40 .. . \\ host example
+    localhost 127.0.0.1 0x7f.1 ::ffff:127.0.0.1 :0 :80 :443 :65536 :-1 :٣ é ß xn-- user:secret-pw
+    /v1 /v1/chat/completions ?key=secret-pw #x . ; , & = + ~ * ' " < > | ^ ` { } \u3002 \uff0e
+    \u2100 \ud800 \x00 \x7f emulator""".split()  # noqa: SIM905 - a word a line would be a page
+) | st.sampled_from([" ", "\t", "\n", "\u00a0"])
+ADDRESSES = st.one_of(
+    TEXTS,
+    st.lists(PIECES, max_size=8).map("".join),
+    st.lists(PIECES, max_size=6).map(lambda parts: "".join(["https://", *parts])),
+    st.lists(PIECES, max_size=5).map(lambda parts: "".join(["http://example.org", *parts])),
+)
+
+
+@given(url=ADDRESSES)
+@example(url="http://[::1]:8000/v1/")
+@example(url="http://<")
+@example(url="http://a..")
+@example(url="HTTPS://Example.org.:443/v1/chat/completions/")
+def test_any_address_is_read_in_one_way_or_refused(url: str) -> None:
+    """Its origin is that of where a request goes, for two readers, and asking again is the same."""
+    try:
+        origin, endpoint = address.origin(url), address.endpoint(url)
+    except InputError as error:
+        line = str(error)
+    else:
+        line = ""
+        _check_address(url, origin, endpoint)
+    assert line == "" or line.isprintable()
+    assert "secret-pw" not in line
+
+
+def _check_address(url: str, origin: str, endpoint: str) -> None:
+    assert urlsplit(endpoint).username is None
+    assert address.origin(endpoint) == address.origin(origin) == origin
+    assert address.endpoint(endpoint) == endpoint
+    assert address.is_loopback(endpoint) == address.is_loopback(url)
+    assert not any("secret-pw" in line for line in address.warnings_for(url))
+    assert address.warnings_for(endpoint) == address.warnings_for(origin)
+    sent_to = str(requests.Request("POST", endpoint).prepare().url)
+    assert address.origin(sent_to) == origin
+
+
+WORDS = st.none() | ADDRESSES | KEYS | st.sampled_from(["bearer", "none", "emulator", " "])
+
+
+@given(
+    environ=st.dictionaries(
+        st.sampled_from(["CHATMAGIC_BASE_URL", "CHATMAGIC_API_KEY", "CHATMAGIC_AUTH"]),
+        WORDS.filter(lambda word: word is not None),
+    ),
+    addresses=st.tuples(WORDS, WORDS, WORDS),
+    auth=WORDS,
+    key=WORDS,
+)
+def test_any_settings_give_a_connection_or_an_error(
+    environ: dict[str, str],
+    addresses: tuple[str | None, str | None, str | None],
+    auth: str | None,
+    key: str | None,
+) -> None:
+    """Whatever is set where, it is used or refused in a line that does not repeat it."""
+    chosen, cell, file = addresses
+    given_as: dict[str, Any] = {"chosen": chosen, "cell_config": cell, "file_config": file}
+    found_by: list[Callable[[], Connection]] = [
+        lambda: settings.resolve(environ, auth_config=auth, **given_as),
+        lambda: settings.for_client(environ, base_url=chosen, api_key=key, auth=auth),
+    ]
+    for find in found_by:
+        try:
+            line = repr(find())
+        except ChatError as error:
+            line = str(error)
+        assert line.isprintable()
+        for word in (environ.get("CHATMAGIC_API_KEY"), key):
+            # Only a word that begins as the keys here do is nothing else too, such as the address.
+            assert word is None or not word.startswith("sk") or word not in line
+
+
+# --- Prompts ------------------------------------------------------------------------------
+
+
+@given(
+    parts=st.lists(
+        st.text().filter(lambda text: not set(text) & set("{}")), min_size=1, max_size=6
+    ),
+    values=st.lists(TEXTS | st.sampled_from(["{{ x }}", "{{", "}}", "{"]), min_size=6, max_size=6),
+)
+def test_values_go_in_once_in_their_order(parts: list[str], values: list[str]) -> None:
+    """Each expression is asked for once, from first to last, and its value goes in as it is."""
+    asked: list[str] = []
+
+    def evaluate(expression: str) -> str:
+        asked.append(expression)
+        return values[len(asked) - 1]
+
+    names = [f"name{number}" for number in range(len(parts) - 1)]
+    text = parts[0] + "".join(
+        f"{{{{ {name} }}}}{part}" for name, part in zip(names, parts[1:], strict=True)
+    )
+    filled = fill(text, evaluate)
+    assert asked == names
+    assert filled.text == parts[0] + "".join(
+        value + part for value, part in zip(values, parts[1:], strict=False)
+    )
+    assert [(value.expression, value.size) for value in filled.values] == [
+        (name, len(value)) for name, value in zip(names, values, strict=False)
+    ]
