@@ -26,6 +26,7 @@ from chatmagic import (
     prompt,
     record,
     settings,
+    taping,
 )
 from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
@@ -74,6 +75,8 @@ class Configured(Protocol):
     timeout: Any
     extra_body: Any
     keep_values: Any
+    cassette: Any
+    mode: Any
     stream: Any
     order: Any
 
@@ -102,7 +105,9 @@ class Commands:
         self._shown: tuple[str | None, Reply] | None = None
         self._bridge: Bridge | None = None
         session.layout = self._layout
+        self.cassette = taping.CassetteCommand(shell, session, configured)
         session.setup = self._setup
+        session.deck.taping = self.cassette.taping
         session.execution = self._owner
         settings.local_emulator = self._start_emulator
 
@@ -192,10 +197,12 @@ class Commands:
         _no_words("chat_credits", line.replace("--live", "", 1))
         figures, took = self.session.credits, self.session.took
         now, off = self._now(), self.session.clock_off
-        display.show_html(
-            gauge.large_html(figures, took, now=now, clock_off=off),
-            gauge.large_words(figures, took, now=now, clock_off=off),
-        )
+        html = gauge.large_html(figures, took, now=now, clock_off=off)
+        words = gauge.large_words(figures, took, now=now, clock_off=off)
+        if (note := self.cassette.of_the_figures()) is not None:
+            html += f'<p style="{gauge.QUIET}">{escape(note)}</p>'
+            words += f"\n{note}"
+        display.show_html(html, words)
 
     def panel(self, line: str) -> None:
         """Show the chat panel: the same conversation, beside the cells.
@@ -293,11 +300,17 @@ class Commands:
         """Give the state in one word, and the settings in force as rows of words."""
         configured = self._configured.trait_values()
         rows = [[name, _set(configured[trait], unset)] for name, trait, unset in PANELS]
+        if (tape := self.cassette.state()) is not None:
+            rows = [["Cassette", tape], *rows]
+        if self.cassette.is_replaying():
+            return {"state": "replay", "rows": rows}
         try:
-            connection = self._connection()
+            choice, connection = self.cassette.choice(), self._connection()
         except ChatError as error:
             return {"state": "not connected", "rows": [["Service", str(error)], *rows]}
         state = "emulator" if settings.is_emulator(connection) else "live"
+        if choice is not None:
+            state = f"{state}, {choice.mode}"
         return {"state": state, "rows": [["Service", self._where(connection)], *rows]}
 
     def defaults(self) -> dict[str, Any]:
@@ -460,8 +473,9 @@ class Commands:
 
     def _state(self) -> str:
         """Say what ``%chat`` alone says: where, key from where, conversation, credits."""
+        tape = self.cassette.state()
         try:
-            where = self._where(self._connection())
+            where = "" if self.cassette.is_replaying() else self._where(self._connection())
         except ChatError as error:
             where = str(error)
         self.session.follow_pages(self._owner()[0])
@@ -477,7 +491,7 @@ class Commands:
         values += ["keep_values = True"] if configured["keep_values"] else []
         return "\n".join(
             (
-                where,
+                *(line for line in (tape, where) if line),
                 f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
                 gauge.large_words(
                     self.session.credits,
@@ -490,10 +504,12 @@ class Commands:
         )
 
     def _now(self) -> datetime:
-        """Give the time; the emulator's stands still, so that a notebook's outputs repeat."""
+        """Give the time; the emulator's and a recording's stand still: their outputs repeat."""
         figures, connection = self.session.credits, self.session.connection
-        if figures is not None and connection is not None and settings.is_emulator(connection):
-            return figures.seen_at
+        if figures is not None and connection is not None:
+            still = settings.is_emulator(connection) or self.cassette.of_the_figures()
+            if still:
+                return figures.seen_at
         return datetime.now(UTC)
 
     @staticmethod

@@ -55,6 +55,10 @@ class ChatMagics(Magics):
     keep_values = Bool(
         False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
     ).tag(config=True)
+    cassette = Unicode(None, allow_none=True, help="File to record and replay.").tag(config=True)
+    mode = Unicode(
+        None, allow_none=True, help="What is done with it: record, replay, refresh, live."
+    ).tag(config=True)
     stream = Enum(
         ["auto", "updates", "text", "off"],
         "auto",
@@ -204,6 +208,21 @@ class ChatMagics(Magics):
         one. The emulator runs in this kernel, needs no account, and says what it is.
         """
         self.commands.connect(line)
+
+    @no_var_expand
+    @line_magic
+    def chat_cassette(self, line: str) -> None:
+        """Record the questions and replies into a file, and replay them from it.
+
+        ``%chat_cassette FILE --record`` answers from FILE what it holds, and asks and saves
+        the rest; ``--replay`` never sends anything; ``--refresh`` asks everything again.
+        Without any of them a person's questions are recorded, and a machine's are replayed.
+        With ``--else emulator`` the emulator answers what is not recorded; with ``--by-order``
+        a request that differs is answered by its place. FILE may be a saved notebook, which
+        is only replayed. ``%chat_cassette --off`` goes back; ``%chat_cassette`` alone shows
+        what is in. CHATMAGIC_CASSETTE and CHATMAGIC_MODE beat it.
+        """
+        print(self.commands.cassette.run(line))
 
     @line_magic
     def chat_login(self, line: str) -> None:

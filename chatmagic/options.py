@@ -36,6 +36,7 @@ COMMANDS: Final = (
     "chat_load",
     "chat_connect",
     "chat_login",
+    "chat_cassette",
 )
 """The family of magics in this release, by name."""
 

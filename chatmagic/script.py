@@ -281,6 +281,6 @@ def _headers(value: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def _damaged(name: str, number: int, why: str) -> InputError:
     return InputError(
-        f"{name}, line {number:,}: {why}. Nothing was sent.",
+        f"{name}, line {number:,}: {why}.",
         hint="The file was left as it is: mend it, or record into another one.",
     )

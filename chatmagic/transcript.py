@@ -41,6 +41,10 @@ def marks(conversation: Conversation, turn: Turn) -> list[str]:
         found.append(f"sent with the last {len(turn.carried):,} turns")
     if turn.reply.origin != "live":
         found.append(turn.reply.origin)
+    if turn.reply.recorded == "emulator":
+        found.append("of the emulator")
+    if turn.reply.by_order:
+        found.append("by order: another request was recorded here")
     if turn.took is not None:
         found.append(f"took about {turn.took:,}")
     return found

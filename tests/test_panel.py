@@ -882,7 +882,7 @@ def test_words_after_the_name_are_refused(shell: Shell, line: str) -> None:
     shell.fails(line, cell="P")
 
 
-def test_the_settings_in_force_are_told_in_words(shell: Shell) -> None:
+def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -> None:
     """Unset is the service's own; of fields for a server the values may be private."""
     commands = shell.shell.magics_manager.registry["ChatMagics"].commands
     rows = dict(commands.standing()["rows"])
@@ -900,6 +900,14 @@ def test_the_settings_in_force_are_told_in_words(shell: Shell) -> None:
     assert commands.streams() is False
     shell.do("%chat_connect emulator")
     assert commands.standing()["state"] == "emulator"
+    tape = tmp_path / "tape.json"
+    shell.do(f"%chat_cassette {tape} --record")
+    assert commands.standing()["state"] == "emulator, record"
+    shell.page("%%chat\necho:hello", "A")
+    shell.do(f"%chat_cassette {tape} --replay")
+    told = commands.standing()
+    assert told["state"] == "replay"
+    assert told["rows"][0][0] == "Cassette"
 
 
 def test_unloading_takes_the_panels_away(shell: Shell) -> None:

@@ -34,6 +34,10 @@ PURE = (
     "practice",
     "page",
     "conversation",
+    "tape",
+    "script",
+    "reel",
+    "nearest",
     "archive",
 )
 TOOLS = {
