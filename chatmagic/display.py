@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, clear_output, display
 
-from chatmagic import gauge, plain
+from chatmagic import gauge, loading, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -216,6 +216,7 @@ def bundle(reply: Reply) -> dict[str, Any]:
     Args:
         reply: whole or in part.
     """
+    loading.load("chatmagic.safe")
     from chatmagic import safe  # noqa: PLC0415 - markdown-it comes with the first question
 
     states = "".join(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import chatmagic
-from chatmagic import settings, wire
+from chatmagic import loading, settings, wire
 from chatmagic.conversation import Change, Context, Conversation, Turn
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.wire import Message, Record, Reply, Request, Value
@@ -359,6 +359,7 @@ class Session:
         """Give the client for what is set now; a new one only where that has changed."""
         if setup is not None and (self._client is None or setup != self._setup):
             # requests comes with the first question, not with the extension.
+            loading.load("chatmagic.transport")
             from chatmagic.client import Client  # noqa: PLC0415
 
             door, timeout, extra_body = setup.connection, setup.timeout, setup.extra_body
