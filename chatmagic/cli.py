@@ -1,4 +1,4 @@
-"""The command line: ``chatmagic demo`` and ``chatmagic emulator``."""
+"""The command line: ``chatmagic demo``, ``emulator``, ``audit`` and ``sanitize-file``."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+SANITIZE_FILE: Final = Path(__file__).with_name("nbval-sanitize.cfg")
+"""What makes nbval leave out the HTML of our outputs, whose text it still compares."""
 LINE_ENDS: Final = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 
 _HIGHEST_PORT: Final = 65_535
@@ -82,7 +84,40 @@ def _parser() -> _Parser:
             allow_abbrev=False,
         )
     )
+    _add_audit(
+        commands.add_parser(
+            "audit",
+            help="tabulate the turns in notebooks, without a kernel",
+            description="Tabulate what notebooks tell of their conversations. Nothing in them "
+            "is run. The exit status is 1 if a reply is not the one that was recorded, a turn "
+            "was asked after others than those above it, or a file cannot be read.",
+            allow_abbrev=False,
+        )
+    )
+    commands.add_parser(
+        "sanitize-file",
+        help="print where the file for nbval's --nbval-sanitize-with is",
+        description="Print where the file is that makes nbval leave out the HTML of "
+        "chatmagic's outputs, and compare their text: "
+        'pytest --nbval --nbval-sanitize-with "$(chatmagic sanitize-file)"',
+        allow_abbrev=False,
+    ).set_defaults(run=_sanitize_file)
     return parser
+
+
+def _add_audit(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("notebooks", nargs="+", type=Path, metavar="NOTEBOOK")
+    add(
+        "--values",
+        action="store_true",
+        help="also list what the files give away: values that were put into prompts, paths, "
+        "hosts, when cells ran",
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="as JSON")
+    form.add_argument("--csv", action="store_true", help="as CSV, a row a turn")
+    parser.set_defaults(run=_audit)
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
@@ -204,6 +239,25 @@ def emulator_settings(asked: Mapping[str, Any]) -> Settings:
     if "precedence" in given:
         given["precedence"] = tuple(given["precedence"])
     return replace(FRESH, **{"now": None, **given})
+
+
+def _audit(asked: Mapping[str, Any]) -> int:
+    # It comes with the first notebook, which the other commands do without.
+    from chatmagic import audit  # noqa: PLC0415
+
+    found = [audit.audit(path) for path in asked["notebooks"]]
+    if asked["csv"]:
+        print(audit.as_csv(found), end="")
+    elif asked["json"]:
+        print(audit.as_json(found, values=asked["values"]))
+    else:
+        print(audit.table(found, values=asked["values"]))
+    return 0 if all(one.in_order for one in found) else 1
+
+
+def _sanitize_file(_: Mapping[str, Any]) -> int:
+    print(SANITIZE_FILE)
+    return 0
 
 
 def _demo(asked: Mapping[str, Any]) -> int:

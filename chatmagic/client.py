@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 from chatmagic import address, settings, sse
 from chatmagic import credits as crediting
 from chatmagic.assembly import Assembly
+from chatmagic.cassette import is_replay
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
     ChatInterrupted,
     CutOffError,
     InputError,
+    NotRecordedError,
     NotUnderstoodError,
     ServiceError,
 )
@@ -291,6 +293,7 @@ class ReplyStream:
 
         self._client = client
         transport = client._transport  # noqa: SLF001 - two halves of one thing
+        self._is_bare = through is None
         self._transport = through(transport) if through is not None else transport
         self._request = request
         self._halt = halt or Halt()
@@ -314,10 +317,17 @@ class ReplyStream:
 
         Raises:
             InputError: it was sent already, or cannot be sent as it stands.
+            NotRecordedError: the environment says that nothing is to be sent.
             ChatError: as the tree in :mod:`chatmagic.errors` has it.
         """
         if self._sent:
             raise InputError("This stream was sent already; ask for another one.")
+        if self._is_bare and is_replay(os.environ):
+            raise NotRecordedError(
+                "CHATMAGIC_MODE says replay, and a client by itself is not recorded. "
+                "Nothing was sent.",
+                hint="A session's questions are: chatmagic.ask(…), or Session(client).ask(…).",
+            )
         connection = self._client.connection
         if connection.key is None and connection.auth != "none":
             what, hint = settings.no_key_message(connection)
@@ -400,7 +410,7 @@ class ReplyStream:
 
     def _begin(self, exchange: Exchange, asked: datetime) -> None:
         """Take note of what the status and headers say; refuse what is no reply."""
-        now = datetime.now(UTC)
+        now = _now(exchange)
         headers = exchange.headers
         assembly = self._assembly
         assembly.credits = crediting.from_headers(headers, now)
@@ -512,7 +522,7 @@ class ReplyStream:
                 exchange.status,
                 exchange.headers,
                 told,
-                now=datetime.now(UTC),
+                now=_now(exchange),
                 key=self._client.connection.key,
                 begun=bool(self._assembly.text),
             )
@@ -556,7 +566,7 @@ class ReplyStream:
 
     def _refusal(self, exchange: Exchange, body: bytes) -> ChatError:
         key = self._client.connection.key
-        now = datetime.now(UTC)
+        now = _now(exchange)
         return self._counted(refusal(exchange.status, exchange.headers, body, now=now, key=key))
 
     def _counted(self, error: ChatError) -> ChatError:
@@ -603,3 +613,9 @@ def _fields(extra_body: object) -> dict[str, Any]:
             f"not {type(extra_body).__name__}."
         )
     return dict(extra_body)
+
+
+def _now(exchange: Exchange) -> datetime:
+    """Give the time here or, for a replayed answer, the time that it tells itself."""
+    here = datetime.now(UTC)
+    return (crediting.date(exchange.headers) or here) if exchange.origin == "replay" else here

@@ -12,9 +12,20 @@ import secrets
 import sys
 from datetime import UTC, datetime
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from chatmagic import address, display, frontend, gauge, keystore, options, prompt, settings
+from chatmagic import (
+    address,
+    display,
+    frontend,
+    gauge,
+    keystore,
+    options,
+    prompt,
+    record,
+    settings,
+    taping,
+)
 from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.session import Ask, Setup
@@ -47,6 +58,9 @@ class Configured(Protocol):
     auth: Any
     timeout: Any
     extra_body: Any
+    keep_values: Any
+    cassette: Any
+    mode: Any
     stream: Any
 
     def trait_values(self) -> dict[str, Any]:
@@ -71,7 +85,9 @@ class Commands:
         self._typed: dict[str, Secret] = {}
         self._emulator: Emulator | None = None
         self._shown: tuple[str | None, Reply] | None = None
+        self.cassette = taping.CassetteCommand(shell, session, configured)
         session.setup = self._setup
+        session.deck.taping = self.cassette.taping
         session.execution = self._owner
         settings.local_emulator = self._start_emulator
 
@@ -150,10 +166,12 @@ class Commands:
         _no_words("chat_credits", line)
         figures, took = self.session.credits, self.session.took
         now, off = self._now(), self.session.clock_off
-        display.show_html(
-            gauge.large_html(figures, took, now=now, clock_off=off),
-            gauge.large_words(figures, took, now=now, clock_off=off),
-        )
+        html = gauge.large_html(figures, took, now=now, clock_off=off)
+        words = gauge.large_words(figures, took, now=now, clock_off=off)
+        if (note := self.cassette.of_the_figures()) is not None:
+            html += f'<p style="{gauge.QUIET}">{escape(note)}</p>'
+            words += f"\n{note}"
+        display.show_html(html, words)
 
     def connect(self, line: str) -> None:
         """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
@@ -251,6 +269,7 @@ class Commands:
             last=asked.last,
             typed=text if filled.values else None,
             values=filled.values,
+            keep_values=self._configured.keep_values,
             owner=execution.cell,
             execution=execution.id,
             entry="cell",
@@ -319,7 +338,7 @@ class Commands:
             self._emulator_at = self._emulator.start(), Secret(f"practice-{secrets.token_hex(8)}")
         return self._emulator_at
 
-    def _step(self, step: str, line: str) -> None:
+    def _step(self, step: Literal["undo", "redo"], line: str) -> None:
         """Take a change back, or do it again, and say which."""
         from chatmagic import transcript  # noqa: PLC0415 - as in chat_history
 
@@ -332,8 +351,9 @@ class Commands:
 
     def _state(self) -> str:
         """Say what ``%chat`` alone says: where, key from where, conversation, credits."""
+        tape = self.cassette.state()
         try:
-            where = self._where(self._connection())
+            where = "" if self.cassette.is_replaying() else self._where(self._connection())
         except ChatError as error:
             where = str(error)
         conversation = self.session.conversation
@@ -345,9 +365,10 @@ class Commands:
             for option in options.OPTIONS
             if option.trait and configured[option.trait] not in (None, False)
         ]
+        values += ["keep_values = True"] if configured["keep_values"] else []
         return "\n".join(
             (
-                where,
+                *(line for line in (tape, where) if line),
                 f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
                 gauge.large_words(
                     self.session.credits,
@@ -360,10 +381,12 @@ class Commands:
         )
 
     def _now(self) -> datetime:
-        """Give the time; the emulator's stands still, so that a notebook's outputs repeat."""
+        """Give the time; the emulator's and a recording's stand still: their outputs repeat."""
         figures, connection = self.session.credits, self.session.connection
-        if figures is not None and connection is not None and settings.is_emulator(connection):
-            return figures.seen_at
+        if figures is not None and connection is not None:
+            still = settings.is_emulator(connection) or self.cassette.of_the_figures()
+            if still:
+                return figures.seen_at
         return datetime.now(UTC)
 
     @staticmethod
@@ -387,10 +410,10 @@ def usage() -> str:
     return options.usage(EXAMPLES)
 
 
-def _say(words: str, kind: str) -> None:
+def _say(words: str, kind: record.Did) -> None:
     """Say what was done to the conversation, and let the output remember it."""
-    html = f'<p style="{gauge.QUIET}">{escape(words)}</p>'
-    display.show_html(html, words, {"version": 1, "kind": kind})
+    html = f'<p class="chatmagic-said" style="{gauge.QUIET}">{escape(words)}</p>'
+    display.show_html(html, words, record.note(kind))
 
 
 def _no_words(name: str, line: str) -> None:

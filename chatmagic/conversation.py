@@ -17,7 +17,7 @@ one, or several that one execution of the cell asked. The rules:
     stays right behind the place that it stood behind. Order is not a change to undo.
  6. A turn that is undone, reset or set aside leaves its place behind, empty; there the
     cell's next turn will stand.
- 7. Undo takes back the last change of any kind (ask, re-run, reset, set aside) and restores
+ 7. Undo takes back the last change of any kind (ask, re-run, reset, set aside, load), restoring
     what was live before it; redo is its inverse. A new change ends what could be redone.
  8. Every step counts, also one that changes nothing: a reset of an empty conversation is a
     change, and an undo with nothing to take back needs a redo of its own. Without this a
@@ -26,6 +26,9 @@ one, or several that one execution of the cell asked. The rules:
     that it carried. That is worked out when asked for, never stored, so that undoing a
     re-run makes the later turns fresh again.
 10. A request may leave out the oldest turns (``last``); a turn remembers that it did.
+11. A conversation that is loaded stands in for what was live, as one change. Where nothing
+    has happened yet there is nothing to go back to: there it brings its own changes along,
+    so that what it undid can be done again.
 
 Together they give *Run All*: the same notebook, run from top to bottom once more in the
 same conversation, sends the same requests in the same order.
@@ -37,19 +40,21 @@ and a reader in another thread sees one of the two. Changes come from one thread
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
 
 from chatmagic.errors import InputError
-from chatmagic.wire import Message, turn_digest
+from chatmagic.record import Record
+from chatmagic.wire import Message, digest, turn_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from chatmagic.wire import Reply, State, Value
+    from chatmagic.record import Value
+    from chatmagic.wire import Reply, State
 
 Entry = Literal["cell", "panel", "python"]
-Kind = Literal["ask", "re-run", "reset", "set aside"]
+Kind = Literal["ask", "re-run", "reset", "set aside", "load"]
 
 UNDO_DEPTH: Final = 1000
 """How many changes can be taken back; older ones are final."""
@@ -68,14 +73,16 @@ class Turn:
         owner: hash of the cell that owns it; ``None`` without one.
         execution: what tells one execution of the cell from another; ``None`` is unknown.
         entry: where it was asked: in a ``cell``, in the ``panel``, or from ``python``.
-        carried: numbers of the turns that its request carried, oldest first.
+        carried: numbers of the turns that its request carried, oldest first; 0 is a turn that
+            is not known here.
         typed: the question as typed, with its ``{{ }}``; ``None`` where nothing was put in.
-        values: what was put in, as expression, size and digest.
+        values: what was put in.
         max_tokens: the request's limit on generated tokens; ``None`` where not set.
         temperature: the request's sampling temperature; ``None`` where not set.
         last: at most this many turns were to be carried; ``None`` where not set.
         stream: whether the reply was asked for as a stream.
         took: about how many credits it took, as far as known.
+        record: what its output keeps of it.
     """
 
     prompt: str
@@ -92,6 +99,7 @@ class Turn:
     last: int | None = None
     stream: bool = True
     took: int | None = None
+    record: Record | None = field(default=None, compare=False, repr=False)
 
     @property
     def state(self) -> State:
@@ -109,14 +117,50 @@ class Turn:
         return turn_digest(self.prompt, self.reply.text)
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """The expressions whose values were not kept, so that the prompt only names them."""
+        return tuple(value.expression for value in self.values if value.text is None)
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """The parameters that were set, as a record keeps them."""
         given = {
             "max_tokens": self.max_tokens,
             "temperature": self.temperature,
             "last": self.last,
+            "stream": None if self.stream else False,
         }
         return {name: value for name, value in given.items() if value is not None}
+
+    def to_record(self, carried: Iterable[str], request: str) -> Record:
+        """Give the turn's record, with its values.
+
+        Args:
+            carried: digests of the turns that its request carried, oldest first.
+            request: digest of the canonical request.
+        """
+        reply = self.reply
+        return Record(
+            prompt=self.prompt if self.typed is None else self.typed,
+            values=self.values,
+            state=reply.state,
+            owner=self.owner,
+            carried=tuple(carried),
+            request=request,
+            reply=digest(reply.text),
+            parameters=self.parameters,
+            model=reply.model,
+            usage=reply.usage,
+            credits=reply.credits,
+            took=self.took,
+            finish_reason=reply.finish_reason,
+            date=reply.date,
+            origin=reply.origin,
+            turn=self.digest,
+            refusal=reply.refusal,
+            recorded=reply.recorded,
+            by_order=reply.by_order,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +222,15 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A change that can be gone back over: the turns of the places that it touched, by key."""
+    """A change that can be gone back over: the turns of the places that it touched, by key.
+
+    A load also changes the order; ``orders`` is the places' keys before and after it.
+    """
 
     kind: Kind
     before: Mapping[int, tuple[Turn, ...]]
     after: Mapping[int, tuple[Turn, ...]]
+    orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +259,35 @@ class Conversation:
         self.name = name
         self._all = _All()
 
+    @classmethod
+    def of(
+        cls, places: Iterable[tuple[str | None, Sequence[Turn]]], added: int, name: str = "main"
+    ) -> Self:
+        """Give a conversation as :attr:`places` and :attr:`added` told it, without its changes.
+
+        Args:
+            places: the owner of each place, ``None`` without one, and the turns there, with
+                their numbers.
+            added: how many turns were ever added.
+            name: what people call it.
+
+        Raises:
+            ValueError: a cell has two places, or the numbers make no sense.
+        """
+        made = cls(name)
+        held = tuple(_Place(key, owner, tuple(turns)) for key, (owner, turns) in enumerate(places))
+        owners = [place.owner for place in held if place.owner is not None]
+        numbers = [turn.number for turn in _live(held)]
+        carried = [number for turn in _live(held) for number in turn.carried]
+        if len(set(owners)) < len(owners):
+            raise ValueError("a cell has two places")
+        if len(set(numbers)) < len(numbers) or not all(0 < number <= added for number in numbers):
+            raise ValueError("its turns are not numbered one by one")
+        if not all(0 <= number <= added for number in carried):
+            raise ValueError("a turn carried one that never was")
+        made._all = _All(held, next_number=added + 1)
+        return made
+
     def __repr__(self) -> str:
         """Say the name and the length, and nothing that differs from run to run."""
         return f"<Conversation {self.name!r}: turns: {len(self)}, stale: {len(self.stale_turns())}>"
@@ -227,6 +304,11 @@ class Conversation:
     def turns(self) -> tuple[Turn, ...]:
         """The live turns in their order."""
         return _live(self._all.places)
+
+    @property
+    def places(self) -> tuple[tuple[str | None, tuple[Turn, ...]], ...]:
+        """The owner and the live turns of each place, in order; some hold none (rule 6)."""
+        return tuple((place.owner, place.turns) for place in self._all.places)
 
     @property
     def added(self) -> int:
@@ -304,6 +386,34 @@ class Conversation:
         )
         return change
 
+    def load(self, other: Conversation) -> Change:
+        """Put another conversation's turns in place of the live ones (rule 11).
+
+        Args:
+            other: the other one, which stays as it is.
+        """
+        now, then = self._all, other._all
+        if now == _All() and then.done:
+            self._all = then
+            return Change("load", (), self.turns)
+        keys: dict[str | None, int] = {
+            place.owner: place.key for place in now.places if place.owner is not None
+        }
+        held = {place.key: place for place in now.places}
+        after: dict[int, tuple[Turn, ...]] = {place.key: () for place in now.places if place.turns}
+        for place in then.places:
+            key = keys.get(place.owner, len(held))
+            # Its own order counts, so what was there before moves behind it.
+            held[key] = held.pop(key, _Place(key, place.owner))
+            after[key] = tuple(_renumbered(turn, now.next_number - 1) for turn in place.turns)
+        moved = len(held) - len(then.places)
+        places = tuple(held.values())
+        places = (*places[moved:], *places[:moved])
+        orders = tuple(place.key for place in now.places), tuple(place.key for place in places)
+        done, change = _changed(replace(now, places=places), "load", after, orders)
+        self._all = replace(done, next_number=now.next_number + other.added)
+        return replace(change, went=_live(now.places))
+
     def set_aside(self, owners: Collection[str]) -> Change | None:
         """Take out the live turns of cells that are gone from the page; their places stay.
 
@@ -334,7 +444,8 @@ class Conversation:
             self._all = replace(now, void=now.void + 1)
             return None
         step = now.done[-1]
-        places, change = _moved(now.places, step.kind, step.before)
+        places = now.places if step.orders is None else _ordered(now.places, step.orders[0])
+        places, change = _moved(places, step.kind, step.before)
         self._all = replace(now, places=places, done=now.done[:-1], undone=(*now.undone, step))
         return change
 
@@ -350,7 +461,8 @@ class Conversation:
             self._all = replace(now, void=max(0, now.void - 1))
             return None
         step = now.undone[-1]
-        places, change = _moved(now.places, step.kind, step.after)
+        places = now.places if step.orders is None else _ordered(now.places, step.orders[1])
+        places, change = _moved(places, step.kind, step.after)
         self._all = replace(now, places=places, done=(*now.done, step), undone=now.undone[:-1])
         return change
 
@@ -372,6 +484,12 @@ class Conversation:
         """Give the live turns that would be asked otherwise now, in their order (rule 9)."""
         turns = self.turns
         return tuple(turn for index, turn in enumerate(turns) if _is_stale(turns, index))
+
+
+def _renumbered(turn: Turn, by: int) -> Turn:
+    """Move a turn's number, and those it carried; 0 stands for a turn that is not known."""
+    carried = tuple(number + by if number else 0 for number in turn.carried)
+    return replace(turn, number=turn.number + by, carried=carried)
 
 
 def _live(places: Sequence[_Place]) -> tuple[Turn, ...]:
@@ -414,18 +532,34 @@ def _with_place(
 def _arranged(places: tuple[_Place, ...], order: Sequence[str]) -> tuple[_Place, ...]:
     """Sort the places as the page does; one not on the page goes with the one before it."""
     on_page: dict[str | None, int] = {owner: rank for rank, owner in enumerate(order)}
+    return _sorted(places, [on_page.get(place.owner) for place in places])
+
+
+def _ordered(places: tuple[_Place, ...], keys: Sequence[int]) -> tuple[_Place, ...]:
+    """Sort the places as they stood once; a newer one goes with the one before it."""
+    stood = {key: rank for rank, key in enumerate(keys)}
+    return _sorted(places, [stood.get(place.key) for place in places])
+
+
+def _sorted(places: tuple[_Place, ...], given: Sequence[int | None]) -> tuple[_Place, ...]:
+    """Sort the places by their ranks; one without goes with the one before it."""
     ranks: dict[int, int] = {}
-    rank = -1
-    for place in places:
-        rank = ranks[place.key] = on_page.get(place.owner, rank)
+    last = -1
+    for place, rank in zip(places, given, strict=True):
+        last = ranks[place.key] = last if rank is None else rank
     return tuple(sorted(places, key=lambda place: ranks[place.key]))
 
 
-def _changed(now: _All, kind: Kind, after: Mapping[int, tuple[Turn, ...]]) -> tuple[_All, Change]:
+def _changed(
+    now: _All,
+    kind: Kind,
+    after: Mapping[int, tuple[Turn, ...]],
+    orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
+) -> tuple[_All, Change]:
     """Do something new: put these turns into these places, and remember it for undo."""
     before = {place.key: place.turns for place in now.places if place.key in after}
     places, change = _moved(now.places, kind, after)
-    done = (*now.done, _Step(kind, before, after))[-UNDO_DEPTH:]
+    done = (*now.done, _Step(kind, before, after, orders))[-UNDO_DEPTH:]
     return replace(now, places=places, done=done, undone=(), void=0), change
 
 
@@ -433,7 +567,9 @@ def _moved(
     places: tuple[_Place, ...], kind: Kind, turns: Mapping[int, tuple[Turn, ...]]
 ) -> tuple[tuple[_Place, ...], Change]:
     """Put these turns into these places, by key, and say which went and which came."""
-    moved = tuple(replace(place, turns=turns.get(place.key, place.turns)) for place in places)
+    moved = tuple(
+        replace(place, turns=turns[place.key]) if place.key in turns else place for place in places
+    )
     before, after = _live(places), _live(moved)
     was, now = ({turn.number for turn in live} for live in (before, after))
     went = tuple(turn for turn in before if turn.number not in now)

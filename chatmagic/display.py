@@ -21,8 +21,9 @@ from chatmagic import gauge, loading, plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from chatmagic.record import Record, Value
     from chatmagic.session import Answer
-    from chatmagic.wire import Record, Reply
+    from chatmagic.wire import Reply
 
 WAITING: Final = "… waiting for the reply"
 SECONDS_BETWEEN: Final = 0.1
@@ -60,7 +61,9 @@ class Once(Silent):
 
     def ended(self, answer: Answer) -> None:
         """Show the reply."""
-        display(bundle(answer.reply), metadata=metadata(answer.record), raw=True)
+        display(
+            bundle(answer.reply, answer.record.values), metadata=metadata(answer.record), raw=True
+        )
 
 
 class Live(Silent):
@@ -110,9 +113,17 @@ class Live(Silent):
         self._stop()
         if self._handle is None:
             self._handle = DisplayHandle()
-            self._handle.display(bundle(answer.reply), metadata=metadata(answer.record), raw=True)
+            self._handle.display(
+                bundle(answer.reply, answer.record.values),
+                metadata=metadata(answer.record),
+                raw=True,
+            )
         else:
-            self._handle.update(bundle(answer.reply), metadata=metadata(answer.record), raw=True)
+            self._handle.update(
+                bundle(answer.reply, answer.record.values),
+                metadata=metadata(answer.record),
+                raw=True,
+            )
 
     def failed(self) -> None:
         """Take the waiting mark away."""
@@ -210,11 +221,12 @@ class PrintedOnce(Printed):
         super().ended(answer)
 
 
-def bundle(reply: Reply) -> dict[str, Any]:
+def bundle(reply: Reply, values: Sequence[Value] = ()) -> dict[str, Any]:
     """Give a reply as safe HTML, and as its exact text.
 
     Args:
         reply: whole or in part.
+        values: what was put into the prompt; those that keep their text are shown, folded.
     """
     loading.load("chatmagic.safe")
     from chatmagic import safe  # noqa: PLC0415 - markdown-it comes with the first question
@@ -225,7 +237,7 @@ def bundle(reply: Reply) -> dict[str, Any]:
     )
     footer = gauge.line_html(reply.credits, reply.usage)
     return {
-        "text/html": _frame(safe.to_html(reply.text) + states + footer),
+        "text/html": _frame(safe.to_html(reply.text) + states + _kept(values) + footer),
         "text/plain": reply.text,
     }
 
@@ -258,6 +270,18 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
 
 def _frame(html: str) -> str:
     return f'<div class="chatmagic" role="group" aria-label="Reply">{html}</div>'
+
+
+def _kept(values: Sequence[Value]) -> str:
+    """Show what the record keeps of the prompt's values, so that nothing in it is hidden."""
+    return "".join(
+        '<details class="chatmagic-value"><summary>Value of '
+        f"<code>{escape(plain.visible(value.expression))}</code>, kept with this output:"
+        f" {value.size:,} character{'' if value.size == 1 else 's'}</summary>"
+        f'<pre style="white-space: pre-wrap;">{escape(plain.visible(value.text))}</pre></details>'
+        for value in values
+        if value.text is not None
+    )
 
 
 def _mark(words: str) -> str:

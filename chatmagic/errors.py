@@ -5,6 +5,7 @@
     Exception
     └── ChatError
         ├── InputError (a ValueError)   what was asked cannot be sent: change it; nothing was sent
+        ├── NotRecordedError            it is not in the cassette that is replayed; nothing was sent
         ├── AuthenticationError         no key for this address, or the service refused it
         ├── RateLimitError              the credits are used up, or too many requests: wait
         ├── RequestRejectedError        the service refused the request: change it
@@ -112,6 +113,12 @@ class ChatError(_Told, Exception):
 
 class InputError(ChatError, ValueError):
     """What was asked cannot be sent as it stands; nothing was sent."""
+
+    fault: Fault = "you"
+
+
+class NotRecordedError(ChatError):
+    """A cassette is replayed and does not hold this request; nothing was sent."""
 
     fault: Fault = "you"
 

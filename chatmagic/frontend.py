@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from chatmagic import wire
+from chatmagic import record
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -43,13 +43,12 @@ def execution(shell: InteractiveShell) -> Execution:
         return Execution(id=f"terminal-{shell.execution_count}", label=label)
     metadata = parent.get("metadata") or {}
     cell = metadata.get("cellId")
-    known = isinstance(cell, str) and bool(cell)
+    known = bool(isinstance(cell, str) and cell)
     audience: Audience = "page" if known else "text"
     if not (parent.get("content") or {}).get("allow_stdin", False):
         audience = "machine"
     return Execution(
-        # Opaque, and in some front ends a path: only its hash is kept.
-        cell=wire.digest(f"cell {cell}")[:16] if known else None,
+        cell=record.owner_of(str(cell)) if known else None,
         id=(parent.get("header") or {}).get("msg_id"),
         audience=audience,
         label=label,

@@ -52,6 +52,13 @@ class ChatMagics(Magics):
     no_stream = Bool(False, help="Default of --no-stream.").tag(config=True)
     raw = Bool(False, help="Default of --raw.").tag(config=True)
     quiet = Bool(False, help="Default of --quiet.").tag(config=True)
+    keep_values = Bool(
+        False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
+    ).tag(config=True)
+    cassette = Unicode(None, allow_none=True, help="File to record and replay.").tag(config=True)
+    mode = Unicode(
+        None, allow_none=True, help="What is done with it: record, replay, refresh, live."
+    ).tag(config=True)
     stream = Enum(
         ["auto", "updates", "text", "off"],
         "auto",
@@ -146,6 +153,33 @@ class ChatMagics(Magics):
         self.commands.reset(line)
 
     @line_magic
+    def chat_save(self, line: str) -> None:
+        """Save the conversation, by the file's suffix, whole or not at all.
+
+        ``%chat_save FILE.json`` keeps all of it, ``FILE.ipynb`` makes a notebook of it,
+        ``FILE.md`` a text to read. What is not as it was written is not overwritten, except
+        with ``--force``. Of what ``{{ }}`` put in, only the expression is saved, except with
+        ``%config ChatMagics.keep_values = True``.
+        """
+        # The renderer and the rest come with the first conversation that is kept.
+        from chatmagic import saving  # noqa: PLC0415
+
+        keep_values = bool(self.keep_values)
+        saving.save(line, self.commands.session, self._shell, keep_values=keep_values)
+
+    @line_magic
+    def chat_load(self, line: str) -> None:
+        """Load a conversation in place of this one; nothing is sent, ``%chat_undo`` undoes it.
+
+        ``%chat_load FILE.json`` loads what ``%chat_save`` saved, ``%chat_load FILE.ipynb`` what
+        the outputs of a notebook tell; ``%chat_load`` alone takes this notebook, as last saved,
+        where the front end tells which it is.
+        """
+        from chatmagic import saving  # noqa: PLC0415 - as in chat_save
+
+        saving.load(line, self.commands.session, self._shell)
+
+    @line_magic
     def chat_credits(self, line: str) -> None:
         """Show the credits large: what is left, what the last turn took, as of when."""
         self.commands.credits(line)
@@ -158,6 +192,21 @@ class ChatMagics(Magics):
         one. The emulator runs in this kernel, needs no account, and says what it is.
         """
         self.commands.connect(line)
+
+    @no_var_expand
+    @line_magic
+    def chat_cassette(self, line: str) -> None:
+        """Record the questions and replies into a file, and replay them from it.
+
+        ``%chat_cassette FILE --record`` answers from FILE what it holds, and asks and saves
+        the rest; ``--replay`` never sends anything; ``--refresh`` asks everything again.
+        Without any of them a person's questions are recorded, and a machine's are replayed.
+        With ``--else emulator`` the emulator answers what is not recorded; with ``--by-order``
+        a request that differs is answered by its place. FILE may be a saved notebook, which
+        is only replayed. ``%chat_cassette --off`` goes back; ``%chat_cassette`` alone shows
+        what is in. CHATMAGIC_CASSETTE and CHATMAGIC_MODE beat it.
+        """
+        print(self.commands.cassette.run(line))
 
     @line_magic
     def chat_login(self, line: str) -> None:

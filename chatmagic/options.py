@@ -31,8 +31,11 @@ COMMANDS: Final = (
     "chat_redo",
     "chat_reset",
     "chat_credits",
+    "chat_save",
+    "chat_load",
     "chat_connect",
     "chat_login",
+    "chat_cassette",
 )
 """The family of magics in this release, by name."""
 

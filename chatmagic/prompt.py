@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic.errors import InputError
 from chatmagic.plain import one_line
-from chatmagic.wire import Value, digest
+from chatmagic.record import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 OPEN: Final = "{{"
 CLOSE: Final = "}}"
@@ -38,7 +38,7 @@ class Filled:
 
     Args:
         text: as it is sent.
-        values: what was put in, as expression, size and digest, in order.
+        values: what was put in, in order, each with its text.
     """
 
     text: str
@@ -60,15 +60,34 @@ def fill(text: str, evaluate: Callable[[str], object]) -> Filled:
     """
     # All are found before the first is evaluated: a mistake in the last costs nothing.
     found = _expressions(text)
+    values = [Value.of(expression, _value(expression, evaluate)) for expression, _, _ in found]
+    return Filled(_put_in(text, found, values), tuple(values))
+
+
+def refill(text: str, values: Sequence[Value]) -> str:
+    """Give a prompt as it was sent, from what is kept of it; nothing is evaluated.
+
+    Args:
+        text: the prompt as typed.
+        values: what was put in; one whose text is not kept is named in its place.
+
+    Raises:
+        InputError: they are not the values of this prompt.
+    """
+    found = _expressions(text) if values else []
+    if [expression for expression, _, _ in found] != [value.expression for value in values]:
+        raise InputError("its values are not those of its prompt")
+    return _put_in(text, found, values)
+
+
+def _put_in(text: str, found: list[tuple[str, int, int]], values: Sequence[Value]) -> str:
     pieces: list[str] = []
-    values: list[Value] = []
     done = 0
-    for expression, start, end in found:
-        value = _value(expression, evaluate)
-        pieces += [text[done:start], value]
-        values.append(Value(expression, len(value), digest(value)))
+    for (_, start, end), value in zip(found, values, strict=True):
+        named = f"[value of {value.expression}, not kept]"
+        pieces += [text[done:start], named if value.text is None else value.text]
         done = end
-    return Filled("".join([*pieces, text[done:]]), tuple(values))
+    return "".join([*pieces, text[done:]])
 
 
 def refuse_cell_comments(body: str) -> None:

@@ -8,24 +8,30 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import chatmagic
-from chatmagic import loading, settings, wire
+from chatmagic import address, deck, loading, playback, repeatable, settings
 from chatmagic.conversation import Change, Context, Conversation, Turn
+from chatmagic.deck import Deck, Taping
 from chatmagic.errors import ChatInterrupted, InputError
-from chatmagic.wire import Message, Record, Reply, Request, Value
+from chatmagic.reel import Question
+from chatmagic.settings import Connection
+from chatmagic.tape import Recorded
+from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
+    from pathlib import Path
 
+    from chatmagic.cassette import Play, Who
     from chatmagic.client import Client, ReplyStream
     from chatmagic.connection import Halt
     from chatmagic.conversation import Entry
     from chatmagic.patience import Timeout
-    from chatmagic.settings import Connection
+    from chatmagic.record import Record, Value
     from chatmagic.wire import Credits
 
 
@@ -48,6 +54,7 @@ class Ask:
         last: how many of the newest turns are sent along at most.
         typed: the prompt as typed, where values were put in.
         values: what was put in.
+        keep_values: whether the record keeps the values themselves, for all to see.
         owner: hash of the cell that owns the turn.
         execution: identity of the cell's execution.
         entry: where it was asked.
@@ -63,6 +70,7 @@ class Ask:
     last: int | None = None
     typed: str | None = None
     values: tuple[Value, ...] = ()
+    keep_values: bool = False
     owner: str | None = None
     execution: str | None = None
     entry: Entry = "python"
@@ -148,10 +156,11 @@ class Session:
     def __init__(self, client: Client | None = None) -> None:
         """Start an empty conversation; nothing is sent."""
         self.conversation = Conversation()
+        self.deck = Deck(_in_notebook)
         self.set_free()
         self._given = client
         self._client = client
-        self._setup: Setup | None = None
+        self._clients: dict[Who, tuple[Setup, Client]] = {}
         self._took: int | None = None
         self._followers: tuple[Callable[[Event], object], ...] = ()
         self._turnstile = _Turnstile()
@@ -315,17 +324,52 @@ class Session:
         self._tell(Changed())
         return change
 
+    def retape(self, *, again: bool = True, whole: bool = False) -> str | None:
+        """Put in the cassette that is chosen now, while no ask is under way.
+
+        Args:
+            again: take out the one that is in, also where the same is chosen.
+            whole: whether all was asked that is to be asked; a refresh then drops the rest.
+
+        Returns:
+            What was done with the one that is out, in one line; ``None`` where none is.
+
+        Raises:
+            ChatError: what is chosen cannot be used, or what is out cannot be saved.
+        """
+        self._turnstile.refuse_its_holder()
+        try:
+            try:
+                self._turnstile.enter("a change of the cassette", lambda _: None)
+                summary = self.deck.eject(whole=whole) if again else None
+                self.deck.insert()
+            finally:
+                self._turnstile.leave()
+        except BaseException:
+            # As in run.
+            self._turnstile.leave()
+            raise
+        return summary
+
     def _asked(self, course: _Course, view: View, halt: Halt | None) -> None:
         """Ask, and keep what came, with what ended it early."""
         ask = course.ask
-        setup = None if self._given is not None else self.setup()
+        taping = self.deck.insert()
+        setup = self.setup() if taping is None and self._given is None else None
         course.context = context = self._context(ask)
+        source = cast("Client | Taping | Setup", self._given or taping or setup)
+        request, course.digest = _request(ask, context, source.extra_body)
+        course.play = play = None if taping is None else self._play(ask, context, request)
         # The view warms its renderer while requests is loaded and the headers awaited.
-        view.began(_notes(context))
-        client = self._connected(setup)
-        request, course.digest = _request(ask, context, client.extra_body)
+        view.began([*(play.notes if play is not None else ()), *_notes(context)])
+        client = self._connected(setup, taping, play)
+        through = playback.through(
+            play,
+            self.deck.cassette,
+            lambda: playback.Came(stream.reply, client.took, client.connection.key),
+        )
         course.added = self.conversation.added
-        course.stream = stream = client.send(request, halt)
+        course.stream = stream = client.send(request, halt, through)
         try:
             course.problem = _listen(stream, view)
             if course.problem is not None and not stream.reply.text:
@@ -343,34 +387,65 @@ class Session:
     def set_free(self) -> None:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
         self.setup: Callable[[], Setup] = _from_environment
+        self.deck.taping = deck.from_environment
         self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
 
     def disconnect(self) -> None:
         """Forget the connection and what it told of the credits; the next ask makes its own."""
         self.close()
+        self._clients.clear()
         self._client, self._took = self._given, None
 
     def close(self) -> None:
-        """Close the connection that is kept."""
-        if self._client is not None:
-            self._client.close()
+        """Close the connections that are kept."""
+        for client in (self._given, *(client for _, client in self._clients.values())):
+            if client is not None:
+                client.close()
 
-    def _connected(self, setup: Setup | None) -> Client:
+    def _play(self, ask: Ask, context: Context, request: Request) -> Play | None:
+        """Find out who answers, while a cassette is in."""
+        asked = Recorded.asked(request, typed=ask.typed, owner=ask.owner)
+        question = Question(asked, ask.execution, ask.order)
+        return self.deck.play(question, self._warnings(ask, context))
+
+    def _warnings(self, ask: Ask, context: Context) -> tuple[str, ...]:
+        """Say what of a question another run will not ask as it is asked now."""
+        before = self.conversation.context(ask.owner, ask.execution, order=ask.order).turns
+        below = [
+            turn
+            for turn in self.conversation
+            if ask.owner is not None and turn.owner != ask.owner and turn not in before
+        ]
+        put_in = ask.text if ask.values or ask.entry == "python" else ""
+        return repeatable.warnings(self.conversation, context, below if ask.history else [], put_in)
+
+    def _connected(self, setup: Setup | None, taping: Taping | None, play: Play | None) -> Client:
         """Give the client for what is set now; a new one only where that has changed."""
-        if setup is not None and (self._client is None or setup != self._setup):
+        who: Who = "service" if play is None else play.who
+        if who == "service" and self._given is not None:
+            self._client = self._given
+            return self._given
+        if taping is not None and who != "service":
+            connection = deck.CASSETTE if who == "recording" else _practice()
+            setup = Setup(connection, taping.timeout, taping.extra_body)
+        setup = setup or self.setup()
+        known = self._clients.get(who)
+        if known is None or known[0] != setup:
             # requests comes with the first question, not with the extension.
             loading.load("chatmagic.transport")
             from chatmagic.client import Client  # noqa: PLC0415
 
             door, timeout, extra_body = setup.connection, setup.timeout, setup.extra_body
-            if self._client is not None and door.is_door_of(self._client.connection):
-                self._client.retune(door, timeout=timeout, extra_body=extra_body)
+            if known is not None and door.is_door_of(known[1].connection):
+                client = known[1]
+                client.retune(door, timeout=timeout, extra_body=extra_body)
             else:
-                self.close()
-                self._client = Client.connected(door, timeout=timeout, extra_body=extra_body)
-            self._setup = setup
-        # It was given, or is made by now.
-        return cast("Client", self._client)
+                if known is not None:
+                    known[1].close()
+                client = Client.connected(door, timeout=timeout, extra_body=extra_body)
+            known = self._clients[who] = setup, client
+        self._client = known[1]
+        return self._client
 
     def _context(self, ask: Ask) -> Context:
         if not ask.history:
@@ -381,6 +456,9 @@ class Session:
         """Write the turn's record and put it into the conversation, once, as the last step."""
         ask, context = course.ask, course.context
         self._took = None if self._client is None else self._client.took
+        if course.play is not None and (recorded := course.play.recorded) is not None:
+            self._took = recorded.took
+            reply = replace(reply, recorded=recorded.origin, by_order=course.play.by_order)
         turn = Turn(
             prompt=ask.text,
             reply=reply,
@@ -396,9 +474,12 @@ class Session:
             stream=ask.stream,
             took=self._took,
         )
-        answer = Answer(reply, _record(turn, context, course.digest))
+        record = turn.to_record(context.digests, course.digest)
+        if not ask.history:
+            record = replace(record, parameters={**record.parameters, "history": False})
+        answer = Answer(reply, record if ask.keep_values else record.bare)
         if ask.history and self.conversation.added == course.added:
-            self.conversation.add(turn, order=ask.order)
+            self.conversation.add(replace(turn, record=answer.record), order=ask.order)
         course.answer = answer
 
 
@@ -411,6 +492,7 @@ class _Course:
     digest: str = ""
     added: int = 0
     stream: ReplyStream | None = None
+    play: Play | None = None
     problem: BaseException | None = None
     answer: Answer | None = None
     shown: bool = False
@@ -596,27 +678,6 @@ def _notes(context: Context) -> list[str]:
     return notes
 
 
-def _record(turn: Turn, context: Context, digest: str) -> Record:
-    reply = turn.reply
-    return Record(
-        prompt=turn.prompt if turn.typed is None else turn.typed,
-        values=turn.values,
-        state=reply.state,
-        owner=turn.owner,
-        carried=context.digests,
-        request=digest,
-        reply=wire.digest(reply.text),
-        parameters=turn.parameters,
-        model=reply.model,
-        usage=reply.usage,
-        credits=reply.credits,
-        took=turn.took,
-        finish_reason=reply.finish_reason,
-        date=reply.date,
-        origin=reply.origin,
-    )
-
-
 def _nobody() -> tuple[str | None, str | None]:
     """Tell that no cell is asking."""
     return None, None
@@ -624,3 +685,18 @@ def _nobody() -> tuple[str | None, str | None]:
 
 def _from_environment() -> Setup:
     return Setup(settings.for_client(os.environ))
+
+
+def _practice() -> Connection:
+    """Give the emulator of this kernel, for what a cassette does not hold."""
+    return settings.practised(
+        Connection(address.EMULATOR, "bearer", None, "--else emulator", address.EMULATOR)
+    )
+
+
+def _in_notebook(path: Path) -> tuple[Recorded, ...]:
+    """Give what a notebook's outputs hold, for its replay."""
+    # nbformat comes with the first notebook that is read.
+    from chatmagic import notebook  # noqa: PLC0415
+
+    return notebook.recorded(path)

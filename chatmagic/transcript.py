@@ -16,12 +16,14 @@ DID = {
     "re-run": "Took back the new reply to",
     "reset": "Took back the reset",
     "set aside": "Took back the setting aside",
+    "load": "Took back the loading",
 }
 DID_AGAIN = {
     "ask": "Put back the question",
     "re-run": "Put back the new reply to",
     "reset": "Reset again",
     "set aside": "Set aside again",
+    "load": "Loaded again",
 }
 
 
@@ -30,10 +32,17 @@ def marks(conversation: Conversation, turn: Turn) -> list[str]:
     found: list[str] = [] if turn.state == "complete" else [turn.state]
     if conversation.stale(turn):
         found.append("stale: what stands above it has changed since")
+    if turn.missing:
+        named = ", ".join(plain.one_line(name, EXCERPT) for name in turn.missing)
+        found.append(f"sent without the value of {named}, which was not kept: run its cell again")
     if turn.last is not None:
         found.append(f"sent with the last {len(turn.carried):,} turns")
     if turn.reply.origin != "live":
         found.append(turn.reply.origin)
+    if turn.reply.recorded == "emulator":
+        found.append("of the emulator")
+    if turn.reply.by_order:
+        found.append("by order: another request was recorded here")
     if turn.took is not None:
         found.append(f"took about {turn.took:,}")
     return found
@@ -95,7 +104,7 @@ def redone(change: Change | None) -> str:
 
 
 def _did(change: Change, words: dict[str, str], turns: tuple[Turn, ...]) -> str:
-    if change.kind in {"reset", "set aside"}:
+    if change.kind in {"reset", "set aside", "load"}:
         count = len(change.came or change.went)
         return f"{words[change.kind]} ({count:,} turn{'' if count == 1 else 's'})."
     quoted = ", ".join(f"“{plain.one_line(_typed(turn), EXCERPT)}”" for turn in turns[-1:])

@@ -248,16 +248,13 @@ class Request:
         """
         try:
             text = json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False)
-        except (TypeError, RecursionError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"the request cannot be written as JSON: {error}") from None
         return without_lone_surrogates(text).encode()
 
     def digest(self) -> str:
-        """Give the digest of the canonical body, by which a request is known again."""
-        try:
-            return digest(self.to_json())
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"the request cannot be written as JSON: {error}") from None
+        """Give the digest of the canonical body, as sent, by which a request is known again."""
+        return digest(json.loads(self.encode()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -509,6 +506,8 @@ class Reply:
         refusal: what a model said instead of answering (compatible servers).
         date: the response's own ``Date``, aware, in UTC.
         origin: ``live``, ``replay`` or ``emulator``.
+        recorded: of a replayed reply, who answered when it was recorded.
+        by_order: whether it was replayed for its place, as the request was another one.
     """
 
     text: str
@@ -520,6 +519,8 @@ class Reply:
     refusal: str | None = None
     date: datetime | None = None
     origin: Origin = "live"
+    recorded: Origin | None = None
+    by_order: bool = False
 
     def __str__(self) -> str:
         """Give the text."""
@@ -536,88 +537,6 @@ class Reply:
                 }
             ],
             "usage": None if self.usage is None else self.usage.to_json(),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A value that ``{{ expression }}`` put into a prompt, without the value itself.
-
-    Args:
-        expression: as typed.
-        size: length of the value's text in characters.
-        sha256: digest of the value's text.
-    """
-
-    expression: str
-    size: int
-    sha256: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Give it for a record."""
-        return {"expression": self.expression, "size": self.size, "sha256": self.sha256}
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What an output's metadata keeps of a turn: nothing that a reader cannot see.
-
-    Args:
-        prompt: as typed; each inserted value stands as its expression.
-        values: what was inserted, as expression, size and digest.
-        state: ``complete``, ``interrupted`` or ``cut off``.
-        owner: hash of the cell that owns the turn; ``None`` without one.
-        carried: digests of the turns that the request carried, oldest first.
-        request: digest of the canonical request.
-        reply: digest of the reply's text.
-        parameters: ``max_tokens``, ``temperature``, ``last`` where they were set.
-        model: name of the model, where it was told.
-        usage: token counts, where they were told.
-        credits: what the response said of the credits.
-        took: about how many credits the turn took, as far as it was known then.
-        finish_reason: in the service's own words.
-        date: the response's own ``Date``.
-        origin: ``live``, ``replay`` or ``emulator``.
-    """
-
-    prompt: str
-    values: tuple[Value, ...]
-    state: State
-    owner: str | None
-    carried: tuple[str, ...]
-    request: str
-    reply: str
-    parameters: Mapping[str, Any]
-    model: str | None
-    usage: Usage | None
-    credits: Credits | None
-    took: int | None
-    finish_reason: str | None
-    date: datetime | None
-    origin: Origin
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the record for an output's metadata."""
-        return {
-            "version": 1,
-            "kind": "turn",
-            "prompt": self.prompt,
-            "state": self.state,
-            "carried": list(self.carried),
-            "request": self.request,
-            "reply": self.reply,
-            "origin": self.origin,
-            **_known(
-                values=[value.to_json() for value in self.values] or None,
-                owner=self.owner,
-                parameters=dict(self.parameters) or None,
-                model=self.model,
-                usage=None if self.usage is None else self.usage.to_json(),
-                credits=None if self.credits is None else self.credits.to_json(),
-                took=self.took,
-                finish_reason=self.finish_reason,
-                date=iso(self.date),
-            ),
         }
 
 

@@ -103,6 +103,11 @@ class Kernel:
         """Interrupt it, as the Stop button does."""
         self.manager.interrupt_kernel()
 
+    def restart(self) -> None:
+        """Restart it, as that button does."""
+        self.manager.restart_kernel(now=True)
+        self._client.wait_for_ready(timeout=60)
+
 
 @contextmanager
 def kernel(environment: Mapping[str, str] | None = None) -> Iterator[Kernel]:

@@ -194,7 +194,8 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     """Keep what a shell changes in this process, and what it would find, out of the tests."""
     for name in ("CHATMAGIC_BASE_URL", "CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.delenv("CHATMAGIC_AUTH", raising=False)
+    for name in ("CHATMAGIC_AUTH", "CHATMAGIC_CASSETTE", "CHATMAGIC_MODE"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
     monkeypatch.setattr(keystore, "_keyring", lambda: None)

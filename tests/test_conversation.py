@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from chatmagic import conversation as module
 from chatmagic.conversation import Change, Conversation, Turn
 from chatmagic.errors import InputError
+from chatmagic.record import Value
 from chatmagic.wire import Message, Reply, digest, turn_digest
 
 if TYPE_CHECKING:
@@ -73,6 +74,10 @@ def test_a_turn_tells_what_a_request_and_a_record_need() -> None:
     assert turn.messages == (Message("user", "p"), Message("assistant", "r"))
     assert turn.digest == turn_digest("p", "r")
     assert turn.parameters == {"max_tokens": 5, "last": 0}
+    assert dataclasses.replace(turn, stream=False).parameters["stream"] is False
+    kept, gone = Value.of("x", "1"), Value.of("y", "2").bare
+    assert turn.missing == ()
+    assert dataclasses.replace(turn, typed="{{ y }}", values=(kept, gone)).missing == ("y",)
     assert hash(turn) == hash(dataclasses.replace(turn))
 
 
@@ -357,6 +362,98 @@ def test_a_last_that_is_no_count_is_refused(last: Any) -> None:
         abc().context(last=last)
 
 
+def talked(asks: Sequence[tuple[str | None, int]]) -> Conversation:
+    """Give a conversation in which these cells asked, each in one of a few executions."""
+    talk = Conversation("other")
+    for owner, execution in asks:
+        ask(talk, f"{owner}{execution}", owner, str(execution))
+    return talk
+
+
+ASKED = st.lists(st.tuples(st.sampled_from([*"abc", None]), st.integers(1, 2)), max_size=6)
+
+
+@given(mine=ASKED, theirs=ASKED, again=st.booleans())
+def test_a_loaded_conversation_stands_in_for_the_live_one(
+    mine: list[tuple[str | None, int]], theirs: list[tuple[str | None, int]], *, again: bool
+) -> None:
+    """Rule 11: one change, which undo takes back; its turns keep order, owners and staleness."""
+    talk, other = talked(mine), talked(theirs)
+    other = Conversation.of(other.places, other.added)
+    if again:
+        talk.load(other)
+    before, numbers = talk.turns, {turn.number for turn in talk}
+    change = talk.load(other)
+    assert change.kind == "load"
+    assert change.went == before
+    assert change.came == talk.turns
+    assert [(t.prompt, t.owner, t.execution) for t in talk] == [
+        (t.prompt, t.owner, t.execution) for t in other
+    ]
+    assert prompts(talk.stale_turns()) == prompts(other.stale_turns())
+    assert not numbers & {turn.number for turn in talk}
+    owners = [owner for owner, _ in talk.places if owner is not None]
+    assert len(owners) == len(set(owners))
+    assert len(other) == len(prompts(other))
+    loaded = talk.turns
+    talk.undo()
+    assert talk.turns == before
+    talk.redo()
+    assert talk.turns == loaded
+    assert ask(talk, "next").carried == tuple(turn.number for turn in loaded)
+
+
+def test_where_nothing_has_happened_a_loaded_conversation_brings_its_changes() -> None:
+    """Rule 11: what it undid can be done again; elsewhere there would be two pasts."""
+    other = abc()
+    other.undo()
+    for talk in (Conversation(), Conversation()):
+        talk.load(other)
+        assert prompts(talk) == ["a", "b"]
+        assert (talk.undo_depth, talk.redo_depth) == (2, 1)
+        talk.redo()
+        assert prompts(talk) == ["a", "b", "c"]
+    assert prompts(other) == ["a", "b"]
+    talk = Conversation()
+    talk.undo()
+    talk.load(other)
+    assert (talk.undo_depth, talk.redo_depth) == (1, 0)
+
+
+def test_a_turn_that_is_not_known_stays_so() -> None:
+    """A number of 0 among those carried is no turn's, also after loading."""
+    other = Conversation()
+    other.add(Turn(prompt="p", reply=Reply("r"), carried=(0,)))
+    talk = abc()
+    (turn,) = talk.load(other).came
+    assert turn.carried == (0,)
+    assert talk.stale(turn)
+
+
+def test_a_conversation_is_made_from_what_it_told() -> None:
+    """Places, numbers and staleness are the same; what makes no sense is refused."""
+    talk = abc()
+    ask(talk, "B", "b", "2b")
+    talk.set_aside(["a"])
+    made = Conversation.of(talk.places, talk.added, "again")
+    assert (made.places, made.added, made.name) == (talk.places, talk.added, "again")
+    assert made.stale_turns() == talk.stale_turns()
+    assert made.undo_depth == 0
+    ask(made, "A", "a", "2a")
+    assert prompts(made) == ["A", "B", "c"]
+    turn = talk.turns[0]
+    for places, added in (
+        ([("a", ()), ("a", ())], 0),
+        ([("a", [turn]), ("b", [turn])], talk.added),
+        ([("a", [dataclasses.replace(turn, number=0)])], talk.added),
+        ([("a", [turn])], turn.number - 1),
+        ([("a", [dataclasses.replace(turn, carried=(99,))])], talk.added),
+        ([("a", [dataclasses.replace(turn, carried=(-1,))])], talk.added),
+    ):
+        with pytest.raises(ValueError, match=r"two places|one by one|never was"):
+            Conversation.of(places, added)
+
+
 def _steps() -> list[Callable[[Conversation], object]]:
     new = Turn(prompt="n", reply=Reply("r"), owner="b", execution="9")
     return [
@@ -366,6 +463,7 @@ def _steps() -> list[Callable[[Conversation], object]]:
         Conversation.reset,
         lambda talk: talk.set_aside(["a", "c"]),
         lambda talk: talk.arrange(["c", "a"]),
+        lambda talk: talk.load(abc()),
     ]
 
 

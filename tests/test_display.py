@@ -12,8 +12,9 @@ import pytest
 from shells import Page, Shell, alone, left
 
 from chatmagic import display
+from chatmagic.record import Record
 from chatmagic.session import Answer
-from chatmagic.wire import Credits, Record, Reply, Usage, digest
+from chatmagic.wire import Credits, Reply, Usage, digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

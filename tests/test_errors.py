@@ -110,6 +110,7 @@ def test_faults() -> None:
         "ConnectError": "network",
         "CutOffError": "service",
         "InputError": "you",
+        "NotRecordedError": "you",
         "NotUnderstoodError": "service",
         "RateLimitError": "you",
         "RequestRejectedError": "you",

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kernels import Kernel, kernel
+from pages import Paper
 
 from chatmagic.emulator import Emulator, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 KEY = "sk-kernel-5f1c0b7e"
 
@@ -267,6 +269,40 @@ def test_the_key_is_nowhere_to_be_read(fresh: Kernel, service: Emulator) -> None
     refused = fresh.run(f"%chat what is {KEY}?", cell="last")
     assert "holds your API key" in refused.text
     assert len(service.requests) == 4
+
+
+def test_a_notebook_goes_on_after_a_restart(service: Emulator, tmp_path: Path) -> None:
+    """Run, restart, load, go on: the requests are those of a kernel that was never restarted."""
+    cells = [
+        ("a", "%%chat\necho:one"),
+        ("b", "for word in 'xy':\n    %chat -t 0.5 echo:$word"),
+        ("c", "%chat echo:undone"),
+        ("d", "%chat_undo"),
+    ]
+    after = [("e", "%%chat\nwhat did I ask?"), ("b", "%chat echo:again"), ("f", "%chat_redo")]
+    environment = {"CHATMAGIC_BASE_URL": service.url, "CHATMAGIC_API_KEY": KEY}
+    service.settings, service.accounts = Settings(credits=1000), {}
+    bodies_of: dict[str, list[Any]] = {}
+    for name in ("uninterrupted", "restarted"):
+        paper = Paper(tmp_path / f"{name}.ipynb")
+        given = {**environment, "JPY_SESSION_NAME": str(paper.path)}
+        with kernel(given) as running:
+            running.run("%load_ext chatmagic")
+            for cell, source in cells:
+                paper.ran(cell, source, running.run(source, cell=cell).outputs)
+            paper.save()
+            service.requests.clear()
+            if name == "restarted":
+                running.restart()
+                running.run("%load_ext chatmagic")
+                loaded = running.run("%chat_load", cell="load")
+                assert loaded.text.startswith("Restored 3 turns from restarted.ipynb"), loaded.text
+            assert service.requests == []
+            for cell, source in after:
+                assert running.run(source, cell=cell).status == "ok"
+            bodies_of[name] = bodies(service)
+    assert bodies_of["restarted"] == bodies_of["uninterrupted"]
+    assert len(bodies_of["restarted"]) == 2
 
 
 def _until(true: Any) -> None:

@@ -132,7 +132,11 @@ def test_options_reach_the_request(shell: Shell, emulator: Emulator) -> None:
     assert (first["temperature"], first["max_tokens"], first["stream"]) == (0.5, 2, True)
     assert (second["temperature"], second["max_tokens"]) == (0.2, 3)
     assert (third["temperature"], third["max_tokens"], third["stream"]) == (0.2, 7, False)
-    assert ran.records[0]["parameters"] == {"temperature": 0.2, "max_tokens": 3}
+    assert ran.records[0]["parameters"] == {
+        "temperature": 0.2,
+        "max_tokens": 3,
+        "history": False,
+    }
     assert [turn.reply.finish_reason for turn in current_session().conversation] == ["length"]
     assert "length" in shell.ran[1].html
 

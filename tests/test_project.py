@@ -23,6 +23,7 @@ MODULES = {name: (int(level), packages) for level, name, packages in ROW.findall
 PURE = (
     "wire",
     "errors",
+    "record",
     "plain",
     "address",
     "sse",
@@ -32,6 +33,11 @@ PURE = (
     "options",
     "practice",
     "conversation",
+    "tape",
+    "script",
+    "reel",
+    "nearest",
+    "archive",
 )
 TOOLS = {
     "ruff check": ["ruff", "check", "."],

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from chatmagic import prompt
 from chatmagic.errors import InputError
-from chatmagic.prompt import Filled, fill, refuse_cell_comments
-from chatmagic.wire import Value
+from chatmagic.prompt import Filled, fill, refill, refuse_cell_comments
+from chatmagic.record import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,13 +114,32 @@ def test_any_text_is_filled_or_refused(text: str) -> None:
     assert len(filled.text) <= len(text)
 
 
-def test_values_are_told_without_themselves() -> None:
-    """Each is told as typed, with the size and digest of its text, in order."""
+def test_values_are_told_with_their_size_and_digest() -> None:
+    """Each is told as typed, with its text and that one's size and digest, in order."""
     filled = fill("{{ b }}{{  a+'é'  }}{{ b }}", python(a="x", b=12))
     sha = hashlib.sha256
-    twelve = Value("b", 2, sha(b"12").hexdigest())
+    twelve = Value("b", 2, sha(b"12").hexdigest(), "12")
     assert filled.text == "12xé12"
-    assert filled.values == (twelve, Value("a+'é'", 2, sha("xé".encode()).hexdigest()), twelve)
+    assert filled.values == (
+        twelve,
+        Value("a+'é'", 2, sha("xé".encode()).hexdigest(), "xé"),
+        twelve,
+    )
+
+
+def test_a_prompt_is_made_again_from_what_is_kept() -> None:
+    """Nothing is evaluated; a value that is not kept is named, one of another prompt refused."""
+    typed = "{{ b }}, {x} {{ {'a': 1}['a'] }} {{"
+    filled = fill(typed, python(b="{{ x }}"))
+    assert refill(typed, filled.values) == filled.text == "{{ x }}, {x} 1 {{"
+    bare = [value.bare for value in filled.values]
+    assert refill(typed, bare) == (
+        "[value of b, not kept], {x} [value of {'a': 1}['a'], not kept] {{"
+    )
+    assert refill("{{ raw }}", ()) == "{{ raw }}"
+    for values in (bare[:1], bare[::-1], [*bare, *bare]):
+        with pytest.raises(InputError, match="not those of its prompt"):
+            refill(typed, values)
 
 
 def test_each_expression_is_evaluated_once_and_in_order() -> None:

@@ -20,18 +20,17 @@ from chatmagic.assembly import Assembly
 from chatmagic.errors import ChatError, InputError
 from chatmagic.plain import one_line
 from chatmagic.prompt import fill
+from chatmagic.record import Record, Value
 from chatmagic.refusal import refusal
 from chatmagic.wire import (
     Chunk,
     Credits,
     ErrorBody,
     Message,
-    Record,
     Reply,
     Request,
     Secret,
     Usage,
-    Value,
     without_lone_surrogates,
 )
 

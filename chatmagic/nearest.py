@@ -1,0 +1,166 @@
+"""What differs between a request and the nearest recorded one, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from chatmagic import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chatmagic.tape import Recorded
+    from chatmagic.wire import Message
+
+EXCERPT: Final = 48
+"""How many characters of each side are shown around a difference."""
+LEAD: Final = 16
+"""How many of them stand before it."""
+
+
+class _Part(NamedTuple):
+    """A turn or a single message of a request; a turn may be known by its digest alone."""
+
+    messages: tuple[Message, ...]
+    digest: str
+
+    def is_like(self, other: _Part) -> bool:
+        """Tell whether two parts are the same; the shorter digest counts."""
+        length = min(len(self.digest), len(other.digest))
+        return self.digest[:length] == other.digest[:length]
+
+
+def nearest(asked: Recorded, exchanges: Sequence[Recorded]) -> Recorded | None:
+    """Give the recorded request that is most like this one; ``None`` where none is recorded.
+
+    The same prompt counts most, then how much of what stands before it is the same, then
+    how far the prompts begin alike.
+
+    Args:
+        asked: the request.
+        exchanges: what is recorded.
+    """
+    parts = _parts(asked)
+
+    def likeness(one: Recorded) -> tuple[bool, int, int, int]:
+        theirs = _parts(one)
+        apart = abs(len(parts) - len(theirs))
+        alike = _common(_prompt(asked, one), _prompt(one, one))
+        same = _typed(asked) == _typed(one)
+        return same, _shared(parts, theirs), alike, -apart
+
+    return max(exchanges, key=likeness, default=None)
+
+
+def difference(asked: Recorded, recorded: Recorded) -> str:
+    """Say in one sentence what differs first between a request and a recorded one.
+
+    Args:
+        asked: the request.
+        recorded: the one it is compared with.
+    """
+    ours, theirs = _parts(asked), _parts(recorded)
+    shared = _shared(ours, theirs)
+    prompt, other = _prompt(asked, recorded), _prompt(recorded, recorded)
+    if len(ours) != len(theirs) and (shared == min(len(ours), len(theirs)) or prompt == other):
+        return (
+            f"The nearest recorded request carries {_count(theirs)}, this one "
+            f"{_count(ours)}: a cell above was added, left out, or run in another order."
+        )
+    number = sum(len(part.messages) or 2 for part in ours[:shared]) + 1
+    if shared < len(ours):
+        return _changed_part(number, ours[shared], theirs[shared])
+    if prompt != other:
+        return f"Message {number:,} (the prompt) differs: {_words(prompt, other)}."
+    return _changed_parameters(asked, recorded)
+
+
+def _parts(one: Recorded) -> list[_Part]:
+    """Give what stands before the prompt, a question and its reply as one part."""
+    found: list[_Part] = []
+    for item in one.before:
+        if isinstance(item, str):
+            found.append(_Part((), item))
+            continue
+        last = found[-1].messages if found else ()
+        if item.role == "assistant" and len(last) == 1 and last[0].role == "user":
+            digest = wire.turn_digest(last[0].content, item.content)
+            found[-1] = _Part((*last, item), digest)
+        else:
+            found.append(_Part((item,), wire.digest(item.to_json())))
+    return found
+
+
+def _shared(ours: Sequence[_Part], theirs: Sequence[_Part]) -> int:
+    """Count the parts that are the same, from the first one on."""
+    pairs = zip(ours, theirs, strict=False)
+    return next(
+        (number for number, (mine, other) in enumerate(pairs) if not mine.is_like(other)),
+        min(len(ours), len(theirs)),
+    )
+
+
+def _common(mine: str, other: str) -> int:
+    """Count the characters that two texts begin with in common."""
+    pairs = zip(mine, other, strict=False)
+    return next(
+        (number for number, (a, b) in enumerate(pairs) if a != b), min(len(mine), len(other))
+    )
+
+
+def _typed(one: Recorded) -> str:
+    return one.prompt if one.typed is None else one.typed
+
+
+def _prompt(one: Recorded, recorded: Recorded) -> str:
+    """Give a prompt as sent or, compared with a notebook, which has no other, as typed."""
+    return _typed(one) if recorded.typed == recorded.prompt else one.prompt
+
+
+def _count(parts: Sequence[_Part]) -> str:
+    count = sum(len(part.messages) or 2 for part in parts)
+    return f"{count:,} earlier message{'' if count == 1 else 's'}"
+
+
+def _changed_part(number: int, mine: _Part, other: _Part) -> str:
+    """Say which message of a part differs, and in which words."""
+    for place, (ours, theirs) in enumerate(zip(mine.messages, other.messages, strict=False)):
+        if ours != theirs:
+            what = {"user": "a prompt above", "assistant": "a reply above"}
+            kind = what.get(ours.role, ours.role)
+            words = _words(ours.content, theirs.content)
+            return f"Message {number + place:,} ({kind}) differs: {words}."
+    return (
+        f"Messages {number:,} and {number + 1:,} (a turn above) differ from the recorded ones: "
+        "its cell was changed, or a value that it puts in is another one."
+    )
+
+
+def _changed_parameters(asked: Recorded, recorded: Recorded) -> str:
+    ours, theirs = asked.parameters, recorded.parameters
+    for name in dict.fromkeys([*theirs, *ours]):
+        mine, other = ours.get(name), theirs.get(name)
+        if mine != other:
+            said = "not set" if mine is None else repr(mine)
+            was = "not set" if other is None else repr(other)
+            return f"The messages are the same, but {name} is {said}; recorded was {was}."
+    return (
+        "The prompt as typed is the same: a value that it puts in, --no-stream or extra_body "
+        "is another one."
+    )
+
+
+def _words(mine: str, other: str) -> str:
+    """Show both sides around the first character that differs."""
+    start = _common(mine, other)
+    # From the beginning of the word, or of a few before it.
+    begin = max(0, start - LEAD)
+    begin = mine.rfind(" ", 0, begin + 1) + 1 if begin else 0
+    return f"asked “{_excerpt(mine, begin)}”, recorded “{_excerpt(other, begin)}”"
+
+
+def _excerpt(text: str, begin: int) -> str:
+    end = begin + EXCERPT
+    line = " ".join(text[begin:end].split())
+    line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
+    return f"{'…' if begin else ''}{line}{'…' if end < len(text) else ''}"

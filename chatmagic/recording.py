@@ -1,0 +1,121 @@
+"""A cassette's file: read as a whole, written as a whole, shared with whoever else writes it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from chatmagic import script
+from chatmagic.errors import ChatError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from chatmagic.tape import Recorded
+
+if sys.platform != "win32":
+    import fcntl
+
+
+class File:
+    """The file of one cassette.
+
+    Whoever ends this process at any moment leaves the old file or the new one, whole.
+
+    Args:
+        path: where it is, or will be.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read nothing yet."""
+        # What a link points to is replaced, not the link.
+        self.path = path.resolve()
+        self._text: str | None = None
+        self._held: tuple[Recorded, ...] = ()
+
+    def exists(self) -> bool:
+        """Tell whether there is such a file."""
+        return self.path.is_file()
+
+    def read(self) -> tuple[Recorded, ...]:
+        """Give what the file holds; nothing where there is none yet.
+
+        Raises:
+            InputError: it cannot be read, or is no cassette of this version.
+        """
+        text = self._content()
+        if text != self._text or text is None:
+            self._held = () if text is None else script.read(text, self.path.name)
+            self._text = text
+        return self._held
+
+    def save(
+        self, merged: Callable[[tuple[Recorded, ...], tuple[Recorded, ...]], tuple[Recorded, ...]]
+    ) -> None:
+        """Put a new content in the place of the old one, at once and for good.
+
+        Args:
+            merged: gives the new content from what was read before and what is there now.
+
+        Raises:
+            InputError: what is there now cannot be read.
+            ChatError: it cannot be written.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with _alone(self.path.parent):
+                before = self._held
+                new = merged(before, self.read())
+                text = script.write(new)
+                if text != self._text:
+                    self._replace(text)
+                self._text, self._held = text, new
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise ChatError(
+                f"{self.path.name} could not be written: {why}. The reply is kept here.",
+                hint="It is tried again with the next reply, and by %chat_cassette.",
+            ) from None
+
+    def _content(self) -> str | None:
+        try:
+            return self.path.read_bytes().decode("utf-8-sig")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+        except ValueError:
+            why = "it is not text"
+        raise InputError(f"The cassette {self.path.name} cannot be read: {why}.")
+
+    def _replace(self, text: str) -> None:
+        # One name for whoever writes, so that what a killed process left is not left for good.
+        new = self.path.with_name(f".{self.path.name}.new")
+        with new.open("wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(OSError):
+            new.chmod(self.path.stat().st_mode & 0o777)
+        new.replace(self.path)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other kernels from writing into the same folder meanwhile."""
+    if sys.platform == "win32":
+        # It has no lock on a folder: two kernels that save at one moment take their chances.
+        yield
+        return
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX)
+        yield
+        with contextlib.suppress(OSError):
+            # The new name is on the disk too when this is over.
+            os.fsync(place)
+    finally:
+        os.close(place)

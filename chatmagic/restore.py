@@ -1,0 +1,165 @@
+"""A notebook's records to the conversation they tell of, without asking anything again.
+
+The cells are gone through from top to bottom, as Run All would: each turn is put where its
+cell puts it, and what was undone, done again or reset is so again. A turn that carried
+others than those that now stand above it is stale, as it was before.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from chatmagic import archive, plain
+from chatmagic.conversation import Conversation
+from chatmagic.notebook import cells
+from chatmagic.wire import turn_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from chatmagic.conversation import Turn
+    from chatmagic.notebook import Notebook, Told
+    from chatmagic.record import Record
+
+SHOWN: Final = 200
+NOT_KEPT: Final = (
+    "the value was not kept; until the cell runs again, its prompt goes out with the expression "
+    "in its place."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A conversation that a notebook told.
+
+    Args:
+        conversation: it.
+        numbers: the number of each turn, by its place among the notebook's turns; ``None``
+            for a turn that was not kept in the conversation, or cannot be.
+        problems: a line for each record that could not be put to use.
+    """
+
+    conversation: Conversation
+    numbers: tuple[int | None, ...]
+    problems: tuple[str, ...]
+
+
+def restore(notebook: Notebook, *, by_id: bool = True) -> Restored:
+    """Rebuild a notebook's conversation.
+
+    Args:
+        notebook: as it was read.
+        by_id: whether the front end knows a cell by its identity on disk, as JupyterLab
+            does; otherwise a turn's owner is the one that its record names.
+    """
+    told_turns = notebook.turns
+    turns, problems = _turns(notebook, by_id=by_id)
+    digests = {index: _digest(told_turns[index], turn) for index, turn in turns.items()}
+    # Turns are numbered in the order in which they are added, so their numbers are known.
+    numbers = {index: number for number, index in enumerate(turns, 1)}
+    known: dict[str, list[int]] = defaultdict(list)
+    for index, digest in digests.items():
+        known[digest].append(numbers[index])
+    conversation = Conversation()
+    index = -1
+    for told in notebook.told:
+        if told.kind == "undo":
+            conversation.undo()
+        elif told.kind == "redo":
+            conversation.redo()
+        elif told.kind == "reset":
+            conversation.reset()
+        else:
+            index += 1
+            if index in turns:
+                turn = turns[index]
+                context = conversation.context(turn.owner, turn.execution, last=turn.last)
+                carried = told_turns[index][1].carried
+                conversation.add(replace(turn, carried=_numbers(carried, known, context.numbers)))
+    places = range(len(told_turns))
+    return Restored(conversation, tuple(map(numbers.get, places)), tuple(problems))
+
+
+def _turns(notebook: Notebook, *, by_id: bool) -> tuple[dict[int, Turn], list[str]]:
+    """Give the turns that were kept in the conversation, by their places, and what failed."""
+    found: dict[int, Turn] = {}
+    problems = list(notebook.problems)
+    owners = _owners(notebook, by_id=by_id)
+    for index, (told, record) in enumerate(notebook.turns):
+        if not record.in_history:
+            continue
+        if told.text is None:
+            problems.append(f"cell {told.cell}: its reply is gone, so its turn was left out.")
+            continue
+        try:
+            found[index] = archive.turn_of(
+                record, told.text, owner=owners[told.cell], execution=f"cell {told.cell}"
+            )
+        except ValueError as error:
+            problems.append(f"cell {told.cell}: its record was left out: {error}.")
+    return found, problems
+
+
+def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
+    """Find out which cell owns what; a copied cell brought a record along that is another's."""
+    found: dict[int, str | None] = {}
+    taken: set[str] = set()
+    for told, record in notebook.turns:
+        if told.cell not in found:
+            wanted = (told.own, record.owner) if by_id else (record.owner, told.own)
+            free = (owner for owner in wanted if owner is not None and owner not in taken)
+            owner = found[told.cell] = next(free, None)
+            taken |= {owner} if owner else set()
+    return found
+
+
+def _digest(found: tuple[Told, Record], turn: Turn) -> str:
+    """Give the digest by which later records name the turn."""
+    told, record = found
+    # A prompt whose values were not kept is another text now; its record knows better.
+    return record.turn if record.turn and told.agrees else turn_digest(turn.prompt, turn.reply.text)
+
+
+def _numbers(
+    carried: Sequence[str], known: dict[str, list[int]], context: Sequence[int]
+) -> tuple[int, ...]:
+    """Find the turns that a request carried: those above where they fit, else any, else 0."""
+    here = set(context)
+    fitting: dict[str, Iterator[int]] = {}
+    found = []
+    for digest in carried:
+        candidates = known.get(digest, [0])
+        if digest not in fitting:
+            # Of several equal turns each is carried once, in their order.
+            fitting[digest] = iter([number for number in candidates if number in here])
+        found.append(next(fitting[digest], candidates[0]))
+    return tuple(found)
+
+
+def summary(restored: Restored, notebook: Notebook) -> list[str]:
+    """Say what was restored and what was not, a line each."""
+    conversation = restored.conversation
+    count, stale = len(conversation), len(conversation.stale_turns())
+    what = f"{count:,} turn{'' if count == 1 else 's'}{f' ({stale:,} stale)' if stale else ''}"
+    lines = [f"Restored {what} from {notebook.path.name} as last saved. Nothing was sent."]
+    live = {turn.number: turn for turn in conversation}
+    changed = []
+    for (told, _), number in zip(notebook.turns, restored.numbers, strict=True):
+        turn = live.get(number or 0)
+        if turn is None:
+            continue
+        if not told.agrees:
+            changed.append(told.cell)
+        if turn.missing:
+            lines.append(f"cell {told.cell}: {named(turn)}: {NOT_KEPT}")
+    if changed:
+        lines.append(f"{cells(changed)}: the reply was changed by hand; it goes out as it stands.")
+    lines += restored.problems
+    return [*lines, notebook.missing] if notebook.missing else lines
+
+
+def named(turn: Turn) -> str:
+    """Name the expressions of a turn whose values were not kept."""
+    return plain.one_line(", ".join(f"{{{{ {name} }}}}" for name in turn.missing), SHOWN)

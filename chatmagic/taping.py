@@ -1,0 +1,194 @@
+"""``%chat_cassette``: which cassette is in, and what is said of it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+
+from chatmagic import deck, frontend, repeatable
+from chatmagic.cassette import Choice, Chosen, choose
+from chatmagic.deck import Taping
+from chatmagic.errors import ChatError, InputError
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from chatmagic.session import Session
+
+USAGE: Final = (
+    "%chat_cassette FILE [--record|--replay|--refresh] [--else emulator] [--by-order], "
+    "%chat_cassette --off, or %chat_cassette alone."
+)
+DOES: Final = {
+    "record": "what is recorded is answered from it; what is new is asked, and saved",
+    "replay": "nothing is sent, no key is needed",
+    "refresh": "everything is asked again, and saved",
+}
+_WORD: Final = re.compile(r"\S+")
+_MODES: Final = ("--record", "--replay", "--refresh")
+
+
+class Configured(Protocol):
+    """The settings that count for a cassette."""
+
+    cassette: Any
+    mode: Any
+    timeout: Any
+    extra_body: Any
+
+
+class CassetteCommand:
+    """The cassette of one kernel, as its magics and its environment choose it.
+
+    Args:
+        shell: the kernel's shell.
+        session: its session.
+        configured: the settings, read at each use.
+    """
+
+    def __init__(self, shell: InteractiveShell, session: Session, configured: Configured) -> None:
+        """Choose nothing yet."""
+        self._shell = shell
+        self._session = session
+        self._configured = configured
+        self._said = Chosen()
+        self._person = False
+
+    def run(self, line: str) -> str:
+        """Do ``%chat_cassette``; give what it prints.
+
+        What it prints of a cassette that was put in does not tell the mode: a notebook that
+        was recorded prints the same when it is replayed.
+
+        Args:
+            line: what stands after the magic's name.
+
+        Raises:
+            ChatError: it cannot be done.
+        """
+        if not line.strip():
+            return self._status()
+        is_off = line.split() == ["--off"]
+        self._said = Chosen(mode="live") if is_off else parse(line, self._said.file)
+        summary = self._session.retape(whole=is_off)
+        # None of this tells what the environment makes of it: see above.
+        said = "No cassette is chosen here."
+        if self._said.file is not None:
+            said = f"Cassette chosen here: {Path(self._said.file).name}."
+        said += " %chat_cassette shows what is in force."
+        return f"{said}\n{summary}" if is_off and summary and "dropped" in summary else said
+
+    def choice(self) -> Choice | None:
+        """Find out which cassette is in, as things are set now.
+
+        Raises:
+            InputError: what is set does not go together.
+        """
+        # A panel's question has no sender who could tell; the cells before it had.
+        self._person |= frontend.execution(self._shell).audience != "machine"
+        configured = Chosen(self._configured.cassette, self._configured.mode)
+        return choose(os.environ, self._said, configured, person=self._person)
+
+    def taping(self) -> Taping | None:
+        """Give what a session is to put in now."""
+        choice = self.choice()
+        if choice is None:
+            return None
+        extra_body = dict(self._configured.extra_body)
+        return Taping(choice, self._configured.timeout, extra_body)
+
+    def state(self) -> str | None:
+        """Say in one line which cassette is in; ``None`` where there is none."""
+        try:
+            choice = self.choice()
+        except ChatError as error:
+            return str(error)
+        if choice is None:
+            return None
+        return (
+            f"Cassette {choice.name} ({choice.file_from}), {choice.mode} ({choice.mode_from}): "
+            f"{DOES[choice.mode]}."
+        )
+
+    def is_replaying(self) -> bool:
+        """Tell whether nothing is sent, or something is wrong with what is set."""
+        try:
+            choice = self.choice()
+        except ChatError:
+            return True
+        return choice is not None and choice.mode == "replay"
+
+    def of_the_figures(self) -> str | None:
+        """Say that the latest figures are recorded ones, where they are."""
+        connection = self._session.connection
+        if connection is None or connection != deck.CASSETTE:
+            return None
+        return "Replayed from a cassette: figures as recorded, nothing was sent."
+
+    def _status(self) -> str:
+        state = self.state()
+        if state is None:
+            return f"No cassette is in: every question goes to the service. {USAGE}"
+        self._session.retape(again=False)
+        cassette = self._session.deck.cassette
+        lines = [state]
+        if cassette is not None:
+            choice, count = cassette.choice, len(cassette.exchanges)
+            others = [
+                *(["what it lacks is answered by the emulator"] if choice.otherwise else []),
+                *(["a request that differs is answered by its place"] if choice.by_order else []),
+            ]
+            lines += [f"{other[0].upper()}{other[1:]}." for other in others]
+            lines.append(
+                f"It holds {count:,} exchange{'' if count == 1 else 's'}; "
+                f"since it is in: {cassette.summary()}"
+            )
+            if choice.mode == "refresh":
+                lines.append("%chat_cassette --off drops what was not asked.")
+            if choice.mode != "replay":
+                troubles = repeatable.state(self._session.conversation)
+                lines += [f"Will not run again as it is: {trouble}." for trouble in troubles]
+        return "\n".join(lines)
+
+
+def parse(line: str, before: str | None = None) -> Chosen:
+    """Read the line of ``%chat_cassette``.
+
+    Args:
+        line: a file, and options before or after it; the file's name may hold spaces.
+        before: the file that counts where none is named.
+
+    Raises:
+        InputError: it makes no sense.
+    """
+    chosen, rest = Chosen(), line
+    while found := re.search(r"(?<!\S)--\S*", rest):
+        word = found[0]
+        rest, after = rest[: found.start()], rest[found.end() :]
+        if word in _MODES:
+            if chosen.mode is not None:
+                _wrong(f"{word} and --{chosen.mode} do not go together.")
+            chosen = replace(chosen, mode=word[2:])
+        elif word == "--by-order":
+            chosen = replace(chosen, by_order=True)
+        elif word == "--else":
+            who = _WORD.search(after)
+            if who is None or who[0].lower() != "emulator":
+                _wrong("--else takes one word: emulator.")
+            chosen, after = replace(chosen, otherwise="emulator"), after[who.end() :]
+        else:
+            _wrong(f"{word[:20]} is not an option of %chat_cassette, or stands alone.")
+        rest += after
+    name = rest.strip()
+    if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'":
+        name = name[1:-1]
+    if (chosen.otherwise or chosen.by_order) and chosen.mode not in (None, "replay"):
+        _wrong("--else and --by-order go with --replay.")
+    return replace(chosen, file=name or before)
+
+
+def _wrong(what: str) -> NoReturn:
+    raise InputError(what, hint=USAGE)

@@ -1,0 +1,222 @@
+"""The audit of notebooks, as a function and as a command."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pages import cell, output, save, text_cell
+
+from chatmagic import audit, cli
+from chatmagic.conversation import Turn
+from chatmagic.record import Value
+from chatmagic.wire import Credits, Message, Reply, Request, Usage, timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ROOT = Path(__file__).parents[1]
+NOON = timestamp("2026-01-01T12:00:00Z")
+FIGURES = Credits(100, 99, 1, None, NOON)  # type: ignore[arg-type] # it is a time
+
+
+def page(prompt: str = "p", reply: str = "r", **changes: Any) -> dict[str, Any]:
+    """Give a cell that asked."""
+    turn = Turn(
+        prompt=prompt,
+        reply=Reply(reply, model="m", finish_reason="stop", usage=Usage(1, 2, 3), credits=FIGURES),
+        took=1,
+    )
+    made = turn.to_record((), Request((Message("user", prompt),)).digest())
+    told = replace(made, **changes).to_json()
+    return cell(f"%%chat\n{prompt}", [output({"text/plain": reply}, {"chatmagic": told})])
+
+
+def changed(reply: dict[str, Any]) -> dict[str, Any]:
+    """Give a cell whose reply was changed by hand."""
+    reply["outputs"][0]["data"]["text/plain"] = ["another"]
+    return reply
+
+
+def run(capsys: pytest.CaptureFixture[str], words: Sequence[object]) -> tuple[int, str]:
+    """Run the command; its exit code and what it printed."""
+    code = cli.main(["audit", *map(str, words)])
+    return code, capsys.readouterr().out
+
+
+def test_a_notebook_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line a turn, and what it all took."""
+    second = Turn(prompt="p", reply=Reply("r")).digest
+    cells = [text_cell("x"), page(), page("q", "s", carried=(second,), took=None, origin="replay")]
+    path = save(tmp_path / "n.ipynb", cells)
+    code, told = run(capsys, [path])
+    assert code == 0
+    assert told.splitlines() == [
+        str(path),
+        "cell  prompt  model  tokens  credits    took  ended  origin  agrees  order",
+        "2     p       m      1 + 2   99 of 100  1     stop   live    yes     yes",
+        "3     q       m      1 + 2   99 of 100  ?     stop   replay  yes     yes",
+        "2 turns, 6 tokens told of 2, about 1 credits, known of 1.",
+    ]
+
+
+def test_what_is_not_in_order_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A changed reply, a stale turn, a malformed record, each with its cell and the exit code."""
+    bad = page()
+    bad["outputs"][0]["metadata"]["chatmagic"]["state"] = 1
+    faults = {
+        "changed": ([changed(page())], "! cell 1: the reply is not the one that was recorded."),
+        "stale": ([page(carried=("0" * 64,))], "! cell 1: it was asked after other turns"),
+        "bad": ([bad], "! cell 1: a malformed record was left out: its 'state'"),
+        "none": (None, "is not there."),
+    }
+    for name, (cells, said) in faults.items():
+        path = tmp_path / f"{name}.ipynb"
+        if cells is not None:
+            save(path, cells)
+        code, told = run(capsys, [path])
+        assert code == 1
+        assert said in told
+    code, told = run(capsys, [*tmp_path.glob("*.ipynb"), save(tmp_path / "ok.ipynb", [page()])])
+    assert code == 1
+    assert told.endswith("\n\n4 notebooks, 3 of them not in order.\n")
+    assert run(capsys, [tmp_path / "ok.ipynb"] * 2)[1].endswith("2 notebooks, all in order.\n")
+
+
+def test_what_is_unknown_or_early_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither 0 nor a normal end; a cell without output is no fault."""
+    unknown: dict[str, Any] = {
+        "usage": None, "credits": None, "took": None, "model": None, "finish_reason": None,
+    }  # fmt: skip
+    cells = [
+        page(**unknown),
+        page(
+            "b", state="interrupted", usage=Usage(total_tokens=1234), parameters={"history": False}
+        ),
+        page("c", state="cut off", credits=replace(FIGURES, limit=None), usage=None, carried=()),
+        cell("%chat d"),
+    ]
+    code, told = run(capsys, [save(tmp_path / "n.ipynb", cells)])
+    rows = [line.split() for line in told.splitlines()[2:5]]
+    assert rows == [
+        ["1", "p", "?", "?", "?", "?", "?", "live", "yes", "yes"],
+        ["2", "b", "m", "1,234", "99", "of", "100", "1", "interrupted", "live", "yes", "-"],
+        ["3", "c", "m", "?", "99", "1", "cut", "off", "live", "yes", "NO"],
+    ]
+    assert "3 turns, 1 interrupted, 1 cut off, 1,234 tokens told of 1, about 2" in told
+    assert "cell 4 asks and has no output" in told
+    assert code == 1
+    assert "No turn of a conversation." in run(capsys, [save(tmp_path / "e.ipynb", [])])[1]
+
+
+def test_values_list_what_the_file_gives_away(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kept values, paths, hosts, when cells ran, words that set a key; and no key itself."""
+    key = "sk-1234567890abcdef"
+    kept, bare = Value.of("rows", "4711"), Value.of("n", "2").bare
+    timed = page("{{ rows }} {{ n }}", values=(kept, bare))
+    timed["metadata"]["execution"] = {"iopub.execute_input": "2026-01-01T12:00:00Z"}
+    printed = {
+        "output_type": "stream",
+        "name": "stdout",
+        "text": ["at https://chat.example.org/v1"],
+    }
+    broken = {"output_type": "error", "traceback": ["in /home/ann/paper/x.py:3"], "evalue": "e"}
+    cells = [timed, cell(f"%env CHATMAGIC_API_KEY={key}", [printed, broken, {}]),
+             text_cell("See https://[x/ and http://…")]  # fmt: skip
+    path = save(tmp_path / "n.ipynb", cells)
+    assert "4711" not in run(capsys, [path])[1]
+    _, told = run(capsys, [path, "--values"])
+    assert key not in told
+    assert told.split("give away:\n")[1].splitlines() == [
+        "  cell 1: value of {{ rows }} (4 characters): all of it",
+        "  cell 1: value of {{ n }} (1 character): its size and digest",
+        "  cell 2: path /home/ann/paper/x.py",
+        "  cell 2: host chat.example.org",
+        "  cell 2: perhaps an API key, in words that set one",
+        "  cell 1: when the cell ran, in its metadata",
+    ]
+    assert "No values" in run(capsys, [save(tmp_path / "m.ipynb", [page()]), "--values"])[1]
+
+
+def test_json_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Everything by name; what would be given away only where asked for."""
+    paths = [save(tmp_path / "a.ipynb", [page()]), tmp_path / "none.ipynb"]
+    code, told = run(capsys, [*paths, "--json"])
+    first, second = json.loads(told)
+    assert code == 1
+    assert (first["in_order"], second["in_order"]) == (True, False)
+    assert "values" not in first
+    assert first["turns"] == [
+        {
+            "cell": 1, "prompt": "p", "model": "m", "prompt_tokens": 1, "completion_tokens": 2,
+            "total_tokens": 3, "credits_left": 99, "credits_limit": 100, "took": 1,
+            "finish_reason": "stop", "state": "complete", "origin": "live", "date": None,
+            "agrees": True, "in_order": True,
+        }
+    ]  # fmt: skip
+    assert json.loads(run(capsys, [paths[0], "--json", "--values"])[1])[0]["values"] == []
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", " =1", "\r=1"])
+def test_csv_holds_no_formula(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    """A row a turn; what a spreadsheet would work out is text."""
+    path = save(tmp_path / "a.ipynb", [page(text, model=text), page("q", 'a, "b"\nc')])
+    _, told = run(capsys, [path, tmp_path / "none.ipynb", "--csv"])
+    head, first, second, third = csv.reader(io.StringIO(told))
+    row = dict(zip(head, first, strict=True))
+    assert row["prompt"] == row["model"] == "'" + text.replace("\r", "")
+    assert (row["cell"], row["agrees"], row["credits_left"]) == ("1", "True", "99")
+    assert second[head.index("in_order")] == "False"
+    assert third[-1].endswith("is not there.")
+
+
+def test_hostile_text_does_not_act_in_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No escape, no line of its own, no bidirectional trick, in any form."""
+    evil = "\x1b]0;x\x07\u202e\r\nall in order\x9b"
+    value = Value.of("f('\x1b[2J')", evil)
+    cells = [
+        page(f"{evil} {{{{ f('\x1b[2J') }}}}", model=evil, finish_reason=evil, values=(value,)),
+        cell(f"http://{evil}", [output({"text/plain": "x"}, {"chatmagic": {"version": evil}})]),
+    ]
+    path = save(tmp_path / "a.ipynb", cells)
+    for words in ([], ["--values"], ["--json", "--values"], ["--csv"]):
+        _, told = run(capsys, [path, tmp_path / "\x1b[2J\nno.ipynb", *words])
+        assert not set("\x1b\x07\u202e\x9b") & set(told)
+        assert "\nall in order" not in told or words == ["--csv"]
+
+
+def test_it_needs_no_ipython_and_no_kernel(tmp_path: Path) -> None:
+    """The command is quick and works where nothing of Jupyter does."""
+    path = save(tmp_path / "a.ipynb", [page()])
+    code = (
+        "import sys\nfrom chatmagic import cli\ncode = cli.main(['audit', sys.argv[1]])\n"
+        "heavy = {'IPython', 'requests', 'tornado', 'nbformat', 'jupyter_client'}\n"
+        "print(code, sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "0 []"
+
+
+def test_the_lessons_are_in_order() -> None:
+    """What ships agrees with itself."""
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        found = audit.audit(path)
+        assert found.in_order, found
+        assert found.turns

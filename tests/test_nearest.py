@@ -1,0 +1,109 @@
+"""What differs from the nearest recorded request, in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chatmagic.nearest import difference, nearest
+from chatmagic.tape import Recorded
+from chatmagic.wire import Message, Request, turn_digest
+
+
+def asked(*contents: str, typed: str | None = None, **parameters: object) -> Recorded:
+    """Give the request of a talk, in which user and assistant take turns."""
+    roles = ("user", "assistant")
+    messages = tuple(Message(roles[n % 2], content) for n, content in enumerate(contents))
+    return Recorded.asked(Request(messages, **parameters), typed=typed)  # type: ignore[arg-type]
+
+
+def in_notebook(one: Recorded) -> Recorded:
+    """Give what a notebook knows of a request."""
+    pairs = zip(one.before[::2], one.before[1::2], strict=True)
+    digests = tuple(turn_digest(a.content, b.content) for a, b in pairs)  # type: ignore[union-attr]
+    prompt = one.typed or one.prompt
+    return replace(one, prompt=prompt, before=digests, parameters={"stream": True})
+
+
+TALK = asked("What is a mean?", "A sum by a count.", "And a median, in one sentence?")
+
+
+@pytest.mark.parametrize(
+    ("now", "match"),
+    [
+        (
+            asked("What is a mean?", "A sum by a count.", "And a mode, in one sentence?"),
+            "Message 3 (the prompt) differs: asked “And a mode, in one sentence?”, recorded “And a",
+        ),
+        (
+            asked("What is a mean?", "A sum by a number.", TALK.prompt),
+            "Message 2 (a reply above) differs: asked “A sum by a number.”, recorded “A sum by a c",
+        ),
+        (
+            asked("What is a mode?", "A sum by a count.", TALK.prompt),
+            "Message 1 (a prompt above) differs: asked “What is a mode?”, recorded “What is a mean",
+        ),
+        (
+            asked(TALK.prompt),
+            "The nearest recorded request carries 2 earlier messages, this one 0 earlier messages:",
+        ),
+        (
+            asked(*"abcd", "What is a mean?", "A sum by a count.", TALK.prompt),
+            "The nearest recorded request carries 2 earlier messages, this one 6",
+        ),
+        (
+            asked("What is a mean?", "A sum by a count.", TALK.prompt, temperature=0.5),
+            "The messages are the same, but temperature is 0.5; recorded was not set.",
+        ),
+        (
+            asked("What is a mean?", "A sum by a count.", TALK.prompt, stream=False),
+            "The messages are the same, but stream is False; recorded was True.",
+        ),
+    ],
+)
+def test_the_first_difference_is_named(now: Recorded, match: str) -> None:
+    """By the message's number and its words, or the parameter."""
+    assert difference(now, TALK).startswith(match)
+
+
+def test_long_texts_are_shown_where_they_differ() -> None:
+    """A few words before, some after, on one line, without what acts in a terminal."""
+    body = "All the words before it are the same. " * 4
+    mine, other = asked(f"{body}one\x1b[31m\nway {body}"), asked(f"{body}two\nways {body}")
+    said = difference(mine, other)
+    assert "asked “…it are the same. one�[31m way All" in said
+    assert len(said) < 200
+    assert "\n" not in said
+
+
+def test_a_single_message_of_another_role_is_named_too() -> None:
+    """Not every request is made of turns."""
+    be = [
+        Request((Message("system", f"Be {how}."), Message("user", "hi")))
+        for how in ("kind", "rude")
+    ]
+    said = difference(Recorded.asked(be[0]), Recorded.asked(be[1]))
+    assert said == "Message 1 (system) differs: asked “Be kind.”, recorded “Be rude.”."
+
+
+def test_of_a_notebook_the_digests_are_compared() -> None:
+    """It has no texts of earlier turns to show, and its prompt as typed."""
+    held = in_notebook(TALK)
+    other = asked("What is a mode?", "A sum by a count.", TALK.prompt)
+    assert difference(other, held).startswith("Messages 1 and 2 (a turn above) differ")
+    assert difference(TALK, held).startswith("The prompt as typed is the same: a value")
+    valued = asked("v = 1", typed="v = {{ v }}")
+    said = difference(asked("v = 2", typed="v = {{ v }}"), in_notebook(valued))
+    assert said.startswith("The prompt as typed is the same: a value that it puts in")
+    assert "v = 2" in difference(asked("v = 2", typed="v = {{ v }}"), valued)
+
+
+def test_the_nearest_is_the_one_with_the_same_prompt() -> None:
+    """Then the one that carries most of the same, then the one that begins alike."""
+    other = asked("Why?")
+    longer = asked("What is a mean?", "A sum by a count.", "Why not?")
+    assert nearest(asked("x", "y", TALK.prompt), [other, longer, TALK]) == TALK
+    assert nearest(asked("What is a mean?", "A sum by a count.", "Who?"), [other, TALK]) == TALK
+    assert nearest(asked("Why so?"), [asked("Who?"), other]) == other
+    assert nearest(other, []) is None
