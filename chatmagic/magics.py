@@ -65,6 +65,12 @@ class ChatMagics(Magics):
         help="How a reply is shown while it comes: off shows it once, at its end.",
     ).tag(config=True)
 
+    order = Enum(
+        ["page", "run"],
+        "page",
+        help="Where a turn stands: as its cell in the page, where that tells it, or as first run.",
+    ).tag(config=True)
+
     @validate("timeout")
     def _seconds(self, proposal: dict[str, Any]) -> Any:
         try:
