@@ -90,10 +90,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """A follower hears: this request is about to be sent."""
+    """A follower hears: this request is about to be sent, while these turns are live."""
 
     ask: Ask
     notes: tuple[str, ...]
+    turns: tuple[Turn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,7 @@ class Session:
             ChatError: see :meth:`ask`.
             ChatInterrupted: see :meth:`ask`.
         """
-        told = _Told(ask, view, self._tell)
+        told = _Told(ask, view, self._tell, self.conversation)
         try:
             answer = self._run(ask, told, halt)
         except BaseException as error:
@@ -612,18 +613,21 @@ class _Turnstile:
 class _Told:
     """A view that also tells the followers."""
 
-    def __init__(self, ask: Ask, view: View, tell: Callable[[Event], None]) -> None:
+    def __init__(
+        self, ask: Ask, view: View, tell: Callable[[Event], None], conversation: Conversation
+    ) -> None:
         self.answer: Answer | None = None
         self._ask = ask
         self._view = view
         self._tell = tell
+        self._conversation = conversation
 
     def waiting(self, holder: str) -> None:
         self._view.waiting(holder)
 
     def began(self, notes: Sequence[str]) -> None:
         self._view.began(notes)
-        self._tell(Began(self._ask, tuple(notes)))
+        self._tell(Began(self._ask, tuple(notes), self._conversation.turns))
 
     def fragment(self, text: str) -> None:
         self._view.fragment(text)
