@@ -103,9 +103,9 @@ class Commands:
         self._emulator: Emulator | None = None
         self._panels: Panels | None = None
         self._shown: tuple[str | None, Reply] | None = None
+        self.cassette = taping.CassetteCommand(shell, session, configured)
         self._bridge: Bridge | None = None
         session.layout = self._layout
-        self.cassette = taping.CassetteCommand(shell, session, configured)
         session.setup = self._setup
         session.deck.taping = self.cassette.taping
         session.execution = self._owner

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from chatmagic.conversation import Turn
     from chatmagic.session import Ask, Session
     from chatmagic.underway import UnderWay
 
@@ -148,8 +149,8 @@ class Desk:
         match news:
             case Fragment(text):
                 self._fragment(text)
-            case Began(ask, notes):
-                self._began(ask, notes)
+            case Began(ask, notes, turns):
+                self._began(ask, notes, turns)
             case Ended(ask, answer, error):
                 self._ended(ask, answer, error)
             case Changed():
@@ -215,9 +216,9 @@ class Desk:
         pause = max(display.SECONDS_BETWEEN, len(one.html.encode()) / display.BYTES_A_SECOND)
         self._not_before = time.monotonic() + pause
 
-    def _began(self, ask: Ask, notes: Sequence[str]) -> None:
+    def _began(self, ask: Ask, notes: Sequence[str], turns: Sequence[Turn]) -> None:
         one = self._log.of(ask) or self._log.add(ask)
-        one.place(self._session.conversation)
+        one.place(turns)
         one.stage, one.note = "began", "; ".join(notes)
         self._streaming, self._due, self._not_before = one, None, 0.0
         self._tell_panels({"kind": "live", **one.values()})

@@ -142,7 +142,7 @@ class Errands:
             **self._defaults(),
         )
         one = self._log.add(ask)
-        one.place(self._session.conversation)
+        one.place(self._session.conversation.turns)
         self._tell({"kind": "live", **one.values()})
         answer({"kind": "offer", "key": one.key, **reply})
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import chatmagic
-from chatmagic import address, deck, playback, repeatable, settings
+from chatmagic import address, deck, loading, playback, repeatable, settings
 from chatmagic.conversation import Change, Context, Conversation, Turn
 from chatmagic.deck import Deck, Taping
 from chatmagic.errors import ChatInterrupted, InputError
@@ -90,10 +90,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """A follower hears: this request is about to be sent."""
+    """A follower hears: this request is about to be sent, while these turns are live."""
 
     ask: Ask
     notes: tuple[str, ...]
+    turns: tuple[Turn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,7 @@ class Session:
             ChatError: see :meth:`ask`.
             ChatInterrupted: see :meth:`ask`.
         """
-        told = _Told(ask, view, self._tell)
+        told = _Told(ask, view, self._tell, self.conversation)
         try:
             answer = self._run(ask, told, halt)
         except BaseException as error:
@@ -344,6 +345,33 @@ class Session:
         self._tell(Changed())
         return change
 
+    def retape(self, *, again: bool = True, whole: bool = False) -> str | None:
+        """Put in the cassette that is chosen now, while no ask is under way.
+
+        Args:
+            again: take out the one that is in, also where the same is chosen.
+            whole: whether all was asked that is to be asked; a refresh then drops the rest.
+
+        Returns:
+            What was done with the one that is out, in one line; ``None`` where none is.
+
+        Raises:
+            ChatError: what is chosen cannot be used, or what is out cannot be saved.
+        """
+        self._turnstile.refuse_its_holder()
+        try:
+            try:
+                self._turnstile.enter("a change of the cassette", lambda _: None)
+                summary = self.deck.eject(whole=whole) if again else None
+                self.deck.insert()
+            finally:
+                self._turnstile.leave()
+        except BaseException:
+            # As in run.
+            self._turnstile.leave()
+            raise
+        return summary
+
     def follow_pages(self, owner: str | None = None) -> Change | None:
         """Let the conversation follow the pages, unless an ask is under way.
 
@@ -375,28 +403,6 @@ class Session:
             return None
         course.ask = replace(ask, order=layout.order)
         return self.conversation.follow(layout)
-
-    def retape(self, *, again: bool = True, whole: bool = False) -> str | None:
-        """Put in the cassette that is chosen now, while no ask is under way.
-
-        Args:
-            again: take out the one that is in, also where the same is chosen.
-            whole: whether all was asked that is to be asked; a refresh then drops the rest.
-
-        Returns:
-            What was done with the one that is out, in one line; ``None`` where none is.
-
-        Raises:
-            ChatError: what is chosen cannot be used, or what is out cannot be saved.
-        """
-        self._turnstile.refuse_its_holder()
-        try:
-            self._turnstile.enter("a change of the cassette", lambda _: None)
-            summary = self.deck.eject(whole=whole) if again else None
-            self.deck.insert()
-        finally:
-            self._turnstile.leave()
-        return summary
 
     def _asked(self, course: _Course, view: View, halt: Halt | None) -> None:
         """Ask, and keep what came, with what ended it early."""
@@ -489,6 +495,7 @@ class Session:
         known = self._clients.get(who)
         if known is None or known[0] != setup:
             # requests comes with the first question, not with the extension.
+            loading.load("chatmagic.transport")
             from chatmagic.client import Client  # noqa: PLC0415
 
             door, timeout, extra_body = setup.connection, setup.timeout, setup.extra_body
@@ -606,18 +613,21 @@ class _Turnstile:
 class _Told:
     """A view that also tells the followers."""
 
-    def __init__(self, ask: Ask, view: View, tell: Callable[[Event], None]) -> None:
+    def __init__(
+        self, ask: Ask, view: View, tell: Callable[[Event], None], conversation: Conversation
+    ) -> None:
         self.answer: Answer | None = None
         self._ask = ask
         self._view = view
         self._tell = tell
+        self._conversation = conversation
 
     def waiting(self, holder: str) -> None:
         self._view.waiting(holder)
 
     def began(self, notes: Sequence[str]) -> None:
         self._view.began(notes)
-        self._tell(Began(self._ask, tuple(notes)))
+        self._tell(Began(self._ask, tuple(notes), self._conversation.turns))
 
     def fragment(self, text: str) -> None:
         self._view.fragment(text)

@@ -208,7 +208,7 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
     front.is_told("Reply complete, 1 word.")
     session = current_session()
     ask = Ask("x", entry="panel")
-    for event in (Began(ask, ()), Fragment("x"), Ended(ask, None, ServiceError("no"))):
+    for event in (Began(ask, (), ()), Fragment("x"), Ended(ask, None, ServiceError("no"))):
         session._tell(event)
     front.bridge.say("From the panel.")
     front.is_told("From the panel.")

@@ -222,7 +222,7 @@ def following(session: Session, page: Told, fragments: list[str]) -> list[dict[s
     """Let a page follow a reply, and give what it was told of it."""
     ask = Ask("a question", entry="cell", asker="cell [7]", owner="0123456789abcdef")
     before = len(page.messages)
-    session._tell(Began(ask, ()))
+    session._tell(Began(ask, (), session.conversation.turns))
     for fragment in fragments:
         session._tell(Fragment(fragment))
     session._tell(Ended(ask, None, chatmagic.errors.ServiceError("down")))
@@ -303,6 +303,7 @@ def test_the_next_cell_carries_the_panels_turn_and_says_so(
     page.asked("first")
     page.asked("second")
     session.run(Ask("third", owner="c" * 16, asker="cell [3]"), display.Silent())
+    page.until("live", by="cell [3]")
     assert service.bodies[-1] == ["first", "fine", "second", "fine", "third"]
     notes = [
         (message["by"], message["note"])
@@ -513,11 +514,12 @@ def test_a_page_is_told_in_the_context_in_which_it_spoke(desk: Desk) -> None:
 
 def test_a_loop_in_a_cell_replaces_nothing_of_its_own(session: Session, page: Told) -> None:
     """The second ask of one execution stands behind the first; the next execution's replaces."""
+    lives = []
     for execution in ("1", "1", "2"):
         ask = Ask("why?", owner="c" * 16, execution=execution, asker="cell [3]")
         session.run(ask, display.Silent())
-        page.until("changed")
-    lives = [one for one in page.messages if one["kind"] == "live"]
+        lives.append(page.until("live"))
+        page.until("changed", key=lives[-1]["key"])
     assert [one["instead"] for one in lives] == [[], [], [1, 2]]
     assert [one["after"] for one in lives] == [None, 1, 2]
 
