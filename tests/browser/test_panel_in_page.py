@@ -207,6 +207,8 @@ def test_the_keys_of_the_hand(lab: Callable[..., Book], service: Emulator) -> No
     composing = "node => node.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', %s}))"
     chat.box.evaluate(composing % "isComposing: true, bubbles: true")
     chat.box.evaluate(composing % "keyCode: 229, bubbles: true")
+    # Sending says so at once.
+    assert chat.status == "Nothing is typed yet."
     assert service.requests == []
     chat.box.press("Enter")
     chat.until("Complete")
