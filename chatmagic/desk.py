@@ -17,16 +17,17 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from chatmagic import board, display
+from chatmagic.asking import Began, Changed, Ended, Fragment
 from chatmagic.errands import Errands
-from chatmagic.session import Began, Changed, Ended, Fragment
 from chatmagic.underway import Log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from chatmagic.asking import Ask
     from chatmagic.conversation import Turn
-    from chatmagic.session import Ask, Session
+    from chatmagic.session import Session
     from chatmagic.underway import UnderWay
 
 Role = Literal["panel", "gauge", "output"]

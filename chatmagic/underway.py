@@ -13,9 +13,9 @@ from chatmagic import board, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from chatmagic.asking import Answer, Ask
     from chatmagic.connection import Halt
     from chatmagic.conversation import Conversation, Turn
-    from chatmagic.session import Answer, Ask
 
 MOST_ASIDES: Final = 50
 NOT_KEPT: Final = "Not kept: this question was asked without history."

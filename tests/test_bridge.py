@@ -11,9 +11,10 @@ import pytest
 from shells import Shell, alone
 
 from chatmagic import bridge as module
+from chatmagic.asking import Ask, Began, Ended, Fragment
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.errors import ServiceError
-from chatmagic.session import Ask, Began, Ended, Fragment, current_session
+from chatmagic.session import current_session
 from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
