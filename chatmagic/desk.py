@@ -114,6 +114,7 @@ class Desk:
     def leave(self, page: Page) -> None:
         """Let a page be told no more."""
         self._pages = tuple(other for other in self._pages if other is not page)
+        self._greeted.discard(page)
 
     def hear(self, page: Page, said: Any) -> None:
         """Take what a page said; may be called in any thread.
