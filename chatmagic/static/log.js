@@ -136,10 +136,10 @@ class Log {
     const node = this.drawTurn(turn);
     const before = this.turns.get(turn.after);
     if (old) old.node.replaceWith(node);
-    else if (before) before.node.after(node);
+    else if (before) this.behind(before.node).after(node);
     else if (turn.after && this.turns.size && !this.earlier.hidden) return; // it is on an earlier page
     else if (turn.after) this.end(node);
-    else this.empty.after(node);
+    else this.behind(this.empty).after(node);
     this.turns.set(turn.n, { turn, node });
     typeset(this.model, node);
   }
@@ -165,7 +165,14 @@ class Log {
   end(node) {
     const turns = Array.from(this.turns.values());
     const last = turns.length ? turns[turns.length - 1].node : this.empty;
-    last.after(node);
+    this.behind(last).after(node);
+  }
+
+  /** The last of a node and of what failed behind it, which was asked before what comes now. */
+  behind(node) {
+    let last = node;
+    while (last.nextElementSibling && last.nextElementSibling.matches(".cm-aside")) last = last.nextElementSibling;
+    return last;
   }
 
   remove(n) {
@@ -239,11 +246,8 @@ class Log {
       node.append(what);
       if (aside.reply) typeset(this.model, node);
       const entry = this.turns.get(aside.after);
-      let place = entry ? entry.node : aside.after ? null : this.empty;
-      while (place && place.nextElementSibling && place.nextElementSibling.matches(".cm-aside")) {
-        place = place.nextElementSibling;
-      }
-      if (place) place.after(node);
+      const place = entry ? entry.node : aside.after ? null : this.empty;
+      if (place) this.behind(place).after(node);
       else this.end(node);
     }
   }

@@ -9,6 +9,13 @@ function notebookModel(model) {
   return shared && typeof shared.insertCell === "function" && notebook.cells ? notebook : null;
 }
 
+/** @param {any} model @returns {boolean} whether the bridge tells of the cells' replies */
+function bridgeSpeaks(model) {
+  const notebook = notebookModel(model);
+  const bridge = notebook && notebook[Symbol.for("chatmagic.bridge")];
+  return Boolean(bridge && !bridge.stopped);
+}
+
 /** @param {any} model @returns {string[]} the cells' ids from top to bottom */
 function cellIds(model) {
   const notebook = notebookModel(model);

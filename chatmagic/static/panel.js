@@ -16,6 +16,10 @@ class ChatView {
     this.ready = false;
     /** @type {?{nonce: string, text: string, timer: number}} sent, and not yet heard of */
     this.pending = null;
+    /** @type {?number} the key of what this view asked last */
+    this.own = null;
+    /** Whether the kernel is gone, as far as is known: what was under way never ends. */
+    this.gone = false;
     this.editing = null;
     this.recalled = null;
     this.state = {};
@@ -60,6 +64,7 @@ class ChatView {
   lose() {
     clearTimeout(this.lost);
     if (this.pending) this.forget(true);
+    this.gone = true;
     this.announce("This panel has lost its kernel: run its cell again. What is typed stays.", true);
     this.refresh();
   }
@@ -130,6 +135,7 @@ class ChatView {
   take(message) {
     if (message.view && message.view !== this.view) return;
     if (!this.ready && message.kind !== "all") return;
+    this.gone = false;
     const handle = this[`on_${message.kind}`];
     if (handle) handle.call(this, message);
     this.refresh();
@@ -147,7 +153,7 @@ class ChatView {
   }
 
   on_again(message) {
-    this.over(message);
+    this.over(message, this.log.live.get(message.key));
     this.say({ kind: "hello", reloaded: this.state.reloaded });
   }
 
@@ -165,7 +171,7 @@ class ChatView {
     for (const turn of message.turns) this.log.add(turn);
     for (const [n, by, notes] of message.notes) this.log.note(n, by, notes);
     this.update(message);
-    this.over(message);
+    this.over(message, ours);
     if (this.state.reloaded) this.say({ kind: "saved" });
     this.log.follow(Boolean(ours && ours.live.mine && this.log.follows));
   }
@@ -186,9 +192,9 @@ class ChatView {
   }
 
   /** An ask is over: say so, and give a prompt that failed back. */
-  over(message) {
+  over(message, entry) {
     if (message.said === undefined) return;
-    this.announce(message.said, !message.fine);
+    this.announce(message.said, !message.fine, Boolean(entry) && this.elsewhere(entry.live));
     // It stands in full in the log.
     this.status.classList.toggle("cm-brief", !message.fine);
     clearTimeout(this.impatient);
@@ -199,15 +205,18 @@ class ChatView {
   on_offer(message) {
     const wanted = this.pending && this.pending.nonce === message.nonce;
     this.say({ kind: wanted ? "go" : "stop", key: message.key });
-    if (wanted) this.forget();
+    if (!wanted) return;
+    this.own = message.key;
+    this.forget();
   }
 
   on_live(message) {
     this.log.showLive(message);
     this.log.showEmpty();
-    if (message.stage === "waiting") this.announce(message.note);
+    const elsewhere = this.elsewhere(message);
+    if (message.stage === "waiting") this.announce(message.note, false, elsewhere);
     else if (message.stage === "began") {
-      this.announce(message.mine ? "Reply started." : `Reply to ${message.by} started.`);
+      this.announce(message.mine ? "Reply started." : `Reply to ${message.by} started.`, false, elsewhere);
     }
   }
 
@@ -386,7 +395,8 @@ class ChatView {
   // Small things.
 
   busy() {
-    return Boolean(this.pending) || Array.from(this.log.live.values()).some((entry) => entry.live.mine);
+    if (this.pending) return true;
+    return !this.gone && Array.from(this.log.live.values()).some((entry) => entry.live.mine);
   }
 
   /** @param {boolean} [keep] what is typed */
@@ -396,7 +406,18 @@ class ChatView {
     this.pending = null;
   }
 
-  announce(words, wrong) {
+  /** Whether a screen reader hears of an ask from somewhere else: the view that asked, or the bridge. */
+  elsewhere(live) {
+    return live.mine ? live.key !== this.own : bridgeSpeaks(this.model);
+  }
+
+  /**
+   * @param {string} words
+   * @param {boolean} [wrong]
+   * @param {boolean} [elsewhere] whether they are shown only, for they are said elsewhere
+   */
+  announce(words, wrong, elsewhere) {
+    this.status.setAttribute("aria-live", elsewhere ? "off" : "polite");
     this.status.textContent = words;
     this.status.classList.toggle("cm-wrong", Boolean(wrong));
     this.status.classList.remove("cm-brief");
@@ -429,7 +450,7 @@ class ChatView {
   }
 
   refresh() {
-    const live = this.log.live.size > 0 || Boolean(this.pending);
+    const live = Boolean(this.pending) || (this.log.live.size > 0 && !this.gone);
     this.halt.hidden = !live;
     enable(this.send, !this.busy());
     enable(this.undo, this.state.undo && !live);
@@ -438,6 +459,7 @@ class ChatView {
     const mine = Array.from(this.log.turns.values()).some((entry) => entry.turn.mine);
     enable(this.putAll, mine && !live);
     this.root.classList.toggle("cm-busy", live);
+    this.root.classList.toggle("cm-gone", this.gone);
   }
 
   /** The connection has changed: ask whether the kernel still knows us. */

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 LOAD = "%load_ext chatmagic"
 PANEL = "%chat_panel"
 SLOW = Settings(delay=0.04)
+HELD = Settings(fault="hold", fault_after=12)
 ENDED = "Complete|Interrupted"
 HOSTILE = (
     'echo:<script>window.hit=1</script><img src=x onerror="window.hit=2">'
@@ -173,18 +174,23 @@ def test_one_conversation_with_the_cells(lab: Callable[..., Book], service: Emul
     assert "You, in cell [2]" in chat.turns.first.inner_text()
     said = book.page.evaluate_handle(
         """node => { const said = [];
-        new MutationObserver(() => said.push(node.textContent)).observe(node, {childList: true});
+        const note = () => said.push([node.textContent, node.getAttribute('aria-live')]);
+        new MutationObserver(note).observe(node, {childList: true});
         return said; }""",
         chat.root.get_by_role("status").element_handle(),
     )
     chat.send("echo:**Good** morning, $x^2$")
     chat.until("Complete, 3 words")
-    assert said.json_value() == ["Sending.", "Reply started.", "Complete, 3 words."]
+    spoken = ["Sending.", "Reply started.", "Complete, 3 words."]
+    assert said.json_value() == [[words, "polite"] for words in spoken]
     chat.root.locator(".cm-reply mjx-container").wait_for()  # typeset
     assert "$x^2$" in chat.turns.last.locator(".cm-text").inner_text()  # as typed
     assert chat.turns.last.locator("strong").inner_text() == "Good"
     book.start(3)
     chat.until("Complete, 2 words")
+    # The bridge says it for a screen reader; here it is only shown.
+    shown = [["Reply to cell [4] started.", "off"], ["Complete, 2 words.", "off"]]
+    assert said.json_value()[3:] == shown
     assert prompts(service)[-1][:2] == ["echo:from a cell", "echo:**Good** morning, $x^2$"]
     assert "took about 1" in chat.turns.last.inner_text()
     assert book.front.heard.fetched == []
@@ -433,7 +439,10 @@ def test_turns_of_the_panel_become_cells(lab: Callable[..., Book], service: Emul
 
 
 def test_a_failure_is_shown_where_it_happened(lab: Callable[..., Book], service: Emulator) -> None:
-    """In the log and the status, with the prompt back in its place; the gauge knows."""
+    """In the log and the status, with the prompt back in its place; the gauge knows.
+
+    What is asked afterwards stands below it, as it does in a view that opens later.
+    """
     book = lab([LOAD, PANEL])
     book.run(0)
     book.run(1)
@@ -453,9 +462,20 @@ def test_a_failure_is_shown_where_it_happened(lab: Callable[..., Book], service:
     chat.send("this breaks")
     chat.root.get_by_text("Cut off: this reply is not complete.").wait_for()
     assert failed.count() == 2
+    chat.until_ready()
+    service.settings = Settings()
+    chat.ask("echo:later")
+    asked = ["echo:fine", "echo:too much", "this breaks", "echo:later"]
+    assert chat.root.locator(".cm-text").all_inner_texts() == asked
+    book.run(1)
+    chat = Chat(book)
+    chat.turns.nth(4).wait_for()
+    assert chat.root.locator(".cm-text").all_inner_texts() == asked
 
 
-def test_without_its_kernel_a_notebook_shows_the_conversation(lab: Callable[..., Book]) -> None:
+def test_without_its_kernel_a_notebook_shows_the_conversation(
+    lab: Callable[..., Book], service: Emulator
+) -> None:
     """The panel hides the saved output while it lives, and says when it has lost its kernel."""
     book = lab([LOAD, PANEL])
     book.run(0)
@@ -466,8 +486,12 @@ def test_without_its_kernel_a_notebook_shows_the_conversation(lab: Callable[...,
     saved.wait_for(state="attached")
     assert not saved.is_visible()
     book.save()
+    service.settings = HELD
+    chat.send("long")
+    chat.streaming()
     book.js("await panel.sessionContext.restartKernel()")
     chat.until("This panel has lost its kernel")
+    assert not chat.button("Stop").is_visible()  # what streamed has no end any more
     chat.send("still typed")
     assert chat.box.input_value() == "still typed"
     book.page.goto("about:blank")
