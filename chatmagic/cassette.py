@@ -132,6 +132,9 @@ def choose(
         )
     path = Path(file).expanduser()
     is_notebook = path.suffix.lower() == NOTEBOOK
+    if is_notebook and file_from == FILE_VARIABLE and mode_from != MODE_VARIABLE:
+        # It can only be replayed, so it beats the mode that was meant for another file.
+        mode = None
     if mode is None:
         mode, mode_from = _unstated(magic, is_notebook=is_notebook, person=person)
     if is_notebook and mode != "replay":

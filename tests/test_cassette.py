@@ -111,6 +111,7 @@ def asked(emulator: Emulator) -> list[str]:
         ({}, Chosen(mode="live"), Chosen("c.jsonl", "record"), False, None),
         ({"CHATMAGIC_CASSETTE": "e.jsonl"}, Chosen(mode="live"), None, False, "replay"),
         ({"CHATMAGIC_CASSETTE": "paper.ipynb"}, None, None, True, "replay"),
+        ({"CHATMAGIC_CASSETTE": "paper.ipynb"}, Chosen("m.jsonl", "record"), None, True, "replay"),
         ({"CHATMAGIC_CASSETTE": " "}, None, None, True, None),
     ],
 )
@@ -141,6 +142,11 @@ def test_who_decides(
         ),
         ({}, Chosen("p.ipynb", "record"), "A notebook is only replayed, and %chat_cassette says"),
         ({"CHATMAGIC_MODE": "refresh"}, Chosen("p.IPYNB"), "A notebook is only replayed"),
+        (
+            {"CHATMAGIC_CASSETTE": "p.ipynb", "CHATMAGIC_MODE": "record"},
+            None,
+            "A notebook is only replayed, and CHATMAGIC_MODE says",
+        ),
     ],
 )
 def test_what_does_not_go_together(
@@ -723,6 +729,22 @@ def test_off_goes_back(shell: Shell, emulator: Emulator, monkeypatch: pytest.Mon
     shell.do("%chat echo:three")
     assert prompts("other.jsonl") == ["echo:three"]
     assert len(emulator.requests) == 3
+
+
+def test_off_does_not_fail_where_the_environment_says_the_mode(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last cell of a notebook that is replayed; what is asked after it is not sent."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    shell.do("%chat echo:one")
+    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
+    shell.do("%chat_reset")
+    assert "one" in shell.do("%chat echo:one").printed
+    assert shell.do("%chat_cassette --off").printed.startswith("No cassette is chosen here.")
+    after = shell.do("%chat echo:two")
+    assert isinstance(after.error, InputError)
+    assert "replay, but no cassette is set" in str(after.error)
+    assert asked(emulator) == ["echo:one"]
 
 
 def test_the_configuration_puts_one_in(shell: Shell, emulator: Emulator) -> None:
