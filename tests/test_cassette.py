@@ -741,7 +741,7 @@ def test_off_does_not_fail_where_the_environment_says_the_mode(
     shell.do("%chat_reset")
     assert "one" in shell.do("%chat echo:one").printed
     assert shell.do("%chat_cassette --off").printed.startswith("No cassette is chosen here.")
-    after = shell.do("%chat echo:two")
+    after = shell.fails("%chat echo:two")
     assert isinstance(after.error, InputError)
     assert "replay, but no cassette is set" in str(after.error)
     assert asked(emulator) == ["echo:one"]
