@@ -747,6 +747,26 @@ def test_off_does_not_fail_where_the_environment_says_the_mode(
     assert asked(emulator) == ["echo:one"]
 
 
+def test_connecting_and_logging_in_need_no_key_in_replay(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is printed where there is a key is printed where there is none; nobody is asked."""
+    connect = f"%chat_connect {emulator.url}"
+    shell.do(f"%chat_cassette {FILE} --record")
+    recorded = shell.machine(connect).printed
+    shell.do("%chat echo:one")
+    no_service(monkeypatch)
+    shell.do("%chat_reset")
+    assert shell.machine(connect).printed == recorded
+    assert "%chat_login" in shell.do(connect).printed
+    shell.do(f"%chat_cassette {FILE} --replay")
+    assert shell.do(connect).printed == recorded
+    assert "no key is needed" in shell.machine("%chat_login").printed
+    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
+    shell.do("%chat_cassette --off")
+    assert "no key is needed" in shell.machine("%chat_login").printed
+
+
 def test_the_configuration_puts_one_in(shell: Shell, emulator: Emulator) -> None:
     """By a setting; what does not go together fails in one line, and %chat shows it."""
     shell.do("%config ChatMagics.mode = 'replay'")
