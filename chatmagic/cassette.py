@@ -256,7 +256,9 @@ class Cassette:
         note, by_order = f"replayed from {name}: nothing is sent", False
         if recorded is None and choice.by_order:
             recorded, by_order = self._reel.by_order(question), True
-            note = f"replayed from {name} by order: another request was recorded here"
+            if recorded is not None:
+                differs = nearest.difference(question.asked, recorded)
+                note = f"replayed from {name} by order, for another request was recorded: {differs}"
         if recorded is not None:
             self._answered += 1
             return Play("recording", question, recorded, by_order=by_order, notes=(note,))

@@ -178,8 +178,8 @@ def _object(line: str, number: int, name: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        what = "a conflict of a merge" if line.startswith(("<<<<", "====", ">>>>")) else "no JSON"
-        raise _damaged(name, number, f"it is {what}")
+        is_merge = line.startswith(("<<<<", "||||", "====", ">>>>"))
+        raise _damaged(name, number, f"it is {'a conflict of a merge' if is_merge else 'no JSON'}")
     return value
 
 

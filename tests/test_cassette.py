@@ -706,6 +706,7 @@ def test_by_order_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None
         ran = shell.page(f"%chat {line}", cell)
         assert ran.texts == [text]
         assert "replayed from talk.jsonl by order" in repr(ran.messages)
+        assert "asked “echo:v=2”, recorded “echo:v=1”" in repr(ran.messages)
         assert ran.records[0]["by_order"] is True
     assert shell.do("%chat_history").texts[0].count("by order") == 2
     assert "by its place" in shell.do("%chat_cassette", cell="s").printed
