@@ -130,7 +130,10 @@ def choose(
             f"{mode_from} says {mode}, but no cassette is set. Nothing was sent.",
             hint="Set CHATMAGIC_CASSETTE, or run %chat_cassette FILE.",
         )
-    path = Path(file).expanduser()
+    try:
+        path = Path(file).expanduser()
+    except RuntimeError:
+        raise InputError(f"{file_from} names a home folder that there is not.") from None
     is_notebook = path.suffix.lower() == NOTEBOOK
     if is_notebook and file_from == FILE_VARIABLE and mode_from != MODE_VARIABLE:
         # It can only be replayed, so it beats the mode that was meant for another file.

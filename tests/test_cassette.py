@@ -142,6 +142,7 @@ def test_who_decides(
         ),
         ({}, Chosen("p.ipynb", "record"), "A notebook is only replayed, and %chat_cassette says"),
         ({"CHATMAGIC_MODE": "refresh"}, Chosen("p.IPYNB"), "A notebook is only replayed"),
+        ({}, Chosen("~nobody-here/talk.jsonl", "record"), "%chat_cassette names a home folder"),
         (
             {"CHATMAGIC_CASSETTE": "p.ipynb", "CHATMAGIC_MODE": "record"},
             None,
