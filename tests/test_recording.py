@@ -104,7 +104,7 @@ def test_what_is_no_file_is_refused_in_one_line(tmp_path: Path, name: str) -> No
     if file.exists():
         with pytest.raises(InputError, match="cannot be read: "):
             file.read()
-    with pytest.raises(ChatError, match="cannot be read|could not be written"):
+    with pytest.raises(ChatError, match=r"cannot be read|could not be written"):
         put(file, one("a"))
 
 
