@@ -309,6 +309,15 @@ class Cassette:
         self._file.save(self._merged)
         self._unsaved = False
 
+    def retry(self) -> None:
+        """Save what could not be saved before.
+
+        Raises:
+            ChatError: it still cannot be written.
+        """
+        if self._unsaved:
+            self.save()
+
     def close(self, *, whole: bool) -> str:
         """Be done with it: save what could not be saved, and say what a refresh did.
 
@@ -318,8 +327,7 @@ class Cassette:
         if self.choice.mode == "refresh" and whole and self._recorded:
             self._reel.drop_the_rest()
             self._unsaved = True
-        if self._unsaved:
-            self.save()
+        self.retry()
         return self.summary()
 
     def summary(self) -> str:

@@ -106,13 +106,19 @@ class File:
     def _replace(self, text: str) -> None:
         # One name for whoever writes, so that what a killed process left is not left for good.
         new = self.path.with_name(f".{self.path.name}.new")
-        with new.open("wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(OSError):
-            new.chmod(self.path.stat().st_mode & 0o777)
-        new.replace(self.path)
+        try:
+            with new.open("wb") as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(OSError):
+                new.chmod(self.path.stat().st_mode & 0o777)
+            new.replace(self.path)
+        except OSError:
+            # On a full disk it would be in the way of what is tried next.
+            with contextlib.suppress(OSError):
+                new.unlink()
+            raise
 
 
 @contextlib.contextmanager

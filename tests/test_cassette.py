@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import json
+import os
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -360,6 +362,27 @@ def test_a_file_that_cannot_be_written_costs_no_reply(
     session.ask("echo:two")
     assert prompts() == ["echo:one", "echo:two"]
     assert len(emulator.requests) == 2
+
+
+def test_what_could_not_be_written_is_saved_by_the_status(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a disk that is full nothing half-written is left; when there is room, all is saved."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    real = os.fsync
+
+    def full(_place: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    ran = shell.fails("%chat echo:one")
+    assert "No space left on device. The reply is kept here." in ran.traceback[0]
+    assert list(Path().iterdir()) == []
+    assert "No space left" in shell.fails("%chat_cassette").traceback[0]
+    monkeypatch.setattr(os, "fsync", real)
+    shell.do("%chat_cassette")
+    assert prompts() == ["echo:one"]
+    assert asked(emulator) == ["echo:one"]
 
 
 def test_a_refresh_asks_again_and_tells(
