@@ -36,7 +36,9 @@ def state(conversation: Conversation) -> tuple[str, ...]:
     Args:
         conversation: as it is.
     """
-    return tuple(_troubles(conversation, conversation.turns))
+    turns = conversation.turns
+    put_in = "\n".join(turn.prompt for turn in turns if turn.values or turn.entry == "python")
+    return (*_troubles(conversation, turns), *_addresses(put_in))
 
 
 def _carried(conversation: Conversation, context: Context) -> list[str]:

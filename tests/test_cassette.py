@@ -7,6 +7,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -841,6 +842,10 @@ def test_the_status_names_what_will_not_run_again(shell: Shell) -> None:
     assert (
         "Will not run again as it is: 1 stale turn." in shell.do("%chat_cassette", cell="s").printed
     )
+    # Where no person watches, no cell could say so while it was live.
+    shell.machine("%chat echo:{{ object() }}")
+    said = shell.machine("%chat_cassette").printed
+    assert re.search("Will not run again as it is: “at 0x[0-9a-f]+” is an address", said)
 
 
 def test_a_notebook_is_its_own_cassette(

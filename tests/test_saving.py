@@ -303,8 +303,10 @@ def test_malformed_records_are_left_out_each_with_a_line(
         "cell 2: its record was left out, because a newer release of chatmagic wrote it.",
         "cell 3: its record was left out: its values are not those of its prompt.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
-        "cell 4 carried a turn that no output here tells of: asked with --quiet, from Python or "
-        "in a panel, or asked again since.",
+        (
+            "cell 4 carried a turn that no output here tells of: asked with --quiet, from Python or"
+            " in a panel, or asked again since."
+        ),
     ]
 
 
