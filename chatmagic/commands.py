@@ -233,9 +233,16 @@ class Commands:
         self._chosen = address.EMULATOR if is_here else address.without_user(word)
         self.session.disconnect()
         connection = self._connection()
-        print(self._where(connection))
-        if not settings.is_emulator(connection):
+        if settings.is_emulator(connection):
+            print(self._where(connection))
+        else:
+            # It is the same with a key and without one, so that a replay without a key repeats it.
+            print(f"Connected to {address.origin(connection.base_url)} ({connection.url_from}).")
             print("Nothing was sent; the first question shows whether it answers.")
+            lacks_key = connection.key is None and connection.auth != "none"
+            is_told = frontend.execution(self._shell).audience != "machine"
+            if lacks_key and is_told and not self.cassette.is_replaying():
+                print("No key for this address yet: %chat_login asks for it.")
         if count := len(self.session.conversation):
             turns = f"{count:,} turn{'' if count == 1 else 's'}"
             print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
@@ -248,6 +255,9 @@ class Commands:
         The key belongs to the address that is connected now, and goes nowhere else.
         ``%chat_login --forget`` forgets the key that was kept for it.
         """
+        if self.cassette.is_replaying() and not line.strip():
+            print("As things are set nothing is sent (%chat_cassette), so no key is needed.")
+            return
         connection = self._connection()
         if settings.is_emulator(connection):
             raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
