@@ -28,20 +28,22 @@ from chatmagic import (
     settings,
     taping,
 )
+from chatmagic.asking import Ask, Silent
 from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
-from chatmagic.session import Ask, Setup
+from chatmagic.session import Setup
 from chatmagic.wire import Secret
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from chatmagic.asking import View
     from chatmagic.bridge import Bridge
     from chatmagic.emulator import Emulator
     from chatmagic.frontend import Execution
     from chatmagic.page import Layout
     from chatmagic.panel import Panels
-    from chatmagic.session import Session, View
+    from chatmagic.session import Session
     from chatmagic.settings import Connection
     from chatmagic.wire import Reply
 
@@ -422,7 +424,7 @@ class Commands:
     def _view(self, execution: Execution, quiet: bool) -> View:
         """Pick who is shown what (the README's table under "Where it runs")."""
         if quiet:
-            return display.Silent()
+            return Silent()
         how = self._configured.stream
         if how == "auto":
             how = {"machine": "off", "page": "updates", "text": "text"}[execution.audience]

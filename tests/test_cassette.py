@@ -20,6 +20,7 @@ from shells import KEY, Ran, Shell, alone
 
 import chatmagic
 from chatmagic import taping
+from chatmagic.asking import Ask
 from chatmagic.cassette import Choice, Chosen, choose
 from chatmagic.deck import Taping
 from chatmagic.emulator import Emulator, Settings
@@ -32,7 +33,7 @@ from chatmagic.errors import (
     RateLimitError,
 )
 from chatmagic.recording import File
-from chatmagic.session import Ask, Session, current_session
+from chatmagic.session import Session, current_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
