@@ -5,6 +5,7 @@ Loaded with the first command that is used, so that loading the extension stays 
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import re
@@ -21,6 +22,7 @@ from chatmagic import (
     gauge,
     keystore,
     options,
+    page,
     prompt,
     record,
     settings,
@@ -34,8 +36,10 @@ from chatmagic.wire import Secret
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from chatmagic.bridge import Bridge
     from chatmagic.emulator import Emulator
     from chatmagic.frontend import Execution
+    from chatmagic.page import Layout
     from chatmagic.session import Session, View
     from chatmagic.settings import Connection
     from chatmagic.wire import Reply
@@ -62,6 +66,7 @@ class Configured(Protocol):
     cassette: Any
     mode: Any
     stream: Any
+    order: Any
 
     def trait_values(self) -> dict[str, Any]:
         """Give all of them by name."""
@@ -86,6 +91,8 @@ class Commands:
         self._emulator: Emulator | None = None
         self._shown: tuple[str | None, Reply] | None = None
         self.cassette = taping.CassetteCommand(shell, session, configured)
+        self._bridge: Bridge | None = None
+        session.layout = self._layout
         session.setup = self._setup
         session.deck.taping = self.cassette.taping
         session.execution = self._owner
@@ -131,11 +138,15 @@ class Commands:
         # The renderer comes with the first thing there is to show.
         from chatmagic import transcript  # noqa: PLC0415
 
+        owner, _ = self._owner()
+        self.session.follow_pages(owner)
         conversation = self.session.conversation
         turns = conversation.turns
         word = line.strip()
         if not word:
-            display.show_html(*transcript.table(conversation))
+            told = self._configured.order == "page" and self._told(owner)
+            order = transcript.AS_ON_PAGE if told else transcript.AS_RUN
+            display.show_html(*transcript.table(conversation, order))
         elif word == "all":
             display.show_html(*transcript.whole(conversation, turns))
         elif word.isdecimal() and 1 <= int(word) <= len(turns):
@@ -249,6 +260,9 @@ class Commands:
         if self._emulator is not None:
             self._emulator.stop()
             self._emulator = None
+        if self._bridge is not None:
+            self._bridge.close()
+            self._bridge = None
         settings.local_emulator = None
         self.session.set_free()
 
@@ -285,7 +299,26 @@ class Commands:
             self._shell.user_ns[asked.output] = reply
         if not asked.quiet:
             self._shown = (execution.id, reply)
+        if execution.audience == "page" and self._bridge is None:
+            self._build_bridge(reply)
         return reply
+
+    def _build_bridge(self, reply: Reply) -> None:
+        """Let the page tell its order, from the first reply on; without it all works too."""
+        with contextlib.suppress(Exception):
+            # The widgets come when there is a page that has seen a reply.
+            from chatmagic.bridge import Bridge  # noqa: PLC0415
+
+            self._bridge = Bridge(self.session, said=reply)
+
+    def _told(self, owner: str | None) -> bool:
+        return self._bridge is not None and self._bridge.pages.lists(owner)
+
+    def _layout(self, owner: str | None) -> Layout | None:
+        """Say how the cells stand, for the conversation to follow."""
+        if self._configured.order == "run":
+            return page.AS_RUN
+        return None if self._bridge is None else self._bridge.pages.layout(owner)
 
     def _view(self, execution: Execution, quiet: bool) -> View:
         """Pick who is shown what (the README's table under "Where it runs")."""
@@ -356,6 +389,7 @@ class Commands:
             where = "" if self.cassette.is_replaying() else self._where(self._connection())
         except ChatError as error:
             where = str(error)
+        self.session.follow_pages(self._owner()[0])
         conversation = self.session.conversation
         count, stale = len(conversation), len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""

@@ -15,6 +15,7 @@ one, or several that one execution of the cell asked. The rules:
  5. A new cell's place is at the end or, where the page's order is given, where the page has
     the cell. The page's order also moves the other places; one that the page does not list
     stays right behind the place that it stood behind. Order is not a change to undo.
+    Where the order as run is asked for, the places stand as they came to be.
  6. A turn that is undone, reset or set aside leaves its place behind, empty; there the
     cell's next turn will stand.
  7. Undo takes back the last change of any kind (ask, re-run, reset, set aside, load), restoring
@@ -29,6 +30,12 @@ one, or several that one execution of the cell asked. The rules:
 11. A conversation that is loaded stands in for what was live, as one change. Where nothing
     has happened yet there is nothing to go back to: there it brings its own changes along,
     so that what it undid can be done again.
+12. A cell that is on no page any more has its turns set aside, once for each time that it
+    goes; undone, they stay. A cell that comes back gets them back, as though they had
+    never been set aside, unless it has been asked, or all was reset, in between.
+13. A cell without a place takes over the place of the cell that the record in its outputs
+    names, if that cell is on no page: the page has given it another identity, or it was
+    cut and pasted. A copied cell brings the record along too, and is a new cell.
 
 Together they give *Run All*: the same notebook, run from top to bottom once more in the
 same conversation, sends the same requests in the same order.
@@ -50,6 +57,7 @@ from chatmagic.wire import Message, digest, turn_digest
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from chatmagic.page import Layout
     from chatmagic.record import Value
     from chatmagic.wire import Reply, State
 
@@ -213,11 +221,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A place: its key for life, the cell it belongs to, and what is live there."""
+    """A place: its key for life, the cell it belongs to, and what is live there.
+
+    ``earlier`` are the cells that it belonged to before (rule 13).
+    """
 
     key: int
     owner: str | None
     turns: tuple[Turn, ...] = ()
+    earlier: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +249,8 @@ class _Step:
 class _All:
     """Everything that a conversation knows.
 
-    ``void`` counts the undos that had nothing to take back and await a redo (rule 8).
+    ``void`` counts the undos that had nothing to take back and await a redo (rule 8);
+    ``away`` are the cells that are gone, and whose turns have been set aside (rule 12).
     """
 
     places: tuple[_Place, ...] = ()
@@ -245,6 +258,7 @@ class _All:
     undone: tuple[_Step, ...] = ()
     void: int = 0
     next_number: int = 1
+    away: frozenset[str] = frozenset()
 
 
 class Conversation:
@@ -423,13 +437,7 @@ class Conversation:
         Returns:
             The change, or ``None`` if none of them has a live turn: then nothing changed.
         """
-        now = self._all
-        after: dict[int, tuple[Turn, ...]] = {
-            place.key: () for place in now.places if place.turns and place.owner in owners
-        }
-        if not after:
-            return None
-        self._all, change = _changed(now, "set aside", after)
+        self._all, change = _set_aside(self._all, owners)
         return change
 
     def undo(self) -> Change | None:
@@ -474,6 +482,31 @@ class Conversation:
         """
         now = self._all
         self._all = replace(now, places=_arranged(now.places, order))
+
+    def follow(self, layout: Layout) -> Change | None:
+        """Let the conversation follow the pages: rules 13, 12 and 5, in this order.
+
+        Args:
+            layout: how the cells stand.
+
+        Returns:
+            The change, if turns were set aside.
+        """
+        self._all, change = _followed(self._all, layout)
+        return change
+
+    def stale_owners(self, layout: Layout | None = None) -> frozenset[str]:
+        """Give the hashes of the cells with a turn that would be asked otherwise now (rule 9).
+
+        Args:
+            layout: how the cells stand, for what would be if the conversation followed it,
+                which it does not yet.
+        """
+        now = self._all if layout is None else _followed(self._all, layout)[0]
+        owners = [place.owner for place in now.places for _ in place.turns]
+        turns = _live(now.places)
+        stale = (owner for index, owner in enumerate(owners) if _is_stale(turns, index))
+        return frozenset(owner for owner in stale if owner is not None)
 
     def stale(self, turn: Turn) -> bool:
         """Tell whether a live turn would be asked otherwise now (rule 9); others never are."""
@@ -548,6 +581,70 @@ def _sorted(places: tuple[_Place, ...], given: Sequence[int | None]) -> tuple[_P
     for place, rank in zip(places, given, strict=True):
         last = ranks[place.key] = last if rank is None else rank
     return tuple(sorted(places, key=lambda place: ranks[place.key]))
+
+
+def _followed(now: _All, layout: Layout) -> tuple[_All, Change | None]:
+    if layout.order is None:
+        # What was loaded has an order of its own, which counts.
+        loaded = any(step.orders is not None for step in now.done)
+        places = now.places if loaded else sorted(now.places, key=lambda place: place.key)
+        return replace(now, places=tuple(places)), None
+    now = _taken_over(now, layout)
+    owners = {place.owner for place in now.places if place.owner is not None}
+    for owner in (now.away - layout.gone) & owners:
+        now = _brought_back(now, owner)
+    now, change = _set_aside(now, layout.gone - now.away)
+    return replace(now, places=_arranged(now.places, layout.order), away=layout.gone), change
+
+
+def _set_aside(now: _All, owners: Collection[str]) -> tuple[_All, Change | None]:
+    after: dict[int, tuple[Turn, ...]] = {
+        place.key: () for place in now.places if place.turns and place.owner in owners
+    }
+    return _changed(now, "set aside", after) if after else (now, None)
+
+
+def _taken_over(now: _All, layout: Layout) -> _All:
+    """Give places of cells that are gone to the cells whose records name them (rule 13)."""
+    places, away = list(now.places), now.away
+    taken = {place.owner for place in places}
+    for cell, named in layout.named.items():
+        if cell in taken:
+            continue
+        for index, place in enumerate(places):
+            owner = place.owner
+            if owner is None or owner in layout.present or named not in {owner, *place.earlier}:
+                continue
+            places[index] = replace(place, owner=cell, earlier=place.earlier | {owner})
+            # What was set aside with the cell that is gone comes back with this one.
+            away = away | {cell} if owner in away else away
+            break
+    return replace(now, places=tuple(places), away=away)
+
+
+def _brought_back(now: _All, owner: str) -> _All:
+    """Give a cell back what was set aside when it went (rule 12)."""
+    place = next(place for place in now.places if place.owner == owner)
+    index = next(
+        (
+            index
+            for index in reversed(range(len(now.done)))
+            if now.done[index].kind == "reset" or place.key in now.done[index].after
+        ),
+        None,
+    )
+    if index is None or now.done[index].kind != "set aside":
+        return now
+    step = now.done[index]
+    turns = step.before[place.key]
+    before, after = (
+        {key: turns for key, turns in side.items() if key != place.key}
+        for side in (step.before, step.after)
+    )
+    left = (replace(step, before=before, after=after),) if after else ()
+    places, _ = _moved(now.places, step.kind, {place.key: turns})
+    done = (*now.done[:index], *left, *now.done[index + 1 :])
+    return replace(now, places=places, done=done)
 
 
 def _changed(

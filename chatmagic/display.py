@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, clear_output, display
 
-from chatmagic import gauge, plain
+from chatmagic import gauge, loading, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -228,6 +228,7 @@ def bundle(reply: Reply, values: Sequence[Value] = ()) -> dict[str, Any]:
         reply: whole or in part.
         values: what was put into the prompt; those that keep their text are shown, folded.
     """
+    loading.load("chatmagic.safe")
     from chatmagic import safe  # noqa: PLC0415 - markdown-it comes with the first question
 
     states = "".join(

@@ -43,12 +43,12 @@ def execution(shell: InteractiveShell) -> Execution:
         return Execution(id=f"terminal-{shell.execution_count}", label=label)
     metadata = parent.get("metadata") or {}
     cell = metadata.get("cellId")
-    known = bool(isinstance(cell, str) and cell)
-    audience: Audience = "page" if known else "text"
+    known = record.owner_of(cell) if isinstance(cell, str) and cell else None
+    audience: Audience = "text" if known is None else "page"
     if not (parent.get("content") or {}).get("allow_stdin", False):
         audience = "machine"
     return Execution(
-        cell=record.owner_of(str(cell)) if known else None,
+        cell=known,
         id=(parent.get("header") or {}).get("msg_id"),
         audience=audience,
         label=label,

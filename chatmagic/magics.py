@@ -14,7 +14,7 @@ from traitlets import Any as AnyTrait
 from traitlets import Bool, Dict, Enum, Float, Integer, TraitError, Unicode, validate
 
 import chatmagic
-from chatmagic import lines
+from chatmagic import lines, loading
 from chatmagic.errors import InputError
 from chatmagic.patience import Timeout
 
@@ -65,6 +65,12 @@ class ChatMagics(Magics):
         help="How a reply is shown while it comes: off shows it once, at its end.",
     ).tag(config=True)
 
+    order = Enum(
+        ["page", "run"],
+        "page",
+        help="Where a turn stands: as its cell in the page, where that tells it, or as first run.",
+    ).tag(config=True)
+
     @validate("timeout")
     def _seconds(self, proposal: dict[str, Any]) -> Any:
         try:
@@ -92,6 +98,7 @@ class ChatMagics(Magics):
     def join(self, session: Session) -> None:
         """Let a session ask as this shell's settings say."""
         # The commands, and all below them, come with the first use.
+        loading.load("chatmagic.commands")
         from chatmagic.commands import Commands  # noqa: PLC0415
 
         if self._commands is None or self._commands.session is not session:

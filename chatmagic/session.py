@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import chatmagic
-from chatmagic import address, deck, playback, repeatable, settings
+from chatmagic import address, deck, loading, playback, repeatable, settings
 from chatmagic.conversation import Change, Context, Conversation, Turn
 from chatmagic.deck import Deck, Taping
 from chatmagic.errors import ChatInterrupted, InputError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from chatmagic.client import Client, ReplyStream
     from chatmagic.connection import Halt
     from chatmagic.conversation import Entry
+    from chatmagic.page import Layout
     from chatmagic.patience import Timeout
     from chatmagic.record import Record, Value
     from chatmagic.wire import Credits
@@ -59,7 +60,8 @@ class Ask:
         execution: identity of the cell's execution.
         entry: where it was asked.
         asker: who asks, in words, for whoever has to wait.
-        order: hashes of the page's cells from top to bottom, where the page tells them.
+        order: hashes of the page's cells from top to bottom; ``None`` is as the session's
+            pages tell them, if they do.
     """
 
     text: str
@@ -339,24 +341,61 @@ class Session:
         """
         self._turnstile.refuse_its_holder()
         try:
-            self._turnstile.enter("a change of the cassette", lambda _: None)
-            summary = self.deck.eject(whole=whole) if again else None
-            self.deck.insert()
+            try:
+                self._turnstile.enter("a change of the cassette", lambda _: None)
+                summary = self.deck.eject(whole=whole) if again else None
+                self.deck.insert()
+            finally:
+                self._turnstile.leave()
+        except BaseException:
+            # As in run.
+            self._turnstile.leave()
+            raise
+        return summary
+
+    def follow_pages(self, owner: str | None = None) -> Change | None:
+        """Let the conversation follow the pages, unless an ask is under way.
+
+        Args:
+            owner: hash of the cell that wants to know; ``None`` without one.
+
+        Returns:
+            The change, if turns of cells that are gone were set aside.
+        """
+        layout = self.layout(owner)
+        if layout is None or not self._turnstile.enter_if_free("a change of the conversation"):
+            return None
+        try:
+            change = self.conversation.follow(layout)
         finally:
             self._turnstile.leave()
-        return summary
+        if change is not None:
+            self._tell(Changed())
+        return change
+
+    def _follow_for(self, course: _Course) -> Change | None:
+        """Let the conversation follow the pages before an ask, which goes by their order."""
+        ask = course.ask
+        layout = self.layout(ask.owner) if ask.history and ask.order is None else None
+        if layout is None:
+            return None
+        course.ask = replace(ask, order=layout.order)
+        return self.conversation.follow(layout)
 
     def _asked(self, course: _Course, view: View, halt: Halt | None) -> None:
         """Ask, and keep what came, with what ended it early."""
-        ask = course.ask
         taping = self.deck.insert()
         setup = self.setup() if taping is None and self._given is None else None
+        aside = self._follow_for(course)
+        ask = course.ask
         course.context = context = self._context(ask)
         source = cast("Client | Taping | Setup", self._given or taping or setup)
         request, course.digest = _request(ask, context, source.extra_body)
         course.play = play = None if taping is None else self._play(ask, context, request)
         # The view warms its renderer while requests is loaded and the headers awaited.
-        view.began([*(play.notes if play is not None else ()), *_notes(context)])
+        view.began(
+            [*(play.notes if play is not None else ()), *_set_aside(aside), *_notes(context)]
+        )
         client = self._connected(setup, taping, play)
         through = playback.through(
             play,
@@ -384,6 +423,7 @@ class Session:
         self.setup: Callable[[], Setup] = _from_environment
         self.deck.taping = deck.from_environment
         self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
+        self.layout: Callable[[str | None], Layout | None] = _unknown
 
     def disconnect(self) -> None:
         """Forget the connection and what it told of the credits; the next ask makes its own."""
@@ -427,6 +467,7 @@ class Session:
         known = self._clients.get(who)
         if known is None or known[0] != setup:
             # requests comes with the first question, not with the extension.
+            loading.load("chatmagic.transport")
             from chatmagic.client import Client  # noqa: PLC0415
 
             door, timeout, extra_body = setup.connection, setup.timeout, setup.extra_body
@@ -517,6 +558,13 @@ class _Turnstile:
                 if halt is not None and halt.reason is not None:
                     raise ChatInterrupted("Interrupted while waiting for its turn.")
         self._holder, self._thread = asker, threading.get_ident()
+
+    def enter_if_free(self, asker: str) -> bool:
+        """Take the place if nobody has it, this thread neither; say whether it was."""
+        if self._thread == threading.get_ident() or not self._lock.acquire(blocking=False):
+            return False
+        self._holder, self._thread = asker, threading.get_ident()
+        return True
 
     def leave(self) -> None:
         """Give the place free, if it is this thread's."""
@@ -672,9 +720,22 @@ def _notes(context: Context) -> list[str]:
     return notes
 
 
+def _set_aside(change: Change | None) -> list[str]:
+    """Say that turns were set aside before this one was asked."""
+    if change is None:
+        return []
+    count = len(change.went)
+    what = "1 turn whose cell is" if count == 1 else f"{count:,} turns whose cells are"
+    return [f"set aside {what} gone from the page"]
+
+
 def _nobody() -> tuple[str | None, str | None]:
     """Tell that no cell is asking."""
     return None, None
+
+
+def _unknown(_owner: str | None) -> None:
+    """Tell that no page says how its cells stand."""
 
 
 def _from_environment() -> Setup:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from chatmagic.conversation import Change, Conversation, Turn
 
 EXCERPT = 60
+AS_RUN = "in the order as first run"
+AS_ON_PAGE = "in the order of the cells in the page"
 DID = {
     "ask": "Took back the question",
     "re-run": "Took back the new reply to",
@@ -48,14 +50,19 @@ def marks(conversation: Conversation, turn: Turn) -> list[str]:
     return found
 
 
-def table(conversation: Conversation) -> tuple[str, str]:
-    """Give a line a turn, as HTML and as text."""
+def table(conversation: Conversation, order: str = AS_RUN) -> tuple[str, str]:
+    """Give a line a turn, as HTML and as text.
+
+    Args:
+        conversation: the conversation.
+        order: which order is in force, in words.
+    """
     rows = []
     for number, turn in enumerate(conversation.turns, 1):
         prompt = plain.one_line(_typed(turn), EXCERPT)
         reply = plain.one_line(turn.reply.text, EXCERPT)
         rows.append((str(number), prompt, reply, "; ".join(marks(conversation, turn))))
-    end = _summary(conversation)
+    end = _summary(conversation, order)
     head = ("Turn", "You", "Reply", "Notes")
     html = "".join(
         "<tr>"
@@ -111,14 +118,14 @@ def _did(change: Change, words: dict[str, str], turns: tuple[Turn, ...]) -> str:
     return f"{words[change.kind]} {quoted}."
 
 
-def _summary(conversation: Conversation) -> str:
+def _summary(conversation: Conversation, order: str) -> str:
     count = len(conversation)
     if not count:
         return "The conversation is empty."
     stale = len(conversation.stale_turns())
     notes = f", {stale:,} stale (run their cells again)" if stale else ""
     return (
-        f"{count:,} turn{'' if count == 1 else 's'}{notes}, in the order as first run. "
+        f"{count:,} turn{'' if count == 1 else 's'}{notes}, {order}. "
         "%chat_history 1 shows one in full, %chat_history all shows everything."
     )
 

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from chatmagic import conversation as module
 from chatmagic.conversation import Change, Conversation, Turn
 from chatmagic.errors import InputError
+from chatmagic.page import AS_RUN, Layout
 from chatmagic.record import Value
 from chatmagic.wire import Message, Reply, digest, turn_digest
 
@@ -513,6 +514,174 @@ def test_an_interrupt_leaves_the_old_state_or_the_new(
     assert old in seen
     assert new in seen
     assert all(state in (old, new) for state in seen)
+
+
+def layout(order: str, *, gone: str = "", **named: str) -> Layout:
+    """Give a layout of cells with names of one letter."""
+    return Layout(tuple(order), set(order), frozenset(gone), named)
+
+
+def test_cells_that_go_have_their_turns_set_aside_once() -> None:
+    """Rule 12: it can be undone, and then they stay, though the page still lacks the cell."""
+    talk = abc()
+    change = talk.follow(layout("ac", gone="b"))
+    assert change is not None
+    assert (change.kind, prompts(change.went)) == ("set aside", ["b"])
+    assert talk.follow(layout("ac", gone="b")) is None
+    talk.undo()
+    assert talk.follow(layout("ac", gone="b")) is None
+    assert prompts(talk) == ["a", "b", "c"]
+    assert talk.stale_turns() == ()
+
+
+def test_a_cell_that_never_was_on_the_page_is_not_missed() -> None:
+    """Rule 12: a console's, or another notebook's, keeps its turn where it stands."""
+    talk = abc()
+    assert talk.follow(layout("ca")) is None
+    assert prompts(talk) == ["c", "a", "b"]
+
+
+def test_a_cell_that_comes_back_gets_its_turns_back() -> None:
+    """Rule 12: as though they had never been set aside, alone or with others."""
+    talk = abc()
+    talk.follow(layout("a", gone="bc"))
+    assert prompts(talk) == ["a"]
+    talk.follow(layout("ab", gone="c"))
+    assert prompts(talk) == ["a", "b"]
+    talk.follow(layout("abc"))
+    assert prompts(talk) == ["a", "b", "c"]
+    assert talk.undo_depth == 3
+    assert talk.stale_turns() == ()
+
+
+def test_what_can_be_redone_can_be_so_after_a_cell_came_back() -> None:
+    """Rule 12: coming back is not a change."""
+    talk = abc()
+    talk.follow(layout("ac", gone="b"))
+    ask(talk, "d", "d", "1d")
+    talk.undo()
+    talk.follow(layout("abc"))
+    talk.redo()
+    assert prompts(talk) == ["a", "b", "c", "d"]
+
+
+def test_what_was_asked_or_reset_in_between_stays_so() -> None:
+    """Rule 12: coming back brings back what was set aside, and nothing older or newer."""
+    talk = abc()
+    talk.follow(layout("ac", gone="b"))
+    ask(talk, "new", "b", "2b", order="abc")
+    talk.follow(layout("abc"))
+    assert prompts(talk) == ["a", "new", "c"]
+    talk.follow(layout("ac", gone="b"))
+    talk.reset()
+    talk.follow(layout("abc"))
+    assert prompts(talk) == []
+    talk.undo()
+    talk.follow(layout("abc"))
+    assert prompts(talk) == ["a", "c"]
+
+
+def test_a_cell_whose_ask_was_undone_has_nothing_to_get_back() -> None:
+    """Rule 12: what undo took back stays taken back."""
+    talk = abc()
+    talk.undo()
+    talk.follow(layout("ab", gone="c"))
+    talk.follow(layout("abc"))
+    assert prompts(talk) == ["a", "b"]
+    assert prompts(talk.redo().came) == ["c"]  # type: ignore[union-attr] # there is one
+
+
+def test_a_cell_with_another_identity_takes_its_place_over() -> None:
+    """Rule 13: it is known by the record in its outputs, then and later."""
+    talk = abc()
+    talk.follow(layout("axc", gone="b", x="b", a="a"))
+    assert prompts(talk) == ["a", "b", "c"]
+    assert talk.stale_turns() == ()
+    talk.follow(layout("ayc", gone="bx", y="b"))
+    assert prompts(talk) == ["a", "b", "c"]
+    ask(talk, "B", "y", "2", order="ayc")
+    assert prompts(talk) == ["a", "B", "c"]
+
+
+def test_a_cell_pasted_later_under_another_identity_takes_over_too() -> None:
+    """Rules 12 and 13: what was set aside with the old one comes back with the new one."""
+    talk = abc()
+    talk.follow(layout("ac", gone="b"))
+    talk.follow(layout("acx", gone="b", x="b"))
+    assert prompts(talk) == ["a", "c", "b"]
+
+
+def test_a_copied_cell_is_a_new_one() -> None:
+    """Rule 13: the record's own cell is on a page, or the copy has turns, or comes second."""
+    talk = abc()
+    talk.follow(layout("abxc", x="b"))
+    assert carries(talk, "x", order="abxc") == ["a", "b"]
+    assert prompts(talk) == ["a", "b", "c"]
+    ask(talk, "copy", "x", "1", order="abxc")
+    talk.follow(layout("axyzc", gone="b", x="b", y="b", z="b"))
+    assert prompts(talk) == ["a", "copy", "b", "c"]
+    assert carries(talk, "y", order="axyzc") == ["a", "copy"]
+    assert carries(talk, "z", order="axyzc") == ["a", "copy", "b"]
+
+
+def test_a_record_of_nobody_here_changes_nothing() -> None:
+    """Rule 13: another kernel's, or a turn without a cell."""
+    talk = abc()
+    ask(talk, "panel")
+    talk.follow(layout("abcx", x="stranger"))
+    assert prompts(talk) == ["a", "b", "c", "panel"]
+
+
+def test_the_order_as_run_can_be_asked_for() -> None:
+    """Rule 5: the places stand as they came to be; nothing is set aside or brought back."""
+    talk = abc()
+    talk.follow(layout("ca", gone="b"))
+    assert prompts(talk) == ["c", "a"]
+    assert talk.follow(AS_RUN) is None
+    assert prompts(talk) == ["a", "c"]
+    talk.follow(layout("ca", gone="b"))
+    talk.undo()
+    assert prompts(talk) == ["c", "a", "b"]
+
+
+def test_stale_cells_can_be_told_before_the_conversation_follows() -> None:
+    """Rule 9: what would be stale, without a change; turns of no cell are not told."""
+    talk = abc()
+    ask(talk, "panel")
+    assert talk.stale_owners() == frozenset()
+    assert talk.stale_owners(layout("acb")) == {"b", "c"}
+    assert talk.stale_owners(layout("ac", gone="b")) == {"c"}
+    assert prompts(talk) == ["a", "b", "c", "panel"]
+    talk.arrange("bac")
+    assert talk.stale_owners() == {"a", "b", "c"}
+
+
+def test_the_order_of_what_was_loaded_counts_as_run() -> None:
+    """Rules 5 and 11: until the load is taken back."""
+    talk = abc()
+    other = Conversation()
+    for name in "dca":
+        ask(other, name.upper(), name, "1")
+    talk.load(other)
+    talk.follow(AS_RUN)
+    assert prompts(talk) == ["D", "C", "A"]
+    talk.undo()
+    talk.follow(AS_RUN)
+    assert prompts(talk) == ["a", "b", "c"]
+
+
+@given(st.lists(st.sets(st.sampled_from("abc")), max_size=6))
+def test_whatever_goes_and_comes_back_is_as_before(gone: list[set[str]]) -> None:
+    """Rule 12: a page that has all its cells again has all their turns, and nothing to undo."""
+    talk = abc()
+    before = talk.turns
+    for some in gone:
+        order = "".join(name for name in "abc" if name not in some)
+        talk.follow(layout(order, gone="".join(some)))
+        assert prompts(talk) == list(order)
+    talk.follow(layout("abc"))
+    assert talk.turns == before
+    assert talk.undo_depth == 3
 
 
 class Row(NamedTuple):

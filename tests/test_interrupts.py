@@ -204,8 +204,30 @@ def at_each_line(
         ask()
     for place in noted.places:
         if place not in done:
-            one_strike(service, session, ask, place, fresh=fresh)
+            apart(one_strike, service, session, ask, place, fresh)
     done.update(noted.places)
+
+
+def apart(action: Callable[..., object], *arguments: object) -> None:
+    """Do it in a thread of its own, and fail as it does.
+
+    Where a trace function raises, Python may leave an exception behind as one that is being
+    handled in the thread; what the tests after this one raise must not be chained to it.
+    """
+    failures = queue.Queue[BaseException]()
+
+    def run() -> None:
+        try:
+            action(*arguments)
+        except BaseException as error:  # noqa: BLE001 - it is raised again, where it is seen
+            failures.put(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(3 * PATIENCE)
+    assert not thread.is_alive()
+    if not failures.empty():
+        raise failures.get()
 
 
 def one_strike(
@@ -213,7 +235,6 @@ def one_strike(
     session: Session,
     ask: Callable[[], object],
     place: tuple[str, int],
-    *,
     fresh: bool,
 ) -> None:
     """Strike at one line, and look at what is left."""

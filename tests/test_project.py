@@ -32,6 +32,7 @@ PURE = (
     "safe",
     "options",
     "practice",
+    "page",
     "conversation",
     "tape",
     "script",

@@ -22,6 +22,7 @@ from chatmagic.errors import (
     RateLimitError,
     ServiceError,
 )
+from chatmagic.page import Layout
 from chatmagic.session import (
     Answer,
     Ask,
@@ -546,3 +547,58 @@ def test_a_turn_stands_where_the_page_has_its_cell(session: Session, emulator: E
     sent = [message["content"] for message in emulator.requests[-1].body["messages"]]
     assert sent == ["echo:one", "one", "echo:two"]
     assert [turn.owner for turn in session.conversation] == ["a", "b", "c"]
+
+
+def test_what_the_pages_say_holds_for_every_ask(session: Session, emulator: Emulator) -> None:
+    """Turns of cells that are gone are set aside, which is said; the order is the page's."""
+    for name in "abc":
+        session.run(Ask(f"echo:{name}", owner=name), Seen())
+    session.layout = lambda owner: Layout(("c", "a", owner or ""), {"a", "c"}, frozenset("b"))
+    seen = Seen()
+    session.run(Ask("echo:new", owner="n"), seen)
+    assert ("began", ["set aside 1 turn whose cell is gone from the page"]) in seen.told
+    sent = [message["content"] for message in emulator.requests[-1].body["messages"]]
+    assert sent == ["echo:c", "c", "echo:a", "a", "echo:new"]
+    assert prompts(session) == ["echo:c", "echo:a", "echo:new"]
+    session.change(Conversation.undo)
+    session.change(Conversation.undo)
+    assert prompts(session) == ["echo:c", "echo:a", "echo:b"]
+
+
+def test_several_turns_set_aside_are_counted(session: Session) -> None:
+    """An ask without history leaves the conversation alone, and sets nothing aside."""
+    for name in "ab":
+        session.run(Ask(f"echo:{name}", owner=name), Seen())
+    session.layout = lambda _: Layout((), (), frozenset("ab"))
+    alone, seen = Seen(), Seen()
+    session.run(Ask("echo:alone", history=False), alone)
+    assert ("began", []) in alone.told
+    session.run(Ask("echo:next"), seen)
+    assert ("began", ["set aside 2 turns whose cells are gone from the page"]) in seen.told
+
+
+def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -> None:
+    """Not while an ask is under way, here or in another thread; followers hear of a change."""
+    heard: list[Event] = []
+    assert session.follow_pages() is None
+    session.run(Ask("echo:one", owner="a"), Seen())
+    session.layout = lambda _: Layout((), (), frozenset("a"))
+    session.follow(heard.append)
+    seen = Seen(at_fragment=lambda _: outcomes.append(session.follow_pages()))
+    outcomes: list[object] = []
+    session.run(Ask("echo:two", order=()), seen)
+    assert outcomes
+    assert set(outcomes) == {None}
+    elsewhere = threading.Thread(target=lambda: outcomes.append(session.follow_pages()))
+    with session._turnstile._lock:
+        elsewhere.start()
+        elsewhere.join(PATIENCE)
+    assert set(outcomes) == {None}
+    assert prompts(session) == ["echo:one", "echo:two"]
+    heard.clear()
+    change = session.follow_pages()
+    assert change is not None
+    assert [turn.prompt for turn in change.went] == ["echo:one"]
+    assert heard == [Changed()]
+    assert session.follow_pages() is None
+    assert heard == [Changed()]

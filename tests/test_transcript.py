@@ -61,6 +61,8 @@ def test_a_line_a_turn() -> None:
     assert lines[2].endswith("…")
     assert len(lines[2]) <= transcript.EXCERPT + 3
     assert lines[-1].startswith("2 turns, in the order as first run.")
+    told = transcript.table(made, transcript.AS_ON_PAGE)[1].splitlines()
+    assert told[-1].startswith("2 turns, in the order of the cells in the page.")
     assert html.count("<tr>") == 3
     assert transcript.table(conversation("a"))[1].splitlines()[-1].startswith("1 turn,")
 

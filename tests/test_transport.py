@@ -11,9 +11,10 @@ import ssl
 import threading
 import time
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import requests
 import trustme
 from loopback import (
     CHUNKS_END,
@@ -1045,3 +1046,33 @@ def test_an_interrupt_in_the_drain_closes_the_connection(
             exchange.finish()
         monkeypatch.undo()
         assert gone.get(timeout=PATIENCE)
+
+
+def test_an_interrupt_between_answer_and_exchange_closes_the_connection(
+    connect: Callable[..., HttpTransport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer has begun, and nobody holds it yet."""
+    gone = queue.Queue[bool]()
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(BEGUN)
+        gone.put(peer.gone())
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(HttpExchange, "__init__", interrupted)
+    held: list[requests.Response] = []
+    build = requests.adapters.HTTPAdapter.build_response
+
+    def holding(*given: Any) -> requests.Response:
+        held.append(build(*given))
+        return held[-1]
+
+    monkeypatch.setattr(requests.adapters.HTTPAdapter, "build_response", holding)
+    with Server(script) as server:
+        with pytest.raises(KeyboardInterrupt):
+            send(connect(server))
+        assert gone.get(timeout=PATIENCE)
+    held.pop().close()

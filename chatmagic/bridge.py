@@ -1,0 +1,151 @@
+"""The bridge between a notebook's page and the kernel: cells in their order, marks, status.
+
+A hidden widget without a view. Its half in the page is ``static/bridge.js``. That half
+reads what is no public interface; where it is missing, or another front end is there,
+nothing is said and everything stands in the order as run. In the page nothing is saved:
+all that goes over the bridge are messages of the moment.
+
+Page to kernel: ``{"kind": "cells", …}``, as :func:`chatmagic.page.word_from` reads it.
+Kernel to page: ``{"kind": "marks", "stale": [cell ids]}``; ``{"kind": "say", "text": …}``,
+for the page's status region; and ``{"kind": "tell"}``, say your cells again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import threading
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+
+from chatmagic.page import Pages, word_from
+from chatmagic.session import Began, Ended, Fragment
+
+if TYPE_CHECKING:
+    from chatmagic.session import Event, Session
+    from chatmagic.wire import Reply
+
+
+class _Hidden(anywidget.AnyWidget):
+    """What the page knows of the bridge: its script, and messages."""
+
+    _esm = (files("chatmagic") / "static" / "bridge.js").read_text(encoding="utf-8")
+
+
+class Bridge:
+    """The kernel's end of the bridge.
+
+    What comes from the page may come in any thread, even while a cell runs, so it is only
+    noted there; a thread of its own works out the marks and sends.
+
+    Args:
+        session: the session whose conversation the marks are about.
+        said: the reply that came before there was a bridge, to be announced all the same.
+    """
+
+    def __init__(self, session: Session, *, said: Reply) -> None:
+        """Open the bridge: every page of this kernel hears of it."""
+        self.pages = Pages()
+        self._session = session
+        self._lock = threading.Lock()
+        self._news = threading.Event()
+        self._over = False
+        self._opened = False
+        self._to_say: list[str] = [ending(said, None)]
+        self._marked: list[str] | None = None
+        self._quiet = True
+        self._hidden = _Hidden()
+        self._hidden.on_msg(self._heard)
+        self._leave = session.follow(self._follow)
+        self._thread = threading.Thread(
+            target=contextvars.copy_context().run,
+            args=[self._work],
+            name="chatmagic-bridge",
+            daemon=True,
+        )
+        self._thread.start()
+
+    def say(self, text: str) -> None:
+        """Let the page's one status region say something, politely and once.
+
+        Args:
+            text: a short sentence. It is shown as text, whatever it holds.
+        """
+        if not self.pages.words:
+            # Nobody has heard the ones before, and now they are old.
+            self._to_say.clear()
+        self._to_say.append(text)
+        self._news.set()
+
+    def close(self) -> None:
+        """Close the bridge; the page takes away what it has put into it."""
+        self._leave()
+        self._over = True
+        self._news.set()
+        self._thread.join()
+        self._hidden.close()
+
+    def _heard(self, _widget: object, content: Any, _buffers: object) -> None:
+        """Take note of what a page says."""
+        word = word_from(content)
+        if word is None:
+            return
+        with self._lock:
+            self.pages = self.pages.told(word)
+            self._opened = self._opened or word.opened
+        self._news.set()
+
+    def _follow(self, event: Event) -> None:
+        """Take note of how an ask goes; the panel says it itself."""
+        if isinstance(event, Began):
+            self._quiet = event.ask.entry == "panel"
+        elif isinstance(event, Fragment):
+            if not self._quiet:
+                self._quiet = True
+                self.say("Reply started.")
+            return
+        elif isinstance(event, Ended) and event.ask.entry != "panel":
+            reply = None if event.answer is None else event.answer.reply
+            self.say(ending(reply, event.error))
+        self._news.set()
+
+    def _work(self) -> None:
+        while True:
+            self._news.wait()
+            self._news.clear()
+            if self._over:
+                return
+            # A page that goes away, or a kernel that ends, must not end the asks.
+            with contextlib.suppress(Exception):
+                self._send_news()
+
+    def _send_news(self) -> None:
+        with self._lock:
+            opened, self._opened = self._opened, False
+        if not self.pages.words:
+            return
+        if opened:
+            self._hidden.send({"kind": "tell"})
+        stale = self._session.conversation.stale_owners(self._session.layout(None))
+        marked = sorted(self.pages.ids(stale))
+        if opened or marked != self._marked:
+            self._marked = marked
+            self._hidden.send({"kind": "marks", "stale": marked})
+        while self._to_say:
+            self._hidden.send({"kind": "say", "text": self._to_say.pop(0)})
+
+
+def ending(reply: Reply | None, error: BaseException | None) -> str:
+    """Say how an ask ended, for somebody who listens.
+
+    Args:
+        reply: the reply, whole or in part; ``None`` without one.
+        error: what ended it early, if anything did.
+    """
+    if reply is None:
+        return str(error)
+    words = len(reply.text.split())
+    what = f"Reply {reply.state}, {words:,} word{'' if words == 1 else 's'}."
+    return what if error is None else f"{what} {error}"

@@ -1,0 +1,129 @@
+"""One Jupyter server, one browser a module: what the tests in real pages stand on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import pytest
+
+from chatmagic.emulator import Emulator, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser
+    from rig import Book, Front, Server
+
+NEEDED = ("playwright", "jupyterlab", "notebook", "anywidget")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Ask for what these tests need; the project's own checks must have it."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        missing.append("chromium")
+    if missing:
+        reason = f"not installed: {', '.join(missing)}"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return str(found)
+
+
+@pytest.fixture(scope="session")
+def _emulator() -> Iterator[Emulator]:
+    """One service for the whole run, so that the kernels' environment can name it."""
+    with Emulator(Settings()) as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def service(_emulator: Emulator) -> Emulator:
+    """The service that every kernel finds in its environment, as if nobody had asked yet."""
+    _emulator.settings = Settings()
+    _emulator.accounts = {}
+    _emulator.requests.clear()
+    return _emulator
+
+
+@pytest.fixture(scope="session")
+def server(
+    chromium: str,  # noqa: ARG001 - without a browser no server is started
+    _emulator: Emulator,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Server]:
+    """The one server of the run."""
+    import rig  # noqa: PLC0415 - where Playwright is missing these tests are skipped
+
+    environment = {"CHATMAGIC_BASE_URL": _emulator.url, "CHATMAGIC_API_KEY": "sk-browser-7c1e"}
+    with rig.server(tmp_path_factory.mktemp("jupyter"), environment) as running:
+        yield running
+
+
+# Playwright keeps an event loop running in this thread, which other modules' tests need.
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    """Chromium, for one module."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - as in `server`
+    from rig import CHROMIUM  # noqa: PLC0415 - as in `server`
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM))
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def lab_page(browser: Browser, server: Server) -> Iterator[Front]:
+    """JupyterLab in a tab, for one module."""
+    from rig import Front  # noqa: PLC0415 - as in `server`
+
+    with browser.new_context(viewport={"width": 1200, "height": 900}) as context:
+        yield Front("lab", server, context)
+
+
+@pytest.fixture(scope="module")
+def notebook_page(browser: Browser, server: Server) -> Iterator[Front]:
+    """Notebook 7 in a tab, for one module."""
+    from rig import Front  # noqa: PLC0415 - as in `server`
+
+    with browser.new_context(viewport={"width": 1200, "height": 900}) as context:
+        yield Front("notebook", server, context)
+
+
+@pytest.fixture
+def lab(
+    lab_page: Front,
+    service: Emulator,  # noqa: ARG001 - whatever the test asks, nobody has asked before
+) -> Iterator[Callable[..., Book]]:
+    """Open notebooks in JupyterLab: ``lab(["%load_ext chatmagic", …])`` gives a :class:`Book`."""
+    yield from _opener(lab_page)
+
+
+@pytest.fixture
+def notebook7(
+    notebook_page: Front,
+    service: Emulator,  # noqa: ARG001 - as in `lab`
+) -> Iterator[Callable[..., Book]]:
+    """Open notebooks in Notebook 7."""
+    yield from _opener(notebook_page)
+
+
+def _opener(front: Front) -> Iterator[Callable[..., Book]]:
+    front.heard.fetched.clear()
+    front.heard.errors.clear()
+    opened: list[Book] = []
+
+    def open_one(*arguments: object, **options: object) -> Book:
+        book = front.open(*arguments, **options)  # type: ignore[arg-type] # as Front.open has it
+        opened.append(book)
+        return book
+
+    yield open_one
+    for book in opened:
+        book.close()

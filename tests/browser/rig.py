@@ -1,0 +1,456 @@
+"""A real Jupyter server, and notebooks in its pages, driven as a person drives them.
+
+Everything waits for a condition in the page or in the kernel; nothing waits for a time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import quote, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request
+
+FrontEnd = Literal["lab", "notebook"]
+SECONDS_TO_START: Final = 60.0
+MILLISECONDS_TO_WAIT: Final = 30_000
+"""A bound against hanging: nothing is measured by it."""
+
+CHROMIUM: Final = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+NEWS: Final = "@jupyterlab/apputils-extension:announcements"
+IDS_SINCE: Final = 5
+
+FRONT_ENDS_OWN: Final = (
+    "(reading 'schema')",
+    "Could not restore the debugger state",
+    "Command 'filebrowser:open-path' not registered",
+)
+"""Errors that Notebook 7 has in an empty notebook, too."""
+
+# In the page: give the panel of a notebook by its path, and the notebook's cells.
+FIND: Final = """
+  const app = window.jupyterapp;
+  const panels = path => Array.from(app.shell.widgets('main'))
+    .filter(widget => widget.context && widget.context.path === path);
+  const panel = panels(path)[view || 0];
+  const notebook = panel && panel.content;
+"""
+
+
+def cell(source: str, *, kind: str = "code", **fields: Any) -> dict[str, Any]:
+    """Give a cell for :meth:`Front.open`, where a plain string does not say enough.
+
+    Args:
+        source: its text.
+        kind: ``code``, ``markdown`` or ``raw``.
+        fields: more of what the file has of it, such as ``id``, ``metadata`` or ``outputs``.
+    """
+    own: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    return {"cell_type": kind, "source": source, "metadata": {}, **own, **fields}
+
+
+@dataclass
+class Server:
+    """A Jupyter server that serves JupyterLab and Notebook 7.
+
+    Args:
+        url: where, with a slash at its end.
+        token: what lets somebody in.
+        folder: the notebooks' folder.
+        said: the file with its log.
+    """
+
+    url: str
+    token: str
+    folder: Path
+    said: Path
+
+    @property
+    def origin(self) -> str:
+        """Where the pages come from."""
+        return self.url.rstrip("/")
+
+
+@contextmanager
+def server(folder: Path, environment: Mapping[str, str]) -> Iterator[Server]:
+    """Start a server, and end it and its kernels.
+
+    Args:
+        folder: an empty folder for all that it reads and writes.
+        environment: what its kernels find in theirs beside this process's.
+    """
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    notebooks, said, runtime = folder / "notebooks", folder / "said", folder / "runtime"
+    notebooks.mkdir()
+    page = folder / "config" / "labconfig" / "page_config.json"
+    page.parent.mkdir(parents=True)
+    page.write_text(json.dumps({"disabledExtensions": {NEWS: True}}), encoding="utf-8")
+    with said.open("wb") as out:
+        child = subprocess.Popen(
+            _command(notebooks, port, token := secrets.token_hex(16)),
+            env=_environment(folder, environment),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        until = time.monotonic() + SECONDS_TO_START
+        while not (notes := list(runtime.glob("jpserver-*.json"))) or not _listens(notes[0]):
+            assert child.poll() is None, said.read_text("utf-8", errors="replace")
+            assert time.monotonic() < until, said.read_text("utf-8", errors="replace")
+            time.sleep(0.05)
+        yield Server(json.loads(notes[0].read_text("utf-8"))["url"], token, notebooks, said)
+    finally:
+        # It ends its kernels when it is told to end.
+        child.terminate()
+        try:
+            child.wait(20)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+def _command(notebooks: Path, port: int, token: str) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        f"--ServerApp.root_dir={notebooks}",
+        "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=50",
+        "--ServerApp.open_browser=False",
+        "--ServerApp.allow_root=True",
+        f"--IdentityProvider.token={token}",
+        "--LabApp.expose_app_in_browser=True",
+        "--JupyterNotebookApp.expose_app_in_browser=True",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.extension_manager=readonly",
+        "--log-level=WARN",
+    ]
+
+
+def _environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CHATMAGIC_", "JUPYTER"))
+    }
+    # The kernel spec of an environment may say just "python".
+    path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", "")])
+    root = str(Path(__file__).parents[2])
+    own = {
+        "PATH": path,
+        "PYTHONPATH": os.pathsep.join(filter(None, [root, kept.get("PYTHONPATH", "")])),
+        "HOME": str(folder),
+        "IPYTHONDIR": str(folder / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "JUPYTER_DATA_DIR": str(folder / "data"),
+        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
+        "JUPYTER_PREFER_ENV_PATH": "1",
+    }
+    return {**kept, **own, **more}
+
+
+def _listens(note: Path) -> bool:
+    try:
+        known = json.loads(note.read_text("utf-8"))
+        socket.create_connection(("127.0.0.1", known["port"]), timeout=1).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+@dataclass
+class Heard:
+    """What a page did beside what it was asked to do.
+
+    Args:
+        fetched: addresses of the requests that went elsewhere than to the server.
+        errors: what its console was told as an error, and what was raised in it.
+    """
+
+    fetched: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+class Front:
+    """A front end in a browser's tab: JupyterLab, or Notebook 7.
+
+    JupyterLab's page is loaded once and opens one notebook after the other; Notebook 7's
+    is loaded for each.
+
+    Args:
+        kind: ``lab`` or ``notebook``.
+        server: the server.
+        context: the browser's window, so to say.
+    """
+
+    def __init__(self, kind: FrontEnd, server: Server, context: BrowserContext) -> None:
+        """Open an empty tab."""
+        self.kind: FrontEnd = kind
+        self.server = server
+        self.context = context
+        self.heard = Heard()
+        self._count = 0
+        self.page = self.tab()
+
+    def tab(self) -> Page:
+        """Open one more tab, which is listened to."""
+        page = self.context.new_page()
+        page.set_default_timeout(MILLISECONDS_TO_WAIT)
+        page.on("request", self._request)
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self._error(str(error)))
+        return page
+
+    def open(self, cells: Sequence[str | dict[str, Any]], *, minor: int = 5) -> Book:
+        """Write a notebook and open it, with a kernel of its own.
+
+        Args:
+            cells: sources of code cells, or cells (:func:`cell`), which may say an ``id``.
+            minor: which minor version of nbformat 4 the file has; before 5 cells have no ids.
+        """
+        self._count += 1
+        path = f"{self.kind}-{os.getpid()}-{self._count}.ipynb"
+        own = [cell(one) if isinstance(one, str) else one for one in cells]
+        if minor >= IDS_SINCE:
+            own = [{"id": f"cell-{self._count}-{number}", **one} for number, one in enumerate(own)]
+        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        notebook = {
+            "cells": own,
+            "metadata": {"kernelspec": kernel},
+            "nbformat": 4,
+            "nbformat_minor": minor,
+        }
+        (self.server.folder / path).write_text(json.dumps(notebook), encoding="utf-8")
+        book = Book(self, self.page, path)
+        book.load()
+        return book
+
+    def address(self, path: str) -> str:
+        """Give the address of a notebook's page."""
+        place = "lab/tree" if self.kind == "lab" else "notebooks"
+        return f"{self.server.url}{place}/{quote(path)}?token={self.server.token}"
+
+    def theme(self, name: str) -> None:
+        """Choose a theme: ``JupyterLab Light`` or ``JupyterLab Dark``."""
+        self.page.evaluate(
+            "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", name
+        )
+        self.page.wait_for_function(
+            """theme => document.body.dataset.jpThemeName === theme
+            && !document.querySelector('#jupyterlab-splash')""",
+            arg=name,
+        )
+
+    def _request(self, request: Request) -> None:
+        parts = urlsplit(request.url)
+        if (
+            parts.scheme in {"http", "https", "ws", "wss"}
+            and parts.netloc != urlsplit(self.server.url).netloc
+        ):
+            self.heard.fetched.append(request.url)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self._error(message.text)
+
+    def _error(self, text: str) -> None:
+        if not any(known in text for known in FRONT_ENDS_OWN):
+            self.heard.errors.append(text)
+
+
+class Book:
+    """A notebook in a page.
+
+    Args:
+        front: where it is open.
+        page: the tab.
+        path: its file's path below the server's folder.
+        view: which of several views of it.
+    """
+
+    def __init__(self, front: Front, page: Page, path: str, view: int = 0) -> None:
+        """Take note of it; :meth:`load` opens it."""
+        self.front = front
+        self.page = page
+        self.path = path
+        self.view = view
+
+    def load(self) -> None:
+        """Open it, in a page that is loaded already where there is one."""
+        loaded = self.page.evaluate("() => Boolean(window.jupyterapp)")
+        if self.front.kind == "lab" and loaded:
+            self.page.evaluate(
+                """async path => { await window.jupyterapp.commands.execute(
+                'docmanager:open', {path, factory: 'Notebook'}); }""",
+                self.path,
+            )
+        else:
+            self.page.goto(self.front.address(self.path))
+            self.page.wait_for_function("() => Boolean(window.jupyterapp)")
+        self.ready()
+
+    def reload(self) -> None:
+        """Load the page again; the kernel lives on."""
+        self.page.goto(self.front.address(self.path))
+        self.page.wait_for_function("() => Boolean(window.jupyterapp)")
+        self.ready()
+
+    def ready(self) -> None:
+        """Wait until the notebook is drawn and its kernel answers."""
+        self.until("notebook && notebook.model && panel.context.isReady && panel.isVisible")
+        self.js("await panel.context.ready; await panel.revealed; await panel.sessionContext.ready")
+        self.js("await panel.sessionContext.session.kernel.info")
+        self.until("panel.sessionContext.session.kernel.status === 'idle'")
+        self.activate()
+
+    def activate(self) -> None:
+        """Make it the one that commands are about."""
+        self.js("app.shell.activateById(panel.id)")
+        self.until("app.shell.currentWidget === panel")
+
+    def js(self, script: str, given: Any = None) -> Any:
+        """Run statements in the page, where ``app``, ``panel`` and ``notebook`` are known.
+
+        Args:
+            script: JavaScript; what it returns is given back.
+            given: a value that it knows as ``given``.
+        """
+        return self.page.evaluate(
+            f"async ([path, view, given]) => {{ {FIND} {script} }}", [self.path, self.view, given]
+        )
+
+    def until(self, condition: str, given: Any = None) -> Any:
+        """Wait until an expression in the page is true; it knows what :meth:`js` knows."""
+        return self.page.wait_for_function(
+            f"([path, view, given]) => {{ {FIND} return {condition}; }}",
+            arg=[self.path, self.view, given],
+        ).json_value()
+
+    def command(self, name: str, arguments: Mapping[str, Any] | None = None) -> None:
+        """Run a command of the front end and wait for its end."""
+        self.js("await app.commands.execute(given[0], given[1])", [name, dict(arguments or {})])
+
+    def select(self, index: int) -> None:
+        """Make a cell the active one."""
+        self.js("notebook.deselectAll(); notebook.activeCellIndex = given", index)
+
+    def run(self, index: int, source: str | None = None) -> str:
+        """Run a cell, wait until it has ended, and give the text of its outputs.
+
+        Args:
+            index: which, from 0.
+            source: what to put into it before.
+        """
+        if source is not None:
+            self.write(index, source)
+        self.activate()
+        self.select(index)
+        self.command("notebook:run-cell")
+        return self.text(index)
+
+    def start(self, index: int) -> None:
+        """Run a cell without waiting for its end."""
+        self.activate()
+        self.select(index)
+        self.js("app.commands.execute('notebook:run-cell')")
+
+    def run_all(self) -> None:
+        """Run every cell, and wait."""
+        self.activate()
+        self.command("notebook:run-all-cells")
+
+    def restart(self) -> None:
+        """Restart the kernel, and wait until it answers."""
+        self.js("await panel.sessionContext.restartKernel()")
+        self.js("await panel.sessionContext.session.kernel.info")
+
+    def write(self, index: int, source: str) -> None:
+        """Put text into a cell."""
+        self.js(
+            "notebook.model.cells.get(given[0]).sharedModel.setSource(given[1])", [index, source]
+        )
+
+    def insert(self, index: int, source: str) -> None:
+        """Insert a code cell before the one that stands there now."""
+        self.js(
+            """notebook.model.sharedModel.insertCell(
+            given[0], {cell_type: 'code', source: given[1], metadata: {}})""",
+            [index, source],
+        )
+
+    def ids(self) -> list[str]:
+        """Give the cells' ids from top to bottom."""
+        return list(self.js("return notebook.widgets.map(cell => cell.model.id)"))
+
+    def outputs(self, index: int) -> list[dict[str, Any]]:
+        """Give a cell's outputs as the notebook would save them."""
+        return list(self.js("return notebook.widgets[given].model.outputs.toJSON()", index))
+
+    def text(self, index: int) -> str:
+        """Give everything to read in a cell's outputs, one after the other."""
+        parts = []
+        for output in self.outputs(index):
+            if output["output_type"] == "stream":
+                parts.append(_joined(output["text"]))
+            elif output["output_type"] == "error":
+                parts.append("\n".join(output["traceback"]))
+            else:
+                parts.append(_joined(output["data"].get("text/plain", "")))
+        return "\n".join(parts)
+
+    def shown(self, index: int) -> str:
+        """Give what a person reads in a cell's outputs, as the page has drawn it."""
+        return str(self.js("return notebook.widgets[given].outputArea.node.innerText", index))
+
+    def save(self) -> Any:
+        """Save it, and give what stands in the file."""
+        self.js("await panel.context.save()")
+        return json.loads((self.front.server.folder / self.path).read_text("utf-8"))
+
+    def screenshot(self, name: str) -> Path:
+        """Take a picture of the page, beside the notebooks or where CHATMAGIC_SCREENSHOTS says."""
+        folder = os.environ.get("CHATMAGIC_SCREENSHOTS")
+        target = (Path(folder) if folder else self.front.server.folder) / f"{name}.png"
+        self.page.screenshot(path=target)
+        return target
+
+    def close(self) -> None:
+        """Close it without saving, and end its kernel."""
+        self.js("await panel.context.save(); await panel.sessionContext.shutdown()")
+        if self.front.kind == "lab":
+            self.js("panels(path).forEach(one => one.dispose())")
+        else:
+            self.page.goto("about:blank")
+
+
+def _joined(text: str | list[str]) -> str:
+    return text if isinstance(text, str) else "".join(text)

@@ -1,0 +1,293 @@
+"""The bridge in real pages: the order of the cells, marks, prose, and the status region."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rig import cell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rig import Book
+
+    from chatmagic.emulator import Emulator
+
+    Open = Callable[..., Book]
+
+LOAD = "%load_ext chatmagic"
+MARKS = "notebook.node.querySelectorAll('.chatmagic-stale')"
+CELL_WITH_MARK = (
+    "notebook.widgets.map(cell => Boolean(cell.node.querySelector('.chatmagic-stale')))"
+)
+STATUS = "document.getElementById('chatmagic-status')"
+PROSE = "text/x-ipythongfm"
+IN_PAGE, AS_RUN = "in the order of the cells in the page", "in the order as first run"
+
+
+def ask(name: str) -> str:
+    """Give a cell that asks."""
+    return f"%%chat\necho:{name}"
+
+
+def bodies(service: Emulator) -> list[list[str]]:
+    """Give the messages of every request since the last time, as texts."""
+    found = [
+        [message["content"] for message in request.body["messages"]] for request in service.requests
+    ]
+    service.requests.clear()
+    return found
+
+
+def bridged(book: Book, *, stale: int = 0) -> None:
+    """Wait until the bridge stands and the page shows so many marks."""
+    book.until(f"{STATUS}?.textContent && notebook.model[Symbol.for('chatmagic.bridge')]")
+    book.until(f"{MARKS}.length === given", stale)
+
+
+def delete(book: Book, index: int) -> None:
+    """Delete a cell, so that undoing this undoes nothing else."""
+    book.js("notebook.model.sharedModel.clearUndoHistory()")
+    book.select(index)
+    book.command("notebook:delete-cell")
+
+
+def turns(book: Book, index: int) -> list[str]:
+    """Ask a cell with %chat_history for the prompts in their order."""
+    lines = book.run(index, "%chat_history").splitlines()
+    assert IN_PAGE in lines[-1], lines
+    return [line.split("echo:")[1] for line in lines if "echo:" in line]
+
+
+@pytest.mark.parametrize("front", ["lab", "notebook7"])
+def test_a_cell_between_two_carries_what_is_above_it(
+    front: str, request: pytest.FixtureRequest, service: Emulator
+) -> None:
+    """Run All in the same kernel, and Restart & Run All, then send equal bodies."""
+    book: Book = request.getfixturevalue(front)([LOAD, ask("a"), ask("c"), "%chat_history"])
+    book.run_all()
+    assert AS_RUN in book.text(3)
+    bridged(book)
+    bodies(service)
+    book.insert(2, ask("b"))
+    book.run(2)
+    assert bodies(service) == [["echo:a", "a", "echo:b"]]
+    bridged(book, stale=1)
+    assert book.js(f"return {CELL_WITH_MARK}") == [False, False, False, True, False]
+    book.run_all()
+    again = bodies(service)
+    assert again == [
+        ["echo:a"],
+        ["echo:a", "a", "echo:b"],
+        ["echo:a", "a", "echo:b", "b", "echo:c"],
+    ]
+    bridged(book)
+    assert IN_PAGE in book.text(4)
+    book.restart()
+    book.until(
+        f"!notebook.widgets.some(cell => cell.model.mimeType === '{PROSE}' && "
+        "cell.model.type === 'code')"
+    )
+    book.run_all()
+    assert bodies(service) == again
+    book.until(f"notebook.widgets[2].model.mimeType === '{PROSE}'")
+    assert turns(book, 4) == ["a", "b", "c"]
+    assert book.front.heard.errors == []
+    assert book.front.heard.fetched == []
+
+
+def test_cells_keep_their_turns(lab: Open, service: Emulator) -> None:
+    """Moved, cut and pasted, deleted and brought back; a deleted one's are set aside."""
+    book = lab([LOAD, ask("a"), ask("b"), ask("c"), "1"])
+    book.run_all()
+    bridged(book)
+    book.select(1)
+    book.command("notebook:move-cell-down")
+    assert turns(book, 4) == ["b", "a", "c"]
+    book.select(1)
+    book.command("notebook:cut-cell")
+    book.select(2)
+    book.command("notebook:paste-cell-below")
+    assert turns(book, 4) == ["a", "c", "b"]
+    delete(book, 2)
+    assert turns(book, 3) == ["a", "b"]
+    assert "setting aside (1 turn)" in book.run(3, "%chat_undo")
+    assert turns(book, 3) == ["a", "c", "b"]
+    assert "Set aside again (1 turn)" in book.run(3, "%chat_redo")
+    assert turns(book, 3) == ["a", "b"]
+    book.insert(2, ask("new"))
+    book.run(2)
+    assert bodies(service)[-1] == ["echo:a", "a", "echo:new"]
+    bridged(book, stale=1)
+    # A copy brings the record of its cell along, and is a new cell.
+    book.select(1)
+    book.command("notebook:copy-cell")
+    book.command("notebook:paste-cell-below")
+    assert turns(book, 5) == ["a", "new", "b"]
+    delete(book, 1)
+    book.command("notebook:undo-cell-action")
+    assert turns(book, 5) == ["a", "new", "b"]
+    # Now the copy's own cell is gone for good.
+    delete(book, 1)
+    assert turns(book, 4) == ["a", "new", "b"]
+
+
+def test_marks_prose_and_status_are_the_pages_own(lab: Open, service: Emulator) -> None:
+    """They come and go with what they are about, and the file knows nothing of them."""
+    book = lab([LOAD, ask("a it's"), ask("b"), "1"])
+    book.run(0)
+    book.run(1)
+    bridged(book)
+    book.js(f"""window.said = []; const region = {STATUS};
+        new MutationObserver(() => window.said.push(region.textContent)).observe(
+        region, {{childList: true}})""")
+    assert book.js(f"return [{STATUS}.getAttribute('role'), {STATUS}.textContent]") == [
+        "status",
+        "Reply complete, 2 words.",
+    ]
+    book.run(2)
+    book.until("window.said.length === 2")
+    service.settings = type(service.settings)(fault="error", fault_after=-1)
+    failed = book.run(2)
+    book.until("window.said.length === 3")
+    said = book.js("return window.said")
+    assert said[:2] == ["Reply started.", "Reply complete, 1 word."]
+    assert said[2].split(". ")[0] in failed
+    service.settings = type(service.settings)()
+    book.run(2)
+
+    assert book.js("return [1, 2, 3].map(at => notebook.widgets[at].model.mimeType)") == [
+        PROSE,
+        PROSE,
+        "text/x-ipython",
+    ]
+    book.write(2, "1 + 1")
+    book.until("notebook.widgets[2].model.mimeType === 'text/x-ipython'")
+    book.write(2, ask("b"))
+    book.until(f"notebook.widgets[2].model.mimeType === '{PROSE}'")
+
+    plain = book.save()
+    book.run(1)
+    bridged(book, stale=1)
+    mark = book.js(f"const mark = {MARKS}[0]; return [mark.getAttribute('role'), mark.innerText]")
+    assert mark[0] == "note"
+    assert mark[1].startswith("Stale: ")
+    book.screenshot("stale-light")
+    book.front.theme("JupyterLab Dark")
+    book.screenshot("stale-dark")
+    book.front.theme("JupyterLab Light")
+    book.insert(1, "2")
+    bridged(book, stale=1)
+    book.until(f"{CELL_WITH_MARK}[3]")
+    delete(book, 1)
+    marked = book.save()
+    assert [known(one) for one in marked["cells"]] == [known(one) for one in plain["cells"]]
+    assert marked["metadata"] == plain["metadata"]
+    assert "Stale" not in str(marked)
+    book.run(2)
+    bridged(book)
+    assert book.front.heard.errors == []
+
+
+def test_a_cell_that_is_drawn_anew_has_its_mark_again(lab: Open) -> None:
+    """A page of many cells draws those that somebody scrolls to, and no others."""
+    filler = [cell("x\n\n" * 20, kind="markdown") for _ in range(8)]
+    book = lab([LOAD, ask("a"), *filler, ask("b"), "1"])
+    book.run_all()
+    bridged(book)
+    book.js("notebook.notebookConfig = {...notebook.notebookConfig, windowingMode: 'full'}")
+    book.js("notebook.scrollToItem(0, 'start')")
+    book.until("!notebook.widgets[5].node.isConnected")
+    book.run(1)
+    book.js("notebook.widgets[10].node.querySelector('.chatmagic-stale')?.remove()")
+    book.js("notebook.scrollToItem(11, 'end')")
+    book.until(f"{CELL_WITH_MARK}[10]")
+
+
+def known(one: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
+    """Give what a file has of a cell, its replies apart."""
+    outputs = [sorted(output) for output in one.get("outputs", [])]
+    return one["source"], one["metadata"], outputs
+
+
+def test_the_bridge_comes_back(lab: Open, service: Emulator) -> None:
+    """After a reload of the page at once, after the kernel's end with the next reply."""
+    book = lab([LOAD, ask("a"), ask("b"), "1"])
+    book.run_all()
+    book.run(1)
+    bridged(book, stale=1)
+    book.save()
+    book.reload()
+    book.until(f"{MARKS}.length === 1 && {STATUS}")
+    assert book.js(f"return {STATUS}.textContent") == ""
+    delete(book, 1)
+    bodies(service)
+    book.run(1)
+    assert bodies(service) == [["echo:b"]]
+    book.command("notebook:undo-cell-action")
+    assert turns(book, 3) == ["a", "b"]
+    book.run(1)
+    book.until(f"{MARKS}.length === 1")
+    # A second view of the same notebook shows the same.
+    book.js("await app.commands.execute('docmanager:clone')")
+    book.until("panels(path).length === 2")
+    book.until("""panels(path).every(
+        panel => panel.node.querySelectorAll('.chatmagic-stale').length === 1)""")
+    book.js("panels(path)[1].dispose()")
+    # The kernel dies, and the front end starts another one and says so.
+    book.write(3, "import os; os._exit(1)")
+    book.start(3)
+    book.page.locator(".jp-Dialog button.jp-mod-accept").click()
+    book.until(f"{MARKS}.length === 0 && notebook.widgets[1].model.mimeType !== '{PROSE}'")
+    book.js("await panel.sessionContext.session.kernel.info")
+    book.run(0)
+    book.run(1)
+    bridged(book)
+    book.until(f"notebook.widgets[1].model.mimeType === '{PROSE}'")
+    assert turns(book, 3) == ["a"]
+    assert book.front.heard.errors == []
+
+
+def test_a_page_that_gives_cells_other_identities(lab: Open, service: Emulator) -> None:
+    """A notebook of nbformat 4.4 does at each load; its cells take their turns over."""
+    book = lab([LOAD, ask("a"), ask("b"), "1"], minor=4)
+    book.run_all()
+    bridged(book)
+    before = book.ids()
+    book.save()
+    book.reload()
+    assert not set(book.ids()) & set(before)
+    book.until(STATUS)
+    assert turns(book, 3) == ["a", "b"]
+    bodies(service)
+    book.run(1)
+    assert bodies(service) == [["echo:a"]]
+    assert turns(book, 3) == ["a", "b"]
+    book.until(f"{CELL_WITH_MARK}[2]")
+
+
+def test_another_notebook_of_the_same_kernel_keeps_its_turns(lab: Open, service: Emulator) -> None:
+    """What one page does not list is not gone, if it is the other's."""
+    first = lab([LOAD, ask("a"), ask("b"), "1"])
+    first.run_all()
+    bridged(first)
+    kernel = first.js("return panel.sessionContext.session.kernel.id")
+    second = lab([ask("c"), "1"])
+    second.js("await panel.sessionContext.changeKernel({id: given})", kernel)
+    second.until("panel.sessionContext.session.kernel.id === given", kernel)
+    bodies(service)
+    second.run(0)
+    assert bodies(service) == [["echo:a", "a", "echo:b", "b", "echo:c"]]
+    first.activate()
+    delete(first, 1)
+    assert turns(first, 2) == ["b", "c"]
+    second.insert(0, ask("d"))
+    second.run(0)
+    # JupyterLab gives a kernel's widgets to one notebook of a page; the other stands as run.
+    shown = second.run(2, "%chat_history")
+    assert AS_RUN in shown
+    assert [line.split("echo:")[1] for line in shown.splitlines() if "echo:" in line] == list("bcd")
+    assert turns(first, 2) == ["b", "c", "d"]
+    first.js("await panel.sessionContext.changeKernel({name: 'python3'})")
+    first.until(f"notebook.widgets[1].model.mimeType !== '{PROSE}'")
