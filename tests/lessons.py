@@ -53,6 +53,14 @@ def write(notebook: NotebookNode, path: Path) -> None:
     nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
 
 
+def fresh(notebook: NotebookNode) -> NotebookNode:
+    """Take away what a notebook's cells have shown."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return notebook
+
+
 def executed(path: Path, more: Mapping[str, str] | None = None) -> NotebookNode:
     """Run a notebook where it is; give it as it would be saved, without what is of the moment.
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from kernels import kernel
-from lessons import CASSETTES, NOTEBOOKS, RECORDED, ROOT, environment, read, write
+from lessons import CASSETTES, NOTEBOOKS, RECORDED, ROOT, environment, fresh, read, write
 from nbval.plugin import (  # type: ignore[import-untyped] # it says nothing of its types
     IPyNbCell,
     coalesce_streams,
@@ -212,10 +212,7 @@ def by_tool(tool: str, folder: Path) -> dict[str, NotebookNode] | None:
     folder.mkdir()
     paths = copied(folder / "notebooks")
     for path in paths:
-        fresh = read(path)
-        for cell in code(fresh):
-            cell.outputs, cell.execution_count = [], None
-        write(fresh, path)
+        write(fresh(read(path)), path)
     done = run([*TOOLS[tool], *map(str, paths)], folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return {path.stem: read(path) for path in paths}
