@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from chatmagic.emulator import Emulator
     from chatmagic.frontend import Execution
     from chatmagic.page import Layout
+    from chatmagic.panel import Panels
     from chatmagic.session import Session, View
     from chatmagic.settings import Connection
     from chatmagic.wire import Reply
@@ -52,6 +53,17 @@ EXAMPLES: Final = (
 )
 ALONE: Final = r"%%chat\b|(?:[^\n=()]+=)?[ \t]*%chat\b[^\n]*\Z"
 """A cell that holds nothing but one ask, so that a failed ask may clear what it shows."""
+
+PANELS: Final = (
+    ("Temperature", "temperature", "the service's own"),
+    ("Most tokens", "max_tokens", "the service's own"),
+    ("Turns sent along", "last", "all turns before"),
+    ("Without history", "no_history", "off"),
+    ("In one piece", "no_stream", "off"),
+    ("Seconds to wait", "timeout", "10 for a connection, 60 for an answer"),
+    ("More fields", "extra_body", "none"),
+)
+"""What the panel shows of the settings: a name, the trait, and what holds where it is unset."""
 
 
 class Configured(Protocol):
@@ -89,6 +101,7 @@ class Commands:
         self._chosen: str | None = None
         self._typed: dict[str, Secret] = {}
         self._emulator: Emulator | None = None
+        self._panels: Panels | None = None
         self._shown: tuple[str | None, Reply] | None = None
         self.cassette = taping.CassetteCommand(shell, session, configured)
         self._bridge: Bridge | None = None
@@ -173,8 +186,15 @@ class Commands:
         _say(f"A new conversation begins.{aside if gone else ''}", "reset")
 
     def credits(self, line: str) -> None:
-        """Show the credits large: what is left, what the last turn took, as of when."""
-        _no_words("chat_credits", line)
+        """Show the credits large: what is left, what the last turn took, as of when.
+
+        ``%chat_credits --live`` shows a gauge that follows every request of this kernel.
+        """
+        execution = frontend.execution(self._shell)
+        if line.strip() == "--live" and execution.audience == "page":
+            self._with_widgets().show_gauge(execution.cell)
+            return
+        _no_words("chat_credits", line.replace("--live", "", 1))
         figures, took = self.session.credits, self.session.took
         now, off = self._now(), self.session.clock_off
         html = gauge.large_html(figures, took, now=now, clock_off=off)
@@ -183,6 +203,20 @@ class Commands:
             html += f'<p style="{gauge.QUIET}">{escape(note)}</p>'
             words += f"\n{note}"
         display.show_html(html, words)
+
+    def panel(self, line: str) -> None:
+        """Show the chat panel: the same conversation, beside the cells.
+
+        It needs a live page with widgets, such as JupyterLab's or Notebook 7's.
+        """
+        _no_words("chat_panel", line)
+        execution = frontend.execution(self._shell)
+        if execution.audience == "page":
+            self._with_widgets().show_panel(execution.cell)
+            return
+        from chatmagic import board  # noqa: PLC0415 - as in chat_history
+
+        print(board.NEEDS_A_PAGE)
 
     def connect(self, line: str) -> None:
         """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
@@ -255,8 +289,50 @@ class Commands:
             return display.printable(reply.text)
         return str(display.bundle(reply)[kind])
 
+    def now(self) -> datetime:
+        """Give the time by the service's clock, by which a live gauge counts."""
+        now = self._now()
+        figures, off = self.session.credits, self.session.clock_off
+        # The emulator's stands still where its figures were told.
+        return now if off is None or (figures and now == figures.seen_at) else now - off
+
+    def standing(self) -> dict[str, Any]:
+        """Give the state in one word, and the settings in force as rows of words."""
+        configured = self._configured.trait_values()
+        rows = [[name, _set(configured[trait], unset)] for name, trait, unset in PANELS]
+        if (tape := self.cassette.state()) is not None:
+            rows = [["Cassette", tape], *rows]
+        if self.cassette.is_replaying():
+            return {"state": "replay", "rows": rows}
+        try:
+            choice, connection = self.cassette.choice(), self._connection()
+        except ChatError as error:
+            return {"state": "not connected", "rows": [["Service", str(error)], *rows]}
+        state = "emulator" if settings.is_emulator(connection) else "live"
+        if choice is not None:
+            state = f"{state}, {choice.mode}"
+        return {"state": state, "rows": [["Service", self._where(connection)], *rows]}
+
+    def defaults(self) -> dict[str, Any]:
+        """Give the parameters of the panel's questions, which are every cell's defaults."""
+        asked = options.parse("", self._configured.trait_values())
+        return {
+            "max_tokens": asked.max_tokens,
+            "temperature": asked.temperature,
+            "stream": asked.stream,
+            "history": asked.history,
+            "last": asked.last,
+        }
+
+    def streams(self) -> bool:
+        """Tell whether pages show a reply while it comes."""
+        return bool(self._configured.stream != "off")
+
     def close(self) -> None:
         """Let go of what was opened for this kernel; the conversation stays."""
+        if self._panels is not None:
+            self._panels.close()
+            self._panels = None
         if self._emulator is not None:
             self._emulator.stop()
             self._emulator = None
@@ -265,6 +341,19 @@ class Commands:
             self._bridge = None
         settings.local_emulator = None
         self.session.set_free()
+
+    def _with_widgets(self) -> Panels:
+        """Give the kernel's panels; the widgets come with the first."""
+        if self._panels is None:
+            try:
+                from chatmagic.panel import Panels  # noqa: PLC0415 - ipywidgets takes its time
+            except ImportError as error:
+                raise InputError(
+                    f"There are no widgets here ({error}). %%chat goes on working without them.",
+                    hint="pip install anywidget, then restart the kernel.",
+                ) from None
+            self._panels = Panels(self.session, self)
+        return self._panels
 
     def _has_shown(self, reply: Reply) -> bool:
         return self._shown is not None and (
@@ -448,6 +537,13 @@ def _say(words: str, kind: record.Did) -> None:
     """Say what was done to the conversation, and let the output remember it."""
     html = f'<p class="chatmagic-said" style="{gauge.QUIET}">{escape(words)}</p>'
     display.show_html(html, words, record.note(kind))
+
+
+def _set(value: Any, unset: str) -> str:
+    """Say what a setting is; of fields for a server their names, as a value may be private."""
+    if isinstance(value, dict):
+        return ", ".join(map(str, value)) or unset
+    return unset if value in (None, False) else "on" if value is True else str(value)
 
 
 def _no_words(name: str, line: str) -> None:

@@ -204,7 +204,7 @@ class Printed(Silent):
         """Print what stands under a reply."""
         self.failed()
         reply = answer.reply
-        lines = [*_state_lines(reply), gauge.line_words(reply.credits, reply.usage)]
+        lines = [*state_lines(reply), gauge.line_words(reply.credits, reply.usage)]
         _print(printable("\n\n" + "\n".join(f"({line})" for line in lines) + "\n"))
 
 
@@ -233,7 +233,7 @@ def bundle(reply: Reply, values: Sequence[Value] = ()) -> dict[str, Any]:
 
     states = "".join(
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
-        for line in _state_lines(reply)
+        for line in state_lines(reply)
     )
     footer = gauge.line_html(reply.credits, reply.usage)
     return {
@@ -292,8 +292,8 @@ def _notes(notes: Sequence[str]) -> str:
     return "".join(f'<p style="{NOTE_STYLE}">{escape(note)}</p>' for note in notes)
 
 
-def _state_lines(reply: Reply) -> list[str]:
-    """Say how a reply ended, where that was not its normal end."""
+def state_lines(reply: Reply) -> list[str]:
+    """Say how a reply ended, a line each, where that was not its normal end."""
     lines = [STATE_WORDS[reply.state]]
     if reply.refusal:
         lines.append(f"The model refused: {reply.refusal}")

@@ -187,8 +187,19 @@ class ChatMagics(Magics):
 
     @line_magic
     def chat_credits(self, line: str) -> None:
-        """Show the credits large: what is left, what the last turn took, as of when."""
+        """Show the credits large: what is left, what the last turn took, as of when.
+
+        ``%chat_credits --live`` shows a gauge that follows every request of this kernel.
+        """
         self.commands.credits(line)
+
+    @line_magic
+    def chat_panel(self, line: str) -> None:
+        """Show the chat panel: the same conversation, beside the cells.
+
+        It needs a live page with widgets, such as JupyterLab's or Notebook 7's.
+        """
+        self.commands.panel(line)
 
     @line_magic
     def chat_connect(self, line: str) -> None:

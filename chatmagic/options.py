@@ -31,6 +31,7 @@ COMMANDS: Final = (
     "chat_redo",
     "chat_reset",
     "chat_credits",
+    "chat_panel",
     "chat_save",
     "chat_load",
     "chat_connect",

@@ -166,6 +166,7 @@ class Session:
         self._took: int | None = None
         self._followers: tuple[Callable[[Event], object], ...] = ()
         self._turnstile = _Turnstile()
+        self._under_way: tuple[Ask, Halt] | None = None
 
     @property
     def credits(self) -> Credits | None:
@@ -249,6 +250,21 @@ class Session:
         self._tell(Ended(ask, answer, None))
         return answer
 
+    def stop(self, ask: Ask) -> bool:
+        """Stop an ask from another thread, whoever asked it; what came of it is kept, marked.
+
+        Args:
+            ask: as :class:`Began` told it.
+
+        Returns:
+            Whether its request was under way; another one is never stopped in its place.
+        """
+        under_way = self._under_way
+        if under_way is None or under_way[0] is not ask:
+            return False
+        under_way[1].stop()
+        return True
+
     def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
         """Let somebody hear of every ask and change, whoever makes it.
 
@@ -286,6 +302,8 @@ class Session:
                 self._turnstile.enter(ask.asker, view.waiting, halt)
                 self._asked(course, view, halt)
             finally:
+                if self._under_way is not None and self._under_way[0] is ask:
+                    self._under_way = None
                 self._turnstile.leave()
             return _delivered(course, view)
         except BaseException as error:
@@ -376,7 +394,10 @@ class Session:
     def _follow_for(self, course: _Course) -> Change | None:
         """Let the conversation follow the pages before an ask, which goes by their order."""
         ask = course.ask
-        layout = self.layout(ask.owner) if ask.history and ask.order is None else None
+        if not ask.history or ask.order is not None:
+            return None
+        # The panel is on no page's list; it goes by the newest word.
+        layout = self.layout(None if ask.entry == "panel" else ask.owner)
         if layout is None:
             return None
         course.ask = replace(ask, order=layout.order)
@@ -384,7 +405,7 @@ class Session:
 
     def _asked(self, course: _Course, view: View, halt: Halt | None) -> None:
         """Ask, and keep what came, with what ended it early."""
-        taping = self.deck.insert()
+        asked, taping = course.ask, self.deck.insert()
         setup = self.setup() if taping is None and self._given is None else None
         aside = self._follow_for(course)
         ask = course.ask
@@ -394,7 +415,11 @@ class Session:
         course.play = play = None if taping is None else self._play(ask, context, request)
         # The view warms its renderer while requests is loaded and the headers awaited.
         view.began(
-            [*(play.notes if play is not None else ()), *_set_aside(aside), *_notes(context)]
+            [
+                *_set_aside(aside),
+                *(play.notes if play is not None else ()),
+                *_notes(asked, context),
+            ]
         )
         client = self._connected(setup, taping, play)
         through = playback.through(
@@ -403,6 +428,8 @@ class Session:
             lambda: playback.Came(stream.reply, client.took, client.connection.key),
         )
         course.added = self.conversation.added
+        halt = _or_new(halt)
+        self._under_way = asked, halt
         course.stream = stream = client.send(request, halt, through)
         try:
             course.problem = _listen(stream, view)
@@ -500,6 +527,7 @@ class Session:
             owner=ask.owner,
             execution=ask.execution,
             entry=ask.entry,
+            asker=ask.asker,
             carried=context.numbers,
             typed=ask.typed,
             values=ask.values,
@@ -682,6 +710,13 @@ def _listen(stream: ReplyStream, view: View) -> BaseException | None:
     return None
 
 
+def _or_new(halt: Halt | None) -> Halt:
+    """Give what stops an exchange; by now what it needs has been loaded."""
+    from chatmagic.connection import Halt  # noqa: PLC0415 - requests comes with the first question
+
+    return Halt() if halt is None else halt
+
+
 def _interrupted(reply: Reply | None) -> ChatInterrupted:
     if reply is None or not reply.text:
         return ChatInterrupted("Interrupted before the reply began; the conversation is as it was.")
@@ -711,11 +746,11 @@ def _request(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> tuple
         raise InputError(f"{error}. Nothing was sent.") from None
 
 
-def _notes(context: Context) -> list[str]:
-    """Say what is sent, where that is not simply what the cells above asked."""
+def _notes(ask: Ask, context: Context) -> list[str]:
+    """Say what is sent, where that is not simply what stands above."""
     sent, total, panel = len(context.turns), context.total, context.from_panel
     notes = [f"sent the last {sent:,} of {total:,} turns"] if sent < total else []
-    if panel:
+    if panel and ask.entry != "panel":
         notes.append(f"with {panel:,} turn{'' if panel == 1 else 's'} from the panel")
     return notes
 

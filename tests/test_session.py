@@ -549,6 +549,51 @@ def test_a_turn_stands_where_the_page_has_its_cell(session: Session, emulator: E
     assert [turn.owner for turn in session.conversation] == ["a", "b", "c"]
 
 
+def test_an_ask_is_stopped_by_name(session: Session) -> None:
+    """From another thread, whoever asked; one that is not under way stops no other."""
+    ask = Ask("long")
+    others: list[bool] = []
+
+    def stop(_: str) -> None:
+        stopper = threading.Thread(
+            target=lambda: others.extend([session.stop(Ask("long")), session.stop(ask)])
+        )
+        stopper.start()
+        stopper.join(PATIENCE)
+
+    with pytest.raises(ChatInterrupted, match="what came is kept"):
+        session.run(ask, Seen(at_fragment=stop))
+    assert others[:2] == [False, True]
+    assert session.conversation.turns[0].state == "interrupted"
+    assert session.stop(ask) is False
+    assert session.ask("echo:next").text == "next"
+
+
+def test_an_ask_that_waits_can_be_stopped(session: Session, emulator: Emulator) -> None:
+    """Its halt ends the wait; it is never sent, and the one under way goes on."""
+    from chatmagic.connection import Halt  # noqa: PLC0415 - of this test alone
+
+    halt = Halt()
+    ended: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            session.run(Ask("echo:second"), Seen(at_wait=halt.stop), halt)
+        except KeyboardInterrupt as error:
+            ended.append(error)
+
+    def second(_: str) -> None:
+        if not ended:
+            waiter = threading.Thread(target=wait)
+            waiter.start()
+            waiter.join(PATIENCE)
+
+    assert session.run(Ask("echo:first"), Seen(at_fragment=second)).reply.text == "first"
+    assert "before the reply began" in str(ended[0])
+    assert len(emulator.requests) == 1
+    assert prompts(session) == ["echo:first"]
+
+
 def test_what_the_pages_say_holds_for_every_ask(session: Session, emulator: Emulator) -> None:
     """Turns of cells that are gone are set aside, which is said; the order is the page's."""
     for name in "abc":
