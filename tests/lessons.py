@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 RECORDED: Final = {
     "02-conversations": replace(FRESH, delay=0.0),
     "03-credits": replace(FRESH, delay=0.0, credits=30, cost=9),
+    "04-panel": replace(FRESH, delay=0.0),
 }
 """How the emulator behaves that the cassettes are recorded from."""
 
