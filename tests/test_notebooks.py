@@ -49,6 +49,9 @@ SKIPPED: Final = (
 )
 """What nbval's strict comparison leaves aside, beside pictures and widgets."""
 
+WIDGET: Final = "application/vnd.jupyter.widget-view+json"
+"""A reference to a widget, which only its kernel can follow; nbval leaves it aside, too."""
+
 FAILING: Final = {
     "03-credits": {"RateLimitError"},
     "05-reproduce": {"NotRecordedError"},
@@ -434,7 +437,7 @@ def shown_text(output: dict[str, Any]) -> tuple[Any, ...]:
         return "stream", output["name"], output["text"]
     if output["type"] == "error":
         return "error", output["ename"], output["evalue"], output["traceback"]
-    return output["type"], dict(output["data"])
+    return output["type"], {k: text for k, text in output["data"].items() if k != WIDGET}
 
 
 def test_another_question_is_answered_as_the_lesson_says() -> None:
@@ -451,6 +454,22 @@ def test_another_question_is_answered_as_the_lesson_says() -> None:
         again = running.run(f"%%chat\n{question}", cell=first.id)
         assert "Stop button" in again.text
         assert quoted in running.run("%chat_history", cell="another").text
+
+
+def test_a_lesson_is_its_own_cassette(tmp_path: Path) -> None:
+    """Alone in a folder, a saved lesson is replayed from itself, as 05 says."""
+    [said] = [
+        cell.source
+        for cell in read(NOTEBOOKS / "05-reproduce.ipynb").cells
+        if "## The notebook is its own cassette" in cell.source
+    ]
+    variable, *command = said.split("```sh\n")[1].split("```")[0].split()
+    saved = read(NOTEBOOKS / "02-conversations.ipynb")
+    write(saved, tmp_path / command[-1])
+    done = run(["-m", *command], tmp_path, **dict([variable.split("=")]))
+    assert done.returncode == 0, done.stderr
+    found = read(next(tmp_path.glob("*.nbconvert.ipynb")))
+    assert [cell.outputs for cell in code(found)] == [cell.outputs for cell in code(saved)]
 
 
 def test_two_lines_are_enough_in_ci(tmp_path: Path) -> None:

@@ -780,7 +780,7 @@ def test_what_a_saved_notebook_shows() -> None:
     conversation.add(Turn(prompt=HOSTILE, reply=partial, entry="panel"))
     html, text = board.saved(conversation)
     assert "chatmagic-saved" in html
-    assert "1. You, in cell [3]: question 1" in html
+    assert "1. You, in a cell: question 1" in html
     assert "answer" not in html
     assert "<strong>bold</strong>" in html
     assert "Interrupted: this reply is not complete." in html
