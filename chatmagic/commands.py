@@ -28,20 +28,22 @@ from chatmagic import (
     settings,
     taping,
 )
+from chatmagic.asking import Ask, Silent
 from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
-from chatmagic.session import Ask, Setup
+from chatmagic.session import Setup
 from chatmagic.wire import Secret
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from chatmagic.asking import View
     from chatmagic.bridge import Bridge
     from chatmagic.emulator import Emulator
     from chatmagic.frontend import Execution
     from chatmagic.page import Layout
     from chatmagic.panel import Panels
-    from chatmagic.session import Session, View
+    from chatmagic.session import Session
     from chatmagic.settings import Connection
     from chatmagic.wire import Reply
 
@@ -236,9 +238,16 @@ class Commands:
         self._chosen = address.EMULATOR if is_here else address.without_user(word)
         self.session.disconnect()
         connection = self._connection()
-        print(self._where(connection))
-        if not settings.is_emulator(connection):
+        if settings.is_emulator(connection):
+            print(self._where(connection))
+        else:
+            # It is the same with a key and without one, so that a replay without a key repeats it.
+            print(f"Connected to {address.origin(connection.base_url)} ({connection.url_from}).")
             print("Nothing was sent; the first question shows whether it answers.")
+            lacks_key = connection.key is None and connection.auth != "none"
+            is_told = frontend.execution(self._shell).audience != "machine"
+            if lacks_key and is_told and not self.cassette.is_replaying():
+                print("No key for this address yet: %chat_login asks for it.")
         if count := len(self.session.conversation):
             turns = f"{count:,} turn{'' if count == 1 else 's'}"
             print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
@@ -251,6 +260,9 @@ class Commands:
         The key belongs to the address that is connected now, and goes nowhere else.
         ``%chat_login --forget`` forgets the key that was kept for it.
         """
+        if self.cassette.is_replaying() and not line.strip():
+            print("As things are set nothing is sent (%chat_cassette), so no key is needed.")
+            return
         connection = self._connection()
         if settings.is_emulator(connection):
             raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
@@ -417,7 +429,7 @@ class Commands:
     def _view(self, execution: Execution, quiet: bool) -> View:
         """Pick who is shown what (the README's table under "Where it runs")."""
         if quiet:
-            return display.Silent()
+            return Silent()
         how = self._configured.stream
         if how == "auto":
             how = {"machine": "off", "page": "updates", "text": "text"}[execution.audience]

@@ -17,15 +17,17 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from chatmagic import board, display
+from chatmagic.asking import Began, Changed, Ended, Fragment
 from chatmagic.errands import Errands
-from chatmagic.session import Began, Changed, Ended, Fragment
 from chatmagic.underway import Log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from chatmagic.session import Ask, Session
+    from chatmagic.asking import Ask
+    from chatmagic.conversation import Turn
+    from chatmagic.session import Session
     from chatmagic.underway import UnderWay
 
 Role = Literal["panel", "gauge", "output"]
@@ -148,8 +150,8 @@ class Desk:
         match news:
             case Fragment(text):
                 self._fragment(text)
-            case Began(ask, notes):
-                self._began(ask, notes)
+            case Began(ask, notes, turns):
+                self._began(ask, notes, turns)
             case Ended(ask, answer, error):
                 self._ended(ask, answer, error)
             case Changed():
@@ -215,9 +217,9 @@ class Desk:
         pause = max(display.SECONDS_BETWEEN, len(one.html.encode()) / display.BYTES_A_SECOND)
         self._not_before = time.monotonic() + pause
 
-    def _began(self, ask: Ask, notes: Sequence[str]) -> None:
+    def _began(self, ask: Ask, notes: Sequence[str], turns: Sequence[Turn]) -> None:
         one = self._log.of(ask) or self._log.add(ask)
-        one.place(self._session.conversation)
+        one.place(turns)
         one.stage, one.note = "began", "; ".join(notes)
         self._streaming, self._due, self._not_before = one, None, 0.0
         self._tell_panels({"kind": "live", **one.values()})

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic import gauge, loading, plain
+from chatmagic.asking import Silent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from chatmagic.asking import Answer
     from chatmagic.record import Record, Value
-    from chatmagic.session import Answer
     from chatmagic.wire import Reply
 
 WAITING: Final = "… waiting for the reply"
@@ -35,25 +36,6 @@ STATE_WORDS: Final = {
 }
 NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
-
-
-class Silent:
-    """Shows nothing (``--quiet``)."""
-
-    def waiting(self, holder: str) -> None:
-        """Another reply is streaming."""
-
-    def began(self, notes: Sequence[str]) -> None:
-        """The request is about to be sent."""
-
-    def fragment(self, text: str) -> None:
-        """A fragment came."""
-
-    def ended(self, answer: Answer) -> None:
-        """There is a reply, whole or in part."""
-
-    def failed(self) -> None:
-        """There is none."""
 
 
 class Once(Silent):

@@ -14,17 +14,17 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import board, cells, transcript, wire
+from chatmagic.asking import Ask, Silent
 from chatmagic.conversation import Conversation
-from chatmagic.display import Silent
 from chatmagic.record import owner_of
-from chatmagic.session import Ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from chatmagic.asking import Answer
     from chatmagic.conversation import Change, Turn
     from chatmagic.record import Record
-    from chatmagic.session import Answer, Session
+    from chatmagic.session import Session
     from chatmagic.underway import Log, UnderWay
 
 LONGEST_PROMPT: Final = 1_000_000
@@ -142,7 +142,7 @@ class Errands:
             **self._defaults(),
         )
         one = self._log.add(ask)
-        one.place(self._session.conversation)
+        one.place(self._session.conversation.turns)
         self._tell({"kind": "live", **one.values()})
         answer({"kind": "offer", "key": one.key, **reply})
 

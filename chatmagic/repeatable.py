@@ -52,7 +52,10 @@ def _troubles(conversation: Conversation, turns: Sequence[Turn]) -> list[str]:
         ("cut-off", (turn for turn in turns if turn.state == "cut off")),
         ("panel", (turn for turn in turns if turn.entry == "panel")),
     )
-    return [f"{_count(found)} {kind} turn{_s(found)}" for kind, of in kinds if (found := [*of])]
+    said = [f"{_count(found)} {kind} turn{_s(found)}" for kind, of in kinds if (found := [*of])]
+    if bare := [turn for turn in turns if turn.missing]:
+        said.append(f"{_count(bare)} loaded turn{_s(bare)} without the values put in")
+    return said
 
 
 def _below(below: Sequence[Turn]) -> list[str]:

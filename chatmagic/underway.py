@@ -13,9 +13,9 @@ from chatmagic import board, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from chatmagic.asking import Answer, Ask
     from chatmagic.connection import Halt
-    from chatmagic.conversation import Conversation
-    from chatmagic.session import Answer, Ask
+    from chatmagic.conversation import Conversation, Turn
 
 MOST_ASIDES: Final = 50
 NOT_KEPT: Final = "Not kept: this question was asked without history."
@@ -60,10 +60,10 @@ class UnderWay:
         """The prompt as typed."""
         return self.ask.text if self.ask.typed is None else self.ask.typed
 
-    def place(self, conversation: Conversation) -> None:
-        """Find out where the turn will stand, and instead of which."""
+    def place(self, turns: Sequence[Turn]) -> None:
+        """Find out where the turn will stand among the live ones, and instead of which."""
         owner, execution = self.ask.owner, self.ask.execution
-        own = [turn for turn in conversation.turns if owner and turn.owner == owner]
+        own = [turn for turn in turns if owner and turn.owner == owner]
         if own:
             self.after = own[-1].number
             self.instead = [turn.number for turn in own if turn.execution != execution]

@@ -47,7 +47,8 @@ WATCHED: Final = (
         str(PACKAGE / f"{name}.py")
         for name in (
             *("transport", "connection", "client", "assembly"),
-            *("conversation", "session", "display", "commands", "magics"),
+            *("asking", "conversation", "course", "deck", "playback", "session", "turnstile"),
+            *("display", "commands", "magics"),
         )
     ),
     contextlib.__file__,

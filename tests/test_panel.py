@@ -16,11 +16,12 @@ from shells import Shell, alone
 
 import chatmagic
 from chatmagic import board, cells, display
+from chatmagic.asking import Ask, Began, Ended, Fragment, Silent
 from chatmagic.conversation import Conversation, Turn
 from chatmagic.desk import Desk, Page
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.record import owner_of
-from chatmagic.session import Ask, Began, Ended, Fragment, Session
+from chatmagic.session import Session
 from chatmagic.wire import Credits, Reply
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def following(session: Session, page: Told, fragments: list[str]) -> list[dict[s
     """Let a page follow a reply, and give what it was told of it."""
     ask = Ask("a question", entry="cell", asker="cell [7]", owner="0123456789abcdef")
     before = len(page.messages)
-    session._tell(Began(ask, ()))
+    session._tell(Began(ask, (), session.conversation.turns))
     for fragment in fragments:
         session._tell(Fragment(fragment))
     session._tell(Ended(ask, None, chatmagic.errors.ServiceError("down")))
@@ -289,7 +290,7 @@ def test_a_reply_is_told_in_order(session: Session, page: Told, service: Service
 
 def test_a_cell_is_followed_and_named(session: Session, page: Told) -> None:
     """What a cell asks is told as it streams, with the cell's number, by every panel."""
-    session.run(Ask("why?", owner="c" * 16, entry="cell", asker="cell [3]"), display.Silent())
+    session.run(Ask("why?", owner="c" * 16, entry="cell", asker="cell [3]"), Silent())
     live = page.until("live")
     assert (live["by"], live["mine"], live["prompt"]) == ("cell [3]", False, "why?")
     (new,) = page.until("changed")["turns"]
@@ -302,7 +303,8 @@ def test_the_next_cell_carries_the_panels_turn_and_says_so(
     """The panel's own next question carries it, too, and needs no words about it."""
     page.asked("first")
     page.asked("second")
-    session.run(Ask("third", owner="c" * 16, asker="cell [3]"), display.Silent())
+    session.run(Ask("third", owner="c" * 16, asker="cell [3]"), Silent())
+    page.until("live", by="cell [3]")
     assert service.bodies[-1] == ["first", "fine", "second", "fine", "third"]
     notes = [
         (message["by"], message["note"])
@@ -397,7 +399,7 @@ def test_a_waiting_ask_says_for_whom_and_can_be_stopped(
     """Stopped, it is never sent, and its prompt goes back; the cell's reply goes on."""
     service.reply, go_on = holding("half ")
     cell = threading.Thread(
-        target=session.run, args=[Ask("cell", asker="cell [3]", owner="c" * 16), display.Silent()]
+        target=session.run, args=[Ask("cell", asker="cell [3]", owner="c" * 16), Silent()]
     )
     cell.start()
     page.until("text")
@@ -421,7 +423,7 @@ def test_stop_ends_a_cells_reply_by_name(session: Session, page: Told, service: 
 
     def run() -> None:
         try:
-            session.run(Ask("cell", asker="cell [3]", owner="c" * 16), display.Silent())
+            session.run(Ask("cell", asker="cell [3]", owner="c" * 16), Silent())
         except KeyboardInterrupt as error:
             stopped.append(error)
 
@@ -516,8 +518,9 @@ def test_a_loop_in_a_cell_replaces_nothing_of_its_own(session: Session, page: To
     lives = []
     for execution in ("1", "1", "2"):
         ask = Ask("why?", owner="c" * 16, execution=execution, asker="cell [3]")
-        session.run(ask, display.Silent())
+        session.run(ask, Silent())
         lives.append(page.until("live"))
+        page.until("changed", key=lives[-1]["key"])
     assert [one["instead"] for one in lives] == [[], [], [1, 2]]
     assert [one["after"] for one in lives] == [None, 1, 2]
 
@@ -663,7 +666,7 @@ def test_asked_again_a_prompt_is_sent_letter_for_letter(page: Told, service: Ser
 
 def test_a_cells_turn_is_not_the_panels_to_ask_again(session: Session, page: Told) -> None:
     """The cell owns it; run the cell again."""
-    session.run(Ask("why?", owner="c" * 16, entry="cell", asker="cell [3]"), display.Silent())
+    session.run(Ask("why?", owner="c" * 16, entry="cell", asker="cell [3]"), Silent())
     page.say("ask", text="other", nonce=1, instead=1)
     assert "not the panel's" in page.until("refused")["why"]
 
@@ -707,7 +710,7 @@ def test_turns_become_cells_that_take_them_over(
     session: Session, page: Told, service: Service
 ) -> None:
     """Run, such a cell replaces the panel's turn; no request carries both."""
-    session.run(Ask("above", owner=owner_of("A"), asker="cell [1]"), display.Silent())
+    session.run(Ask("above", owner=owner_of("A"), asker="cell [1]"), Silent())
     page.asked("first")
     page.asked("second {{ x }}")
     page.say("put", turns=None, cells=["P", "A", "Z"])
@@ -723,7 +726,7 @@ def test_turns_become_cells_that_take_them_over(
     page.say("placed", turn=first["turn"], cell=first["cell"]["id"])
     page.until("changed", turns=[], notes=[[first["turn"], "a cell that has not run yet", []]])
     assert session.conversation.turns[1].owner == owner
-    session.run(Ask("first", owner=owner, execution="2", asker="cell [2]"), display.Silent())
+    session.run(Ask("first", owner=owner, execution="2", asker="cell [2]"), Silent())
     assert service.bodies[-1] == ["above", "fine", "first"]
     assert [one.prompt for one in session.conversation] == ["above", "first", "second {{ x }}"]
 

@@ -11,6 +11,7 @@ import pytest
 from shells import KEY, alone
 
 import chatmagic
+from chatmagic.asking import Answer, Ask, Began, Changed, Ended, Fragment
 from chatmagic.conversation import Conversation, Turn
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.errors import (
@@ -23,17 +24,7 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.page import Layout
-from chatmagic.session import (
-    Answer,
-    Ask,
-    Began,
-    Changed,
-    Ended,
-    Fragment,
-    Session,
-    Setup,
-    current_session,
-)
+from chatmagic.session import Session, Setup, current_session
 from chatmagic.settings import Connection
 from chatmagic.wire import Secret
 
@@ -41,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from chatmagic.session import Event
+    from chatmagic.asking import Event
 
 FIXED = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
 PATIENCE = 10.0
@@ -516,7 +507,7 @@ def test_followers_hear_of_every_ask_and_change(session: Session, emulator: Emul
     leave = session.follow(heard.append)
     ask = Ask("echo:one two", entry="panel", owner="a")
     answer = session.run(ask, Seen())
-    assert heard[0] == Began(ask, ())
+    assert heard[0] == Began(ask, (), ())
     assert "".join(event.text for event in heard if isinstance(event, Fragment)) == "one two"
     assert heard[-1] == Ended(ask, answer, None)
     emulator.settings = replace(FIXED, fault="error", fault_after=-1)
