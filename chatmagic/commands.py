@@ -209,7 +209,8 @@ class Commands:
     def panel(self, line: str) -> None:
         """Show the chat panel: the same conversation, beside the cells.
 
-        It needs a live page with widgets, such as JupyterLab's or Notebook 7's.
+        It needs a live page with widgets, such as JupyterLab's or Notebook 7's. A machine is
+        shown what such a page saves, so that a notebook is the same whoever ran it.
         """
         _no_words("chat_panel", line)
         execution = frontend.execution(self._shell)
@@ -218,6 +219,10 @@ class Commands:
             return
         from chatmagic import board  # noqa: PLC0415 - as in chat_history
 
+        if execution.audience == "machine":
+            display.show_text(board.NEEDS_A_PAGE)
+            display.show_html(*board.saved(self.session.conversation))
+            return
         print(board.NEEDS_A_PAGE)
 
     def connect(self, line: str) -> None:
