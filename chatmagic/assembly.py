@@ -30,6 +30,7 @@ class Assembly:
         self._waiting = 0
         self._held = ""
         self._index: int | None = None
+        self._in_deltas = False
 
     @property
     def begun(self) -> bool:
@@ -47,7 +48,8 @@ class Assembly:
     def add(self, chunk: Chunk) -> str:
         """Take a chunk in and give the text that it adds.
 
-        Of several choices the one that speaks first is the reply.
+        Of several choices the one that speaks first is the reply. Some servers end a stream
+        with a message that says all of it again: of that, only what is new is added.
 
         Half of a surrogate pair at a fragment's end waits for the other half.
         """
@@ -62,6 +64,10 @@ class Assembly:
             self._refusal.append(chunk.refusal)
         text = self._held + chunk.content
         self._held = ""
+        if chunk.whole and self._in_deltas:
+            text = without_lone_surrogates(chunk.content).removeprefix(self.text)
+        elif chunk.content:
+            self._in_deltas = not chunk.whole
         if text and "\ud800" <= text[-1] <= "\udbff":
             text, self._held = text[:-1], text[-1]
         return self._keep(without_lone_surrogates(text))

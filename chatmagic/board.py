@@ -200,8 +200,12 @@ def saved(conversation: Conversation) -> tuple[str, str]:
     return f"{box}{line}{html}</div>", text
 
 
+_PLACES: Final = {"cell": "a cell", "panel": "the panel", "python": "Python"}
+
+
 def _saved(place: int, turn: Turn, full: Collection[int]) -> tuple[str, str]:
-    asked = f"{place}. You, in {by(turn.asker, turn.entry)}"
+    # Not the number of the cell, which is another one at each run.
+    asked = f"{place}. You, in {_PLACES[turn.entry]}"
     prompt = _typed(turn)
     if turn.number not in full:
         line = f"{asked}: {plain.one_line(prompt, transcript.EXCERPT)}"

@@ -15,6 +15,7 @@ import requests
 import urllib3
 
 from chatmagic.errors import (
+    COST_UNKNOWN,
     ChatError,
     ConnectError,
     CutOffError,
@@ -144,11 +145,17 @@ def broken(error: BaseException, which: Which) -> ChatError:
     if which == "first_byte" and _any(causes, ConnectionError):
         return ServiceError(
             "The server closed the connection without an answer.",
-            hint="Whether this took credits is not known; nothing was sent again.",
+            hint=COST_UNKNOWN,
         )
     if _any(causes, urllib3.exceptions.DecodeError):
-        return NotUnderstoodError("The answer's compression could not be undone.")
-    return CutOffError(f"The connection broke before the end of the answer{_reason(causes)}.")
+        return NotUnderstoodError(
+            "The answer's compression could not be undone.", hint=COST_UNKNOWN
+        )
+    return CutOffError(
+        f"The connection broke before the end of the answer{_reason(causes)}.",
+        hint=COST_UNKNOWN,
+        fault="network",
+    )
 
 
 def _causes(error: BaseException) -> list[BaseException]:

@@ -16,6 +16,7 @@ from chatmagic import credits as crediting
 from chatmagic.assembly import Assembly
 from chatmagic.cassette import is_replay
 from chatmagic.errors import (
+    COST_UNKNOWN,
     AuthenticationError,
     ChatError,
     ChatInterrupted,
@@ -26,7 +27,7 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.patience import Timeout
-from chatmagic.refusal import ADDRESS_HINT, BODY_BYTES, decoded, excerpt, in_reply, refusal
+from chatmagic.refusal import ADDRESS_HINT, BODY_BYTES, decoded, excerpt, in_reply, packing, refusal
 from chatmagic.wire import (
     Auth,
     Chunk,
@@ -306,6 +307,7 @@ class ReplyStream:
         self._ended = False
         self._finished = False
         self._foreign = ""
+        self._complaint: ErrorBody | None = None
 
     @property
     def reply(self) -> Reply:
@@ -403,6 +405,8 @@ class ReplyStream:
         except (ChatError, ChatInterrupted) as error:
             self._state = "interrupted" if isinstance(error, ChatInterrupted) else "cut off"
             error.reply = error.reply or (self.reply if self.reply.text else None)
+            if error.reply is not None and error.hint == COST_UNKNOWN:
+                error.hint = "What came is kept, marked; nothing was sent again."
             error.credits = error.credits or self._assembly.credits
             error.status = error.status or exchange.status
             raise error.alone()  # noqa: B904 - it is that very error
@@ -452,7 +456,7 @@ class ReplyStream:
         elif kind == "empty":
             raise ServiceError(
                 f"The answer is empty (HTTP {exchange.status}).",
-                hint="Nothing was sent again; whether it took credits is not known.",
+                hint=COST_UNKNOWN,
             )
         else:
             raise self._refusal(exchange, self._beginning(exchange, head)[0])
@@ -474,26 +478,30 @@ class ReplyStream:
                     yield fragment
         if rest := self._assembly.rest():
             yield rest
+        self._check_end(exchange, done=decoder.done, cut=decoder.cut)
+        self._ended = True
+
+    def _check_end(self, exchange: Exchange, *, done: bool, cut: bool) -> None:
+        """Tell the end of a reply from that of something else, and from a cut."""
+        key, finish_reason = self._client.connection.key, self._assembly.finish_reason
+        if self._complaint and not done and finish_reason is None:
+            raise self._told(exchange, self._complaint)
         if self._foreign and not self._assembly.begun:
-            words = excerpt(self._foreign, self._client.connection.key, 80)
+            words = excerpt(self._foreign, key, 80)
             raise NotUnderstoodError(
                 f'The stream is not the chat service\'s; it holds "{words}".', hint=ADDRESS_HINT
             )
-        if not decoder.done:
-            self._check_end(cut=decoder.cut)
-        self._ended = True
-
-    def _check_end(self, *, cut: bool) -> None:
-        """Tell the end of a stream that has no end mark from a cut."""
+        if done:
+            return
+        packed = packing(exchange.headers)
+        if packed and not self._assembly.begun:
+            what = f"The answer is packed as {excerpt(packed, key, 20)}, which was not asked for."
+            raise NotUnderstoodError(what, hint=COST_UNKNOWN)
         if not self._assembly.begun:
+            raise CutOffError("The stream ended before the reply began.", hint=COST_UNKNOWN)
+        if cut or finish_reason is None:
             raise CutOffError(
-                "The stream ended before the reply began.",
-                hint="Nothing was sent again; whether it took credits is not known.",
-            )
-        if cut or self._assembly.finish_reason is None:
-            raise CutOffError(
-                "The reply was cut off: the stream ended without its end mark.",
-                hint="What came is kept, marked; nothing was sent again.",
+                "The reply was cut off: the stream ended without its end mark.", hint=COST_UNKNOWN
             )
 
     def _event(self, exchange: Exchange, event: sse.Event) -> str:
@@ -503,8 +511,11 @@ class ReplyStream:
             if (told := self._error_in(event)) is not None:
                 raise self._told(exchange, told)
             if isinstance(value, dict):
+                self._complaint = None
                 if "choices" not in value:
                     self._foreign = self._foreign or json.dumps(value)[:BODY_BYTES]
+                    # In no shape of an error by itself; but it may be the last that came.
+                    self._complaint = ErrorBody.from_json(value)
                 return self._assembly.add(Chunk.from_json(value))
         elif isinstance(event, sse.Malformed):
             raise self._unreadable(event.text)
@@ -512,8 +523,12 @@ class ReplyStream:
 
     @staticmethod
     def _error_in(event: sse.Payload) -> ErrorBody | None:
-        read = ErrorBody.from_json if event.event == "error" else ErrorBody.in_reply
-        return read(event.value)
+        value = event.value
+        if event.event != "error" or (isinstance(value, dict) and "choices" in value):
+            return ErrorBody.in_reply(value)
+        if isinstance(value, str):
+            return ErrorBody(message=value)
+        return ErrorBody.from_json(value) or ErrorBody(error="error")
 
     def _told(self, exchange: Exchange, told: ErrorBody) -> ChatError:
         """Give the error for an error object inside a stream, or instead of a reply."""
@@ -531,7 +546,9 @@ class ReplyStream:
     def _unreadable(self, text: str) -> ChatError:
         words = excerpt(text, self._client.connection.key, 80)
         if self._assembly.text:
-            return CutOffError(f'A part of the reply could not be read: "{words}".')
+            return CutOffError(
+                f'A part of the reply could not be read: "{words}".', hint=COST_UNKNOWN
+            )
         return NotUnderstoodError(f'The answer could not be read: "{words}".', hint=ADDRESS_HINT)
 
     def _document(self, exchange: Exchange, head: bytes) -> Iterator[str]:
@@ -546,7 +563,7 @@ class ReplyStream:
             if sse.is_cut(error):
                 raise CutOffError(
                     f"The answer ended in the middle of its JSON (HTTP {exchange.status}).",
-                    hint="Nothing was sent again; whether it took credits is not known.",
+                    hint=COST_UNKNOWN,
                 ) from None
             raise self._unreadable(text[:BODY_BYTES]) from None
         streamed = len(values) > 1
@@ -561,7 +578,7 @@ class ReplyStream:
         if rest := self._assembly.rest():
             yield rest
         if streamed:
-            self._check_end(cut=False)
+            self._check_end(exchange, done=False, cut=False)
         self._ended = True
 
     def _refusal(self, exchange: Exchange, body: bytes) -> ChatError:

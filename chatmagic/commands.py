@@ -209,7 +209,8 @@ class Commands:
     def panel(self, line: str) -> None:
         """Show the chat panel: the same conversation, beside the cells.
 
-        It needs a live page with widgets, such as JupyterLab's or Notebook 7's.
+        It needs a live page with widgets, such as JupyterLab's or Notebook 7's. A machine is
+        shown what such a page saves, so that a notebook is the same whoever ran it.
         """
         _no_words("chat_panel", line)
         execution = frontend.execution(self._shell)
@@ -218,6 +219,10 @@ class Commands:
             return
         from chatmagic import board  # noqa: PLC0415 - as in chat_history
 
+        if execution.audience == "machine":
+            display.show_text(board.NEEDS_A_PAGE)
+            display.show_html(*board.saved(self.session.conversation))
+            return
         print(board.NEEDS_A_PAGE)
 
     def connect(self, line: str) -> None:
@@ -233,9 +238,16 @@ class Commands:
         self._chosen = address.EMULATOR if is_here else address.without_user(word)
         self.session.disconnect()
         connection = self._connection()
-        print(self._where(connection))
-        if not settings.is_emulator(connection):
+        if settings.is_emulator(connection):
+            print(self._where(connection))
+        else:
+            # It is the same with a key and without one, so that a replay without a key repeats it.
+            print(f"Connected to {address.origin(connection.base_url)} ({connection.url_from}).")
             print("Nothing was sent; the first question shows whether it answers.")
+            lacks_key = connection.key is None and connection.auth != "none"
+            is_told = frontend.execution(self._shell).audience != "machine"
+            if lacks_key and is_told and not self.cassette.is_replaying():
+                print("No key for this address yet: %chat_login asks for it.")
         if count := len(self.session.conversation):
             turns = f"{count:,} turn{'' if count == 1 else 's'}"
             print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
@@ -248,6 +260,9 @@ class Commands:
         The key belongs to the address that is connected now, and goes nowhere else.
         ``%chat_login --forget`` forgets the key that was kept for it.
         """
+        if self.cassette.is_replaying() and not line.strip():
+            print("As things are set nothing is sent (%chat_cassette), so no key is needed.")
+            return
         connection = self._connection()
         if settings.is_emulator(connection):
             raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")

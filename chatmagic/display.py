@@ -238,6 +238,15 @@ def metadata(record: Record) -> dict[str, Any]:
     return {"chatmagic": record.to_json()}
 
 
+def show_text(text: str) -> None:
+    """Show plain words of ours, as an output of their own.
+
+    Args:
+        text: the words.
+    """
+    display({"text/plain": text}, raw=True)
+
+
 def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> None:
     """Show something of ours that is no reply.
 

@@ -25,7 +25,7 @@ wire) stays behind.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 Fault = Literal["you", "service", "network"]
 Which = Literal["connect", "first_byte", "silence", "total"]
+
+COST_UNKNOWN: Final = "Nothing was sent again; whether it took credits is not known."
+"""What to say of an answer that broke off, as long as nothing of a reply came."""
 
 
 class _Told(BaseException):

@@ -7,6 +7,7 @@ their status. Whatever the body is, there is one clear line with a short excerpt
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from http import HTTPStatus
@@ -36,6 +37,14 @@ ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
 _PATH: Final = 60
 _UNPACKED: Final = {"", "identity", "gzip", "x-gzip", "deflate"}
 _LONG_WAIT: Final = 2 * 86_400
+_AFTER: Final = "Ask again after the reset."
+_WAIT: Final = "Wait before you ask again, or look at the account's limits."
+# None of these looks at a letter twice, whatever a stranger's page is made of.
+_TITLE: Final = re.compile(r"<title[^<>]*>([^<]*)", re.IGNORECASE)
+_UNSEEN: Final = re.compile(
+    r"<(?:script|style)\b.*?(?:</(?:script|style)[^<>]*>?|\Z)", re.IGNORECASE | re.DOTALL
+)
+_TAG: Final = re.compile(r"<[^<>]*>")
 _REDIRECTS: Final = {301, 302, 303, 307, 308}
 _LIMITED: Final = {HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.TOO_MANY_REQUESTS}
 _FAILED: Final = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.FAILED_DEPENDENCY, HTTPStatus.TOO_EARLY}
@@ -141,6 +150,12 @@ def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
     return body.decode(encoding, "replace")
 
 
+def packing(headers: Sequence[tuple[str, str]]) -> str:
+    """Give what a body is packed as, if nobody here can unpack it; else nothing."""
+    named = (value for name, value in headers if name.lower() == "content-encoding")
+    return next((how for how in named if how.lower() not in _UNPACKED), "")
+
+
 def excerpt(text: str, key: Secret | None, limit: int = EXCERPT) -> str:
     """Give the beginning of a stranger's text on one line, without the key.
 
@@ -166,6 +181,8 @@ def _with(
         error.retry_after = patience.until
         words = [error.hint, f"Try again {_wait(patience)}."]
         error.hint = " ".join(word for word in words if word)
+    elif isinstance(error, RateLimitError):
+        error.hint = _AFTER if seen is not None and seen.resets_at is not None else _WAIT
     return error
 
 
@@ -188,12 +205,12 @@ def _said(
     if not words:
         if key is not None:
             text = key.redact(text)
-        title = re.search(r"<title[^>]*>(.*?)</title>", text, re.DOTALL | re.IGNORECASE)
-        words = [title.group(1) if title else re.sub(r"<[^>]*>", " ", text)]
-        packed = next((v for name, v in headers if name.lower() == "content-encoding"), "")
+        title = _TITLE.search(text)
+        page = title[1].strip() if title else ""
+        words = [html.unescape(page or _TAG.sub(" ", _UNSEEN.sub(" ", text)))]
         if text.count("\N{REPLACEMENT CHARACTER}") * 4 > len(text) > 0:
-            known = packed.lower() in _UNPACKED
-            how = "" if known else f", packed as {excerpt(packed, key, 20)}"
+            packed = packing(headers)
+            how = f", packed as {excerpt(packed, key, 20)}" if packed else ""
             return f", with bytes that are no text{how}"
     shown = excerpt(": ".join(dict.fromkeys(words)).rstrip(". \n"), key)
     return f': "{shown}"' if shown else ""

@@ -263,7 +263,8 @@ class Session:
         """Put in the cassette that is chosen now, while no ask is under way.
 
         Args:
-            again: take out the one that is in, also where the same is chosen.
+            again: take out the one that is in, also where the same is chosen; otherwise only
+                what it could not save before is saved.
             whole: whether all was asked that is to be asked; a refresh then drops the rest.
 
         Returns:
@@ -277,7 +278,11 @@ class Session:
             try:
                 self._turnstile.enter("a change of the cassette", lambda _: None)
                 summary = self.deck.eject(whole=whole) if again else None
-                self.deck.insert()
+                if not again:
+                    self.deck.retry()
+                if not whole:
+                    # Who is done asks for none; what the environment has comes with the next ask.
+                    self.deck.insert()
             finally:
                 self._turnstile.leave()
         except BaseException:

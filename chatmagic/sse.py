@@ -11,6 +11,7 @@ Nothing here reads or waits, and nothing here raises on what a server sent.
 from __future__ import annotations
 
 import json
+import math
 from enum import Enum
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -27,7 +28,11 @@ _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 _DONE_LINES: Final = tuple(f"data:{space}{wire.DONE}".encode() for space in ("", " "))
 _LONGEST_DONE: Final = len(_BOM) + max(map(len, _DONE_LINES))
 # Raw control characters inside a string are let through: the text matters, not the letter.
-_JSON: Final = json.JSONDecoder(strict=False)
+# A number that is longer than Python reads is beyond every figure.
+_LONG: Final = 1_000
+_JSON: Final = json.JSONDecoder(
+    strict=False, parse_int=lambda digits: int(digits) if len(digits) < _LONG else math.inf
+)
 
 
 class Payload(NamedTuple):
@@ -174,8 +179,7 @@ class Decoder:
             self._read_data(text.removeprefix(" "), events)
         elif field == "event":
             self._event = text.strip() or None
-        elif field == "error" and isinstance(value := _parse(text), dict):
-            # No field of the standard, but how some servers end a stream that failed.
+        elif (value := _bare_error(line)) is not None:
             self._deliver_pending(events)
             events.append(Payload(value, "error"))
 
@@ -207,6 +211,8 @@ class Decoder:
         value = _parse(text)
         if value is not _NOT_JSON:
             events.append(Payload(value, self._pending_event))
+        elif self._pending_event == "error":
+            events.append(Payload(text, "error"))
         elif not self.cut:
             events.append(Malformed(text[:EXCERPT]))
 
@@ -218,10 +224,8 @@ class Decoder:
     def _is_whole(self, line: str) -> bool:
         """Whether a last line that no line end closed is a whole event, or completes one."""
         field, _, text = line.partition(":")
-        if field == "error":
-            return isinstance(_parse(text), dict)
         if field != "data":
-            return False
+            return _bare_error(line) is not None
         if text.lstrip().startswith(wire.DONE):
             return True
         value = _parse(text)
@@ -327,6 +331,15 @@ def _parse(text: str) -> Any:
     except (ValueError, RecursionError):
         return _NOT_JSON
     return value if end == len(text) else _NOT_JSON
+
+
+def _bare_error(line: str) -> dict[str, Any] | None:
+    """Give the error that a line is, as some servers end a stream: named so, or a body."""
+    named = line.startswith("error:")
+    if not named and not line.startswith("{"):
+        return None
+    value = _parse(line.removeprefix("error:"))
+    return value if isinstance(value, dict) and (named or value.get("error")) else None
 
 
 def _is_chunk(value: object) -> bool:

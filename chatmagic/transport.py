@@ -105,7 +105,7 @@ class HttpTransport:
         self._begin()
 
     def _begin(self) -> None:
-        self._session = requests.Session()
+        self._session = _Session()
         # No .netrc, no environment: what they may say is asked for by name, below.
         self._session.trust_env = False
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
@@ -221,6 +221,13 @@ class HttpExchange:
         self._raw.close()
         # Last, so that whoever is interrupted before this can still cut the connection off.
         self._halt.watch(None)
+
+
+class _Session(requests.Session):
+    """A session that sees no redirect; told not to follow one, requests reads its body whole."""
+
+    def get_redirect_target(self, resp: requests.Response) -> None:  # noqa: ARG002 - wherever to
+        return None
 
 
 class _Adapter(HTTPAdapter):

@@ -368,16 +368,16 @@ class ErrorBody:
         """Read an error in any of the shapes that servers give it; ``None`` is no error.
 
         Beside the documented shape: ``error`` as an object or a list, ``errors``,
-        ``detail``, ``title``, a bare ``message``, and a list around any of them.
+        ``detail``, ``error_description``, ``title``, a bare ``message`` (each as text, or as an
+        object or a list that holds it), and a list around any of them.
         """
         if isinstance(value, list):
             found = (cls.from_json(item) for item in value if isinstance(item, Mapping))
             return next((item for item in found if item is not None), None)
         if not isinstance(value, Mapping):
             return None
-        inner = value.get("error") or value.get("errors") or None
-        is_told = inner is not None
-        if not is_told and value.get("object") != "error" and _looks_like_a_reply(value):
+        told = inner = value.get("error") or value.get("errors") or None
+        if told is None and value.get("object") != "error" and _looks_like_a_reply(value):
             return None
         nested = inner if isinstance(inner, Mapping) else None
         if isinstance(inner, list):
@@ -386,15 +386,15 @@ class ErrorBody:
         outer = nested or value
         name = _text(inner) or _text(outer.get("type")) or _text(outer.get("code"))
         message = (
-            _text(outer.get("message"))
-            or _text(outer.get("detail"))
-            or _text(value.get("message"))
-            or _text(value.get("detail"))
+            _words(outer.get("message"))
+            or _words(outer.get("detail"))
+            or _words(value.get("message"))
+            or _words(value.get("detail"))
+            or _text(value.get("error_description"))
             or _text(value.get("title"))
-            or _first_detail(value.get("detail"))
         )
         if name is None and message is None:
-            return cls(error="error") if is_told else None
+            return None if told is None else cls(error=_as_written(told))
         return cls(
             error=name,
             message=message,
@@ -421,6 +421,7 @@ class ErrorBody:
             value = {"error": choice["error"]}
         told = cls.from_json(value)
         named = value.get("error") or value.get("object") == "error"
+        named = named or ("choices" not in value and value.get("errors"))
         return told if named or (told is not None and told.is_rate_limit) else None
 
     @property
@@ -450,6 +451,7 @@ class Chunk:
         usage: token counts.
         refusal: what a model said instead of answering (compatible servers).
         index: which of several choices this is of.
+        whole: whether the content stood in a ``message``, where a whole reply has it.
     """
 
     content: str = ""
@@ -458,6 +460,7 @@ class Chunk:
     usage: Usage | None = None
     refusal: str | None = None
     index: int = 0
+    whole: bool = field(default=False, compare=False)
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -472,8 +475,12 @@ class Chunk:
             raise ValueError("not a JSON object")
         choice = _first_choice(value.get("choices"))
         part = choice.get("delta")
-        if not isinstance(part, Mapping):
-            part = choice.get("message")
+        message = choice.get("message")
+        whole = isinstance(message, Mapping) and not (
+            isinstance(part, Mapping) and _content(part.get("content"))
+        )
+        if whole:
+            part = message
         if not isinstance(part, Mapping):
             part = {"content": choice.get("text")}
         finish_reason = _text(choice.get("finish_reason"))
@@ -485,6 +492,7 @@ class Chunk:
             usage=Usage.from_json(value.get("usage")) or Usage.from_json(choice.get("usage")),
             refusal=_text(part.get("refusal")),
             index=whole_number(choice.get("index")) or 0,
+            whole=whole,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -658,7 +666,7 @@ def _content(value: object) -> str:
         return value
     if isinstance(value, Sequence):
         return "".join(_part(part) for part in value)
-    return ""
+    return _part(value)
 
 
 def _part(part: object) -> str:
@@ -677,13 +685,24 @@ def _first_choice(choices: object) -> Mapping[str, Any]:
 
 def _looks_like_a_reply(value: Mapping[str, Any]) -> bool:
     return "choices" in value or not any(
-        _text(value.get(name)) or _first_detail(value.get(name))
-        for name in ("message", "detail", "title")
+        _words(value.get(name)) for name in ("message", "detail", "title")
     )
 
 
-def _first_detail(value: object) -> str | None:
-    """Read a list of details such as FastAPI gives: the first one's message."""
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        return _text(value[0].get("msg")) or _text(value[0].get("message"))
-    return None
+def _words(value: object, depth: int = 3) -> str | None:
+    """Read an explanation: a text, or the first one in a list or an object such as FastAPI's."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if isinstance(value, Mapping) and depth:
+        names = ("msg", "message", "detail", "error")
+        found = (_words(value.get(name), depth - 1) for name in names)
+        return next((words for words in found if words), None)
+    return _text(value)
+
+
+def _as_written(value: object) -> str:
+    """Give what stands for an error and has no words of its own."""
+    try:
+        return "error" if isinstance(value, bool) else json.dumps(value)
+    except RecursionError:
+        return "error"

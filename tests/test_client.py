@@ -525,18 +525,24 @@ def test_an_error_body_that_breaks_off_is_told_by_its_status() -> None:
     assert '"bad: so"' in str(error)
 
 
-def test_an_error_body_is_not_read_beyond_a_bound() -> None:
-    """An error that goes on for ever is left, and its connection closed."""
+@pytest.mark.parametrize(
+    ("status", "words"), [("500 Oops", "xxx…"), ("302 Moved", "points to https://new.example.org")]
+)
+def test_an_error_body_is_not_read_beyond_a_bound(status: str, words: str) -> None:
+    """An error that goes on for long is left, and its connection closed."""
     gone = threading.Event()
 
     def script(peer: Peer) -> None:
         peer.request()
-        peer.send(head("500 Oops", {"Connection": "close"}))
-        peer.repeat(b"x" * BODY_BYTES)
+        peer.send(head(status, {"Connection": "close", "Location": "https://new.example.org/"}))
+        with contextlib.suppress(ConnectionError):
+            for _ in range(1_000):
+                peer.send(b"x" * BODY_BYTES)
+            pytest.fail("all of it was taken")
         gone.set()
 
     with served(script) as (client, _):
-        with pytest.raises(ServiceError, match="xxx…"):
+        with pytest.raises(ChatError, match=words):
             client.complete(ASK)
         wait_for(gone)
 
@@ -591,6 +597,17 @@ def test_a_redirect_names_the_new_origin() -> None:
         assert isinstance(error, NotUnderstoodError)
         assert f"points to {other.origin} (HTTP 307)" in str(error)
         assert other.accepted == 0
+
+
+@pytest.mark.parametrize(
+    "location", ["https://new.example.org\x1b[31m/x", "http://[new.example.org/", "\xff\xfe"]
+)
+def test_a_redirect_to_no_address_is_a_redirect(location: str) -> None:
+    """What no library can read as a URL is told like any other place."""
+    error = failure(answer(b"", "307 Moved", {"Location": location}))
+    assert isinstance(error, NotUnderstoodError)
+    assert "(HTTP 307); that was not followed" in str(error)
+    assert "\x1b" not in str(error)
 
 
 # --- Credits ------------------------------------------------------------------------------

@@ -783,7 +783,7 @@ def test_what_a_saved_notebook_shows() -> None:
     conversation.add(Turn(prompt=HOSTILE, reply=partial, entry="panel"))
     html, text = board.saved(conversation)
     assert "chatmagic-saved" in html
-    assert "1. You, in cell [3]: question 1" in html
+    assert "1. You, in a cell: question 1" in html
     assert "answer" not in html
     assert "<strong>bold</strong>" in html
     assert "Interrupted: this reply is not complete." in html
@@ -858,14 +858,24 @@ def test_the_history_is_no_trait(shell: Shell) -> None:
     assert "sk-panel-0d1c" not in repr(widget.get_state())
 
 
-@pytest.mark.parametrize("person", [True, False])
-def test_where_widgets_cannot_run_one_line_says_so(shell: Shell, *, person: bool) -> None:
-    """A console and a machine; and asking goes on."""
-    ran = shell.do("%chat_panel", person=person)
+def test_in_a_console_one_line_says_that_it_needs_a_page(shell: Shell) -> None:
+    """And asking goes on."""
+    ran = shell.do("%chat_panel")
     assert ran.printed.strip() == board.NEEDS_A_PAGE
     assert ran.messages == []
-    assert "credits" in shell.do("%chat_credits --live", person=person).texts[0].lower()
-    shell.do("%chat hello", person=person)
+    assert "credits" in shell.do("%chat_credits --live").texts[0].lower()
+    shell.do("%chat hello")
+
+
+def test_a_machine_shows_what_a_page_saves(shell: Shell) -> None:
+    """Whatever of it nbval compares is the same, so that either can save the notebook."""
+    shell.machine("%chat hello")
+    machines = [one["data"] for one in shell.machine("%chat_panel").outputs]
+    pages = [one["data"] for one in shell.page("%chat_panel", "P").outputs]
+    assert pages[0].pop("application/vnd.jupyter.widget-view+json")
+    assert machines == pages
+    assert "hello" in machines[1]["text/plain"]
+    assert "credits" in shell.machine("%chat_credits --live").texts[0].lower()
 
 
 def test_without_the_widgets_installed_one_line_says_so(

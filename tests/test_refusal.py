@@ -52,7 +52,8 @@ def test_the_rate_limit_is_known_by_its_body(status: int) -> None:
     assert error.credits.resets_at == datetime(2026, 3, 2, tzinfo=UTC)
     assert str(error) == (
         "No credits left: 1,000 of 1,000 used, resets 2026-03-02 00:00 UTC: "
-        f'"rate limit exceeded: daily credit limit reached" (HTTP {status}).'
+        f'"rate limit exceeded: daily credit limit reached" (HTTP {status}). '
+        "Ask again after the reset."
     )
 
 
@@ -110,6 +111,8 @@ def test_the_others_are_known_by_their_status(
         (b"\xef\xbb\xbf" + b'{"error": "marked"}', ': "marked" (HTTP 400)'),
         (b"<html><head><TITLE>Bad\n gateway</TITLE></head>x", ': "Bad gateway" (HTTP 400)'),
         (b"<html><p>no <b>title</b></html>", ': "no title" (HTTP 400)'),
+        (b"<title> </title><style>a{}</style>so <script>b<c", ': "so" (HTTP 400)'),
+        (b"<title>R&amp;D</title>", ': "R&D" (HTTP 400)'),
         (b"plain words", ': "plain words" (HTTP 400)'),
         (b'{"half": "a docu', ': "{"half": "a docu" (HTTP 400)'),
         (b"", "refused the request (HTTP 400)."),
@@ -125,6 +128,27 @@ def test_whatever_the_body_is_its_words_are_shown(body: object, words: str) -> N
     error = told(400, body)
     assert words in str(error)
     assert len(error.message) < EXCERPT + 60
+
+
+@pytest.mark.parametrize("part", [b"<title>", b"<title", b"<script>", b"<", b"<!--", b"&lt;"])
+def test_a_page_is_read_once(part: bytes) -> None:
+    """A page that is made to be read again and again takes no longer than another."""
+    # Where each part was looked at from each other one, this took hours.
+    assert "(HTTP 400)" in str(told(400, part * 400_000))
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        (LIMIT, "Ask again after the reset."),
+        ({**LIMIT, "resetAt": None}, "Wait before you ask again, or look at the account's limits."),
+        ({"error": "slow"}, "Wait before you ask again, or look at the account's limits."),
+    ],
+)
+def test_a_limit_says_what_to_do(body: object, hint: str) -> None:
+    """Without a ``Retry-After`` too there is something to do."""
+    assert told(429, body).hint == hint
+    assert told(429, body, [("Retry-After", "5")]).hint == "Try again in 5 s."
 
 
 def test_the_key_is_taken_out_of_what_is_shown() -> None:

@@ -363,7 +363,7 @@ def test_a_connection_closed_under_the_request_is_not_tried_again(
     with Server(script) as server:
         transport = connect(server)
         assert rest(send(transport))
-        with pytest.raises(ServiceError, match="nothing was sent again"):
+        with pytest.raises(ServiceError, match="Nothing was sent again"):
             send(transport)
         assert len(server.asked) == 2
         assert server.accepted == 1

@@ -305,18 +305,22 @@ class TestErrorBody:
             ({"error": {"message": "No", "code": "c"}, "user_id": "u"}, "c", "No"),
             ({"error": {"message": "No", "code": 402}}, None, "No"),
             ({"error": {"code": 500}, "message": "Outer"}, None, "Outer"),
-            ({"error": {"code": 500}}, "error", None),
+            ({"error": {"code": 500}}, '{"code": 500}', None),
             ({"error": ["No"]}, "No", None),
             ({"error": [{"message": "No"}]}, None, "No"),
-            ({"error": [1]}, "error", None),
+            ({"error": [1]}, "[1]", None),
             ({"error": True}, "error", None),
             ({"error": {}, "detail": "No"}, None, "No"),
             ({"errors": [{"code": 1, "message": "No"}], "success": False}, None, "No"),
-            ({"errors": {"name": ["wrong"]}}, "error", None),
-            ({"errors": DEEP}, "error", None),
+            ({"errors": {"name": ["wrong"]}}, '{"name": ["wrong"]}', None),
+            ({"errors": DEEP}, json.dumps(DEEP), None),
             ({"detail": "No"}, None, "No"),
             ({"detail": [{"msg": "field required", "loc": ["body"]}]}, None, "field required"),
             ({"detail": [{"message": "No"}]}, None, "No"),
+            ({"detail": ["No", "nor this"]}, None, "No"),
+            ({"detail": {"error": "No", "code": 3}}, None, "No"),
+            ({"object": "error", "message": {"detail": [{"msg": "No"}]}}, None, "No"),
+            ({"error": "e", "error_description": "No"}, "e", "No"),
             ({"error": "e", "detail": "No"}, "e", "No"),
             ({"type": "about:blank", "title": "No", "status": 400}, "about:blank", "No"),
             ({"title": "Short", "detail": "Long"}, None, "Long"),
@@ -376,7 +380,7 @@ class TestErrorBody:
             {"choices": [{"delta": {}}], "detail": "x"},
             {"message": {"role": "assistant"}},
             {"detail": []},
-            {"detail": ["x"]},
+            {"detail": [["x"]]},
             {"detail": [{"loc": 1}]},
             {"tool": "search", "status": "running"},
         ],
@@ -460,11 +464,12 @@ class TestChunk:
                 "",
             ),
             ([], ""),
-            ({"text": "x"}, ""),
+            ({"type": "text", "text": "x"}, "x"),
+            ({"type": "thinking", "text": "x"}, ""),
         ],
     )
     def test_content_in_parts(self, content: object, text: str) -> None:
-        """Of a list of parts the text counts; thoughts and images do not."""
+        """Of a part, or a list of them, the text counts; thoughts and images do not."""
         assert Chunk.from_json(choice(delta={"content": content})).content == text
 
     @pytest.mark.parametrize(
