@@ -16,7 +16,7 @@ Nothing is ever sent twice: no retry, no redirect.
 from __future__ import annotations
 
 import os
-import time
+import threading
 from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -203,15 +203,21 @@ class HttpExchange:
     def finish(self) -> None:
         """Drain what little is left and give the connection back, or close it."""
         self._clock.stop()
-        until = time.monotonic() + DRAIN_SECONDS
+        # A socket's own time-out begins anew with each byte, and what comes may drip.
+        late = threading.Timer(DRAIN_SECONDS, self._halt.cut)
+        late.daemon = True
         left = DRAIN_BYTES
         try:
-            while self._raw.connection and left > 0 and (wait := until - time.monotonic()) > 0:
-                self._halt.settimeout(wait)
+            if self._raw.connection:
+                late.start()
+            while self._raw.connection and left > 0 and not late.finished.is_set():
                 left -= len(self._raw.read1(left, decode_content=self._decode))
         except (urllib3.exceptions.HTTPError, OSError):
             pass
+        except RuntimeError as error:
+            raise _unwrapped(error) from None
         finally:
+            late.cancel()
             # An answer that was read to its end has given its connection back by itself.
             self.abort()
 
@@ -269,6 +275,13 @@ def _halted(reason: Literal["stop"] | Which, timeout: Timeout, url: str = "") ->
     return breakage.late(reason, getattr(timeout, reason), address.origin(url) if url else "")
 
 
+def _unwrapped(error: BaseException) -> BaseException:
+    """Give the interrupt that came while a clock's thread was started; else the error itself."""
+    inner = error.__context__
+    is_wrapped = isinstance(error, RuntimeError) and isinstance(inner, KeyboardInterrupt)
+    return inner if inner is not None and is_wrapped else error
+
+
 _KNOWN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
 
 
@@ -278,9 +291,7 @@ def _reported(error: BaseException, clock: Clock, url: str = "") -> BaseExceptio
     Either way without the frames it came through, in which http.client holds the request's
     bytes: it is raised outside of any handler, so that nothing hangs on to it.
     """
-    if isinstance(error, RuntimeError) and isinstance(error.__context__, KeyboardInterrupt):
-        # So it looks when it comes while a clock's thread is started.
-        error = error.__context__
+    error = _unwrapped(error)
     if not isinstance(error, _KNOWN) or isinstance(error, ChatError):
         error.__cause__ = error.__context__ = None
         return error.with_traceback(None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import logging
 import queue
@@ -411,6 +412,30 @@ def test_a_server_that_goes_on_and_on_is_drained_of_little(
         arrived.set()
         exchange.finish()
     assert server.accepted == 1
+
+
+def test_a_server_that_drips_after_the_end_is_drained_of_little(
+    connect: Callable[..., HttpTransport],
+) -> None:
+    """However little comes at a time, for however long, the reply's end is not held up."""
+    gone = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(head(headers=FRAMES["chunked"]), chunked(DONE), b"0\r\n")
+        pause = threading.Event()
+        with contextlib.suppress(ConnectionError):
+            for _ in range(500):
+                peer.send(b"X: y\r\n")
+                pause.wait(0.005)
+            pytest.fail("all of it was taken")
+        gone.set()
+
+    with Server(script) as server:
+        exchange = send(connect(server))
+        assert exchange.read() == DONE
+        exchange.finish()
+        wait_for(gone)
 
 
 def test_to_close_a_transport_closes_what_it_keeps(connect: Callable[..., HttpTransport]) -> None:
