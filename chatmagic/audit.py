@@ -111,10 +111,8 @@ def audit(path: Path) -> Audit:
     except InputError as error:
         return Audit(str(path), (), (str(error),), (), ())
     restored = restore.restore(read)
-    remarks = [read.missing] if read.missing else []
-    return Audit(
-        str(path), _turns(read, restored), restored.problems, tuple(remarks), _values(read)
-    )
+    remarks = tuple(restore.gaps(restored, read))
+    return Audit(str(path), _turns(read, restored), restored.problems, remarks, _values(read))
 
 
 def table(audits: Sequence[Audit], *, values: bool) -> str:

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import anywidget
 
+from chatmagic.asking import Began, Ended, Fragment
 from chatmagic.page import Pages, word_from
-from chatmagic.session import Began, Ended, Fragment
 
 if TYPE_CHECKING:
-    from chatmagic.session import Event, Session
+    from chatmagic.asking import Event
+    from chatmagic.session import Session
     from chatmagic.wire import Reply
 
 

@@ -130,8 +130,14 @@ def choose(
             f"{mode_from} says {mode}, but no cassette is set. Nothing was sent.",
             hint="Set CHATMAGIC_CASSETTE, or run %chat_cassette FILE.",
         )
-    path = Path(file).expanduser()
+    try:
+        path = Path(file).expanduser()
+    except RuntimeError:
+        raise InputError(f"{file_from} names a home folder that there is not.") from None
     is_notebook = path.suffix.lower() == NOTEBOOK
+    if is_notebook and file_from == FILE_VARIABLE and mode_from != MODE_VARIABLE:
+        # It can only be replayed, so it beats the mode that was meant for another file.
+        mode = None
     if mode is None:
         mode, mode_from = _unstated(magic, is_notebook=is_notebook, person=person)
     if is_notebook and mode != "replay":
@@ -253,7 +259,9 @@ class Cassette:
         note, by_order = f"replayed from {name}: nothing is sent", False
         if recorded is None and choice.by_order:
             recorded, by_order = self._reel.by_order(question), True
-            note = f"replayed from {name} by order: another request was recorded here"
+            if recorded is not None:
+                differs = nearest.difference(question.asked, recorded)
+                note = f"replayed from {name} by order, for another request was recorded: {differs}"
         if recorded is not None:
             self._answered += 1
             return Play("recording", question, recorded, by_order=by_order, notes=(note,))
@@ -301,6 +309,15 @@ class Cassette:
         self._file.save(self._merged)
         self._unsaved = False
 
+    def retry(self) -> None:
+        """Save what could not be saved before.
+
+        Raises:
+            ChatError: it still cannot be written.
+        """
+        if self._unsaved:
+            self.save()
+
     def close(self, *, whole: bool) -> str:
         """Be done with it: save what could not be saved, and say what a refresh did.
 
@@ -310,8 +327,7 @@ class Cassette:
         if self.choice.mode == "refresh" and whole and self._recorded:
             self._reel.drop_the_rest()
             self._unsaved = True
-        if self._unsaved:
-            self.save()
+        self.retry()
         return self.summary()
 
     def summary(self) -> str:

@@ -28,19 +28,22 @@ from chatmagic import (
     settings,
     taping,
 )
+from chatmagic.asking import Ask, Silent
 from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
-from chatmagic.session import Ask, Setup
+from chatmagic.session import Setup
 from chatmagic.wire import Secret
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from chatmagic.asking import View
     from chatmagic.bridge import Bridge
     from chatmagic.emulator import Emulator
     from chatmagic.frontend import Execution
     from chatmagic.page import Layout
-    from chatmagic.session import Session, View
+    from chatmagic.panel import Panels
+    from chatmagic.session import Session
     from chatmagic.settings import Connection
     from chatmagic.wire import Reply
 
@@ -52,6 +55,17 @@ EXAMPLES: Final = (
 )
 ALONE: Final = r"%%chat\b|(?:[^\n=()]+=)?[ \t]*%chat\b[^\n]*\Z"
 """A cell that holds nothing but one ask, so that a failed ask may clear what it shows."""
+
+PANELS: Final = (
+    ("Temperature", "temperature", "the service's own"),
+    ("Most tokens", "max_tokens", "the service's own"),
+    ("Turns sent along", "last", "all turns before"),
+    ("Without history", "no_history", "off"),
+    ("In one piece", "no_stream", "off"),
+    ("Seconds to wait", "timeout", "10 for a connection, 60 for an answer"),
+    ("More fields", "extra_body", "none"),
+)
+"""What the panel shows of the settings: a name, the trait, and what holds where it is unset."""
 
 
 class Configured(Protocol):
@@ -89,6 +103,7 @@ class Commands:
         self._chosen: str | None = None
         self._typed: dict[str, Secret] = {}
         self._emulator: Emulator | None = None
+        self._panels: Panels | None = None
         self._shown: tuple[str | None, Reply] | None = None
         self.cassette = taping.CassetteCommand(shell, session, configured)
         self._bridge: Bridge | None = None
@@ -173,8 +188,15 @@ class Commands:
         _say(f"A new conversation begins.{aside if gone else ''}", "reset")
 
     def credits(self, line: str) -> None:
-        """Show the credits large: what is left, what the last turn took, as of when."""
-        _no_words("chat_credits", line)
+        """Show the credits large: what is left, what the last turn took, as of when.
+
+        ``%chat_credits --live`` shows a gauge that follows every request of this kernel.
+        """
+        execution = frontend.execution(self._shell)
+        if line.strip() == "--live" and execution.audience == "page":
+            self._with_widgets().show_gauge(execution.cell)
+            return
+        _no_words("chat_credits", line.replace("--live", "", 1))
         figures, took = self.session.credits, self.session.took
         now, off = self._now(), self.session.clock_off
         html = gauge.large_html(figures, took, now=now, clock_off=off)
@@ -183,6 +205,25 @@ class Commands:
             html += f'<p style="{gauge.QUIET}">{escape(note)}</p>'
             words += f"\n{note}"
         display.show_html(html, words)
+
+    def panel(self, line: str) -> None:
+        """Show the chat panel: the same conversation, beside the cells.
+
+        It needs a live page with widgets, such as JupyterLab's or Notebook 7's. A machine is
+        shown what such a page saves, so that a notebook is the same whoever ran it.
+        """
+        _no_words("chat_panel", line)
+        execution = frontend.execution(self._shell)
+        if execution.audience == "page":
+            self._with_widgets().show_panel(execution.cell)
+            return
+        from chatmagic import board  # noqa: PLC0415 - as in chat_history
+
+        if execution.audience == "machine":
+            display.show_text(board.NEEDS_A_PAGE)
+            display.show_html(*board.saved(self.session.conversation))
+            return
+        print(board.NEEDS_A_PAGE)
 
     def connect(self, line: str) -> None:
         """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
@@ -197,9 +238,16 @@ class Commands:
         self._chosen = address.EMULATOR if is_here else address.without_user(word)
         self.session.disconnect()
         connection = self._connection()
-        print(self._where(connection))
-        if not settings.is_emulator(connection):
+        if settings.is_emulator(connection):
+            print(self._where(connection))
+        else:
+            # It is the same with a key and without one, so that a replay without a key repeats it.
+            print(f"Connected to {address.origin(connection.base_url)} ({connection.url_from}).")
             print("Nothing was sent; the first question shows whether it answers.")
+            lacks_key = connection.key is None and connection.auth != "none"
+            is_told = frontend.execution(self._shell).audience != "machine"
+            if lacks_key and is_told and not self.cassette.is_replaying():
+                print("No key for this address yet: %chat_login asks for it.")
         if count := len(self.session.conversation):
             turns = f"{count:,} turn{'' if count == 1 else 's'}"
             print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
@@ -212,6 +260,9 @@ class Commands:
         The key belongs to the address that is connected now, and goes nowhere else.
         ``%chat_login --forget`` forgets the key that was kept for it.
         """
+        if self.cassette.is_replaying() and not line.strip():
+            print("As things are set nothing is sent (%chat_cassette), so no key is needed.")
+            return
         connection = self._connection()
         if settings.is_emulator(connection):
             raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
@@ -255,8 +306,50 @@ class Commands:
             return display.printable(reply.text)
         return str(display.bundle(reply)[kind])
 
+    def now(self) -> datetime:
+        """Give the time by the service's clock, by which a live gauge counts."""
+        now = self._now()
+        figures, off = self.session.credits, self.session.clock_off
+        # The emulator's stands still where its figures were told.
+        return now if off is None or (figures and now == figures.seen_at) else now - off
+
+    def standing(self) -> dict[str, Any]:
+        """Give the state in one word, and the settings in force as rows of words."""
+        configured = self._configured.trait_values()
+        rows = [[name, _set(configured[trait], unset)] for name, trait, unset in PANELS]
+        if (tape := self.cassette.state()) is not None:
+            rows = [["Cassette", tape], *rows]
+        if self.cassette.is_replaying():
+            return {"state": "replay", "rows": rows}
+        try:
+            choice, connection = self.cassette.choice(), self._connection()
+        except ChatError as error:
+            return {"state": "not connected", "rows": [["Service", str(error)], *rows]}
+        state = "emulator" if settings.is_emulator(connection) else "live"
+        if choice is not None:
+            state = f"{state}, {choice.mode}"
+        return {"state": state, "rows": [["Service", self._where(connection)], *rows]}
+
+    def defaults(self) -> dict[str, Any]:
+        """Give the parameters of the panel's questions, which are every cell's defaults."""
+        asked = options.parse("", self._configured.trait_values())
+        return {
+            "max_tokens": asked.max_tokens,
+            "temperature": asked.temperature,
+            "stream": asked.stream,
+            "history": asked.history,
+            "last": asked.last,
+        }
+
+    def streams(self) -> bool:
+        """Tell whether pages show a reply while it comes."""
+        return bool(self._configured.stream != "off")
+
     def close(self) -> None:
         """Let go of what was opened for this kernel; the conversation stays."""
+        if self._panels is not None:
+            self._panels.close()
+            self._panels = None
         if self._emulator is not None:
             self._emulator.stop()
             self._emulator = None
@@ -265,6 +358,19 @@ class Commands:
             self._bridge = None
         settings.local_emulator = None
         self.session.set_free()
+
+    def _with_widgets(self) -> Panels:
+        """Give the kernel's panels; the widgets come with the first."""
+        if self._panels is None:
+            try:
+                from chatmagic.panel import Panels  # noqa: PLC0415 - ipywidgets takes its time
+            except ImportError as error:
+                raise InputError(
+                    f"There are no widgets here ({error}). %%chat goes on working without them.",
+                    hint="pip install anywidget, then restart the kernel.",
+                ) from None
+            self._panels = Panels(self.session, self)
+        return self._panels
 
     def _has_shown(self, reply: Reply) -> bool:
         return self._shown is not None and (
@@ -323,7 +429,7 @@ class Commands:
     def _view(self, execution: Execution, quiet: bool) -> View:
         """Pick who is shown what (the README's table under "Where it runs")."""
         if quiet:
-            return display.Silent()
+            return Silent()
         how = self._configured.stream
         if how == "auto":
             how = {"machine": "off", "page": "updates", "text": "text"}[execution.audience]
@@ -448,6 +554,13 @@ def _say(words: str, kind: record.Did) -> None:
     """Say what was done to the conversation, and let the output remember it."""
     html = f'<p class="chatmagic-said" style="{gauge.QUIET}">{escape(words)}</p>'
     display.show_html(html, words, record.note(kind))
+
+
+def _set(value: Any, unset: str) -> str:
+    """Say what a setting is; of fields for a server their names, as a value may be private."""
+    if isinstance(value, dict):
+        return ", ".join(map(str, value)) or unset
+    return unset if value in (None, False) else "on" if value is True else str(value)
 
 
 def _no_words(name: str, line: str) -> None:

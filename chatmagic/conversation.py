@@ -81,6 +81,7 @@ class Turn:
         owner: hash of the cell that owns it; ``None`` without one.
         execution: what tells one execution of the cell from another; ``None`` is unknown.
         entry: where it was asked: in a ``cell``, in the ``panel``, or from ``python``.
+        asker: who asked it, in words.
         carried: numbers of the turns that its request carried, oldest first; 0 is a turn that
             is not known here.
         typed: the question as typed, with its ``{{ }}``; ``None`` where nothing was put in.
@@ -99,6 +100,7 @@ class Turn:
     owner: str | None = None
     execution: str | None = None
     entry: Entry = "cell"
+    asker: str = ""
     carried: tuple[int, ...] = ()
     typed: str | None = None
     values: tuple[Value, ...] = ()
@@ -473,6 +475,43 @@ class Conversation:
         places, change = _moved(places, step.kind, step.after)
         self._all = replace(now, places=places, done=(*now.done, step), undone=now.undone[:-1])
         return change
+
+    def hand_over(self, number: int, owner: str) -> None:
+        """Let a cell own a turn that no cell owned; this is not a change to undo.
+
+        The cell takes the turn's place: when it runs, its turn replaces this one, and no
+        request carries both.
+
+        Args:
+            number: the turn's number; one that is not live is left alone.
+            owner: hash of the cell.
+        """
+        now = self._all
+
+        def handed(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+            return tuple(
+                replace(turn, owner=owner, entry="cell", asker="a cell that has not run yet")
+                if turn.number == number
+                else turn
+                for turn in turns
+            )
+
+        places = tuple(
+            replace(place, owner=owner, turns=handed(place.turns))
+            if any(turn.number == number for turn in place.turns)
+            else place
+            for place in now.places
+        )
+
+        def redone(step: _Step) -> _Step:
+            before, after = (
+                {key: handed(turns) for key, turns in side.items()}
+                for side in (step.before, step.after)
+            )
+            return _Step(step.kind, before, after)
+
+        done, undone = (tuple(map(redone, steps)) for steps in (now.done, now.undone))
+        self._all = replace(now, places=places, done=done, undone=undone)
 
     def arrange(self, order: Sequence[str]) -> None:
         """Let the places follow the page (rule 5); this is not a change to undo.

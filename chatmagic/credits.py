@@ -213,9 +213,9 @@ def level(credits: Credits | None) -> Level:
 
 def words(credits: Credits | None) -> str:
     """Say the figures in one line, for people; times are in UTC."""
+    left = left_words(credits)
     if credits is None:
-        return "credits unknown"
-    left = _left(credits)
+        return left
     if left == "credits unknown" and credits.resets_at is None and credits.lapsed_at is None:
         return left
     return f"{left} · {reset_words(credits)}"
@@ -229,6 +229,11 @@ def reset_words(credits: Credits | None) -> str:
         lapsed = credits.lapsed_at.astimezone(UTC)
         return f"reset unknown (what was told, {lapsed:%Y-%m-%d %H:%M} UTC, had passed already)"
     return "reset unknown"
+
+
+def left_words(credits: Credits | None) -> str:
+    """Say how many credits are left, without the time of the reset."""
+    return "credits unknown" if credits is None else _left(credits)
 
 
 def _left(credits: Credits) -> str:

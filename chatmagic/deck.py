@@ -94,6 +94,15 @@ class Deck:
         atexit.unregister(self._end)
         return summary
 
+    def retry(self) -> None:
+        """Save what could not be saved before.
+
+        Raises:
+            ChatError: it still cannot be written.
+        """
+        if self.cassette is not None:
+            self.cassette.retry()
+
     def play(self, question: Question, warnings: Sequence[str]) -> Play | None:
         """Find out who answers; ``None`` where no cassette is in.
 

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, clear_output, display
 
-from chatmagic import gauge, plain
+from chatmagic import gauge, loading, plain
+from chatmagic.asking import Silent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from chatmagic.asking import Answer
     from chatmagic.record import Record, Value
-    from chatmagic.session import Answer
     from chatmagic.wire import Reply
 
 WAITING: Final = "… waiting for the reply"
@@ -35,25 +36,6 @@ STATE_WORDS: Final = {
 }
 NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
-
-
-class Silent:
-    """Shows nothing (``--quiet``)."""
-
-    def waiting(self, holder: str) -> None:
-        """Another reply is streaming."""
-
-    def began(self, notes: Sequence[str]) -> None:
-        """The request is about to be sent."""
-
-    def fragment(self, text: str) -> None:
-        """A fragment came."""
-
-    def ended(self, answer: Answer) -> None:
-        """There is a reply, whole or in part."""
-
-    def failed(self) -> None:
-        """There is none."""
 
 
 class Once(Silent):
@@ -204,7 +186,7 @@ class Printed(Silent):
         """Print what stands under a reply."""
         self.failed()
         reply = answer.reply
-        lines = [*_state_lines(reply), gauge.line_words(reply.credits, reply.usage)]
+        lines = [*state_lines(reply), gauge.line_words(reply.credits, reply.usage)]
         _print(printable("\n\n" + "\n".join(f"({line})" for line in lines) + "\n"))
 
 
@@ -228,11 +210,12 @@ def bundle(reply: Reply, values: Sequence[Value] = ()) -> dict[str, Any]:
         reply: whole or in part.
         values: what was put into the prompt; those that keep their text are shown, folded.
     """
+    loading.load("chatmagic.safe")
     from chatmagic import safe  # noqa: PLC0415 - markdown-it comes with the first question
 
     states = "".join(
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
-        for line in _state_lines(reply)
+        for line in state_lines(reply)
     )
     footer = gauge.line_html(reply.credits, reply.usage)
     return {
@@ -253,6 +236,15 @@ def printable(text: str) -> str:
 def metadata(record: Record) -> dict[str, Any]:
     """Give an output's metadata: the turn's record."""
     return {"chatmagic": record.to_json()}
+
+
+def show_text(text: str) -> None:
+    """Show plain words of ours, as an output of their own.
+
+    Args:
+        text: the words.
+    """
+    display({"text/plain": text}, raw=True)
 
 
 def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> None:
@@ -291,8 +283,8 @@ def _notes(notes: Sequence[str]) -> str:
     return "".join(f'<p style="{NOTE_STYLE}">{escape(note)}</p>' for note in notes)
 
 
-def _state_lines(reply: Reply) -> list[str]:
-    """Say how a reply ended, where that was not its normal end."""
+def state_lines(reply: Reply) -> list[str]:
+    """Say how a reply ended, a line each, where that was not its normal end."""
     lines = [STATE_WORDS[reply.state]]
     if reply.refusal:
         lines.append(f"The model refused: {reply.refusal}")

@@ -37,7 +37,7 @@ def execution(shell: InteractiveShell) -> Execution:
     JupyterLab, Notebook 7 and VS Code send a ``cellId``; nbclient, nbval, nbconvert and
     papermill allow no input; a terminal has no request at all.
     """
-    label = f"cell [{shell.execution_count}]"
+    label = f"cell [{_number(shell)}]"
     parent = _request(shell)
     if not parent:
         return Execution(id=f"terminal-{shell.execution_count}", label=label)
@@ -57,9 +57,17 @@ def execution(shell: InteractiveShell) -> Execution:
 
 def cell_source(shell: InteractiveShell) -> str:
     """Give the running cell as it was typed; empty where it is not known."""
+    return str(_inputs(shell)[-1])
+
+
+def _number(shell: InteractiveShell) -> int:
+    """Give the running cell's number: the count may be the next cell's already."""
+    return len(_inputs(shell)) - 1 or shell.execution_count
+
+
+def _inputs(shell: InteractiveShell) -> list[str]:
     history = getattr(shell, "history_manager", None)
-    raw = getattr(history, "input_hist_raw", None) or [""]
-    return str(raw[-1])
+    return getattr(history, "input_hist_raw", None) or [""]
 
 
 def _request(shell: InteractiveShell) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from traitlets import Any as AnyTrait
 from traitlets import Bool, Dict, Enum, Float, Integer, TraitError, Unicode, validate
 
 import chatmagic
-from chatmagic import lines
+from chatmagic import lines, loading
 from chatmagic.errors import InputError
 from chatmagic.patience import Timeout
 
@@ -98,6 +98,7 @@ class ChatMagics(Magics):
     def join(self, session: Session) -> None:
         """Let a session ask as this shell's settings say."""
         # The commands, and all below them, come with the first use.
+        loading.load("chatmagic.commands")
         from chatmagic.commands import Commands  # noqa: PLC0415
 
         if self._commands is None or self._commands.session is not session:
@@ -186,8 +187,19 @@ class ChatMagics(Magics):
 
     @line_magic
     def chat_credits(self, line: str) -> None:
-        """Show the credits large: what is left, what the last turn took, as of when."""
+        """Show the credits large: what is left, what the last turn took, as of when.
+
+        ``%chat_credits --live`` shows a gauge that follows every request of this kernel.
+        """
         self.commands.credits(line)
+
+    @line_magic
+    def chat_panel(self, line: str) -> None:
+        """Show the chat panel: the same conversation, beside the cells.
+
+        It needs a live page with widgets, such as JupyterLab's or Notebook 7's.
+        """
+        self.commands.panel(line)
 
     @line_magic
     def chat_connect(self, line: str) -> None:

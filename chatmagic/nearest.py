@@ -62,12 +62,14 @@ def difference(asked: Recorded, recorded: Recorded) -> str:
     ours, theirs = _parts(asked), _parts(recorded)
     shared = _shared(ours, theirs)
     prompt, other = _prompt(asked, recorded), _prompt(recorded, recorded)
+    if shared == len(ours) < len(theirs) and prompt != other:
+        return _went_on(asked, ours, theirs[shared])
     if len(ours) != len(theirs) and (shared == min(len(ours), len(theirs)) or prompt == other):
         return (
             f"The nearest recorded request carries {_count(theirs)}, this one "
             f"{_count(ours)}: a cell above was added, left out, or run in another order."
         )
-    number = sum(len(part.messages) or 2 for part in ours[:shared]) + 1
+    number = _number(ours[:shared])
     if shared < len(ours):
         return _changed_part(number, ours[shared], theirs[shared])
     if prompt != other:
@@ -120,6 +122,28 @@ def _prompt(one: Recorded, recorded: Recorded) -> str:
 def _count(parts: Sequence[_Part]) -> str:
     count = sum(len(part.messages) or 2 for part in parts)
     return f"{count:,} earlier message{'' if count == 1 else 's'}"
+
+
+def _number(before: Sequence[_Part]) -> int:
+    """Give the number of the message that stands behind these parts."""
+    return sum(len(part.messages) or 2 for part in before) + 1
+
+
+def _went_on(asked: Recorded, before: Sequence[_Part], then: _Part) -> str:
+    """Say how a recorded talk went on, where it is the same as this one up to the prompt."""
+    if not then.messages:
+        return (
+            "The messages before it are the recorded ones, but no reply to this prompt is "
+            "recorded behind them."
+        )
+    recorded = then.messages[0].content
+    if recorded == asked.prompt:
+        return (
+            "Later recorded requests carry this prompt, but its own reply was never whole, or not "
+            "recorded."
+        )
+    number = _number(before)
+    return f"Message {number:,} (the prompt) differs: {_words(asked.prompt, recorded)}."
 
 
 def _changed_part(number: int, mine: _Part, other: _Part) -> str:

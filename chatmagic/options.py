@@ -31,6 +31,7 @@ COMMANDS: Final = (
     "chat_redo",
     "chat_reset",
     "chat_credits",
+    "chat_panel",
     "chat_save",
     "chat_load",
     "chat_connect",
@@ -42,7 +43,19 @@ COMMANDS: Final = (
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _WORD: Final = re.compile(r"\S+")
 _LIKE_AN_OPTION: Final = re.compile(r"--?[A-Za-z]|--\Z")
-_ADDRESS: Final = re.compile(r"emulator|https?://\S+", re.IGNORECASE)
+_FILE: Final = r"['\"]?\S+\.(?:jsonl?|ipynb|md)['\"]?"
+_TAKEN: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
+    {
+        "chat_history": re.compile(r"all|\d+"),
+        "chat_credits": re.compile(r"--live"),
+        "chat_save": re.compile(rf"{_FILE}|--force"),
+        "chat_load": re.compile(_FILE),
+        "chat_connect": re.compile(r"emulator|https?://\S+"),
+        "chat_login": re.compile(r"--forget"),
+        "chat_cassette": re.compile(rf"{_FILE}|--[a-z-]+|emulator"),
+    }
+)
+"""What the words after a command's name look like, in lower case, where it takes some."""
 _SHIELD: Final = "\0"
 _SHOWN: Final = 40
 
@@ -257,9 +270,10 @@ def markdown_table() -> str:
 
 
 def mistaken_command(prompt: str) -> str | None:
-    """Find the magic that was meant by a prompt that is only a command's name.
+    """Find the magic that was meant by a prompt that is only a command.
 
-    ``%chat undo`` would be sent and paid for, so such a prompt is refused first.
+    ``%chat undo`` and ``%chat load talk.json`` would be sent and paid for, so such a prompt
+    is refused first. A sentence never is.
 
     Args:
         prompt: the whole prompt, as typed.
@@ -268,15 +282,21 @@ def mistaken_command(prompt: str) -> str | None:
         The magic's name, such as ``chat_undo``; ``None`` for any other prompt.
     """
     words = prompt.casefold().lstrip("%").rstrip("?!. ").split()
-    if words[-2:-1] in (["connect"], ["chat_connect"]) and _ADDRESS.fullmatch(words[-1]):
-        words.pop()
-    name = "_".join(words).replace("-", "_")
     commands = COMMANDS[1:]
-    for meant in (name, f"chat_{name}"):
-        if meant in commands:
-            return meant
+    for length in (1, 2):
+        name = "_".join(words[:length]).replace("-", "_")
+        for meant in (name, f"chat_{name}"):
+            if meant in commands and _is_taken(meant, words[length:]):
+                return meant
+    name = "_".join(words).replace("-", "_")
     near = difflib.get_close_matches(name, commands, 1, 0.8) if name.startswith("chat_") else []
     return near[0] if near and len(words) == 1 else None
+
+
+def _is_taken(command: str, words: Sequence[str]) -> bool:
+    """Tell whether a command takes each of these words, as an option or a file's name, say."""
+    takes = _TAKEN.get(command)
+    return all(takes is not None and takes.fullmatch(word) for word in words)
 
 
 def _parser() -> argparse.ArgumentParser:

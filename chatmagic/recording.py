@@ -31,14 +31,21 @@ class File:
 
     def __init__(self, path: Path) -> None:
         """Read nothing yet."""
-        # What a link points to is replaced, not the link.
-        self.path = path.resolve()
+        # What a link points to is replaced, not the link; a link to itself is found at reading.
+        try:
+            self.path = path.resolve()
+        except (OSError, RuntimeError, ValueError):
+            self.path = path
         self._text: str | None = None
         self._held: tuple[Recorded, ...] = ()
 
     def exists(self) -> bool:
-        """Tell whether there is such a file."""
-        return self.path.is_file()
+        """Tell whether there is something of this name."""
+        try:
+            return self.path.exists()
+        except (OSError, ValueError):
+            # It is there or not; reading it says why it cannot be.
+            return True
 
     def read(self) -> tuple[Recorded, ...]:
         """Give what the file holds; nothing where there is none yet.
@@ -82,25 +89,36 @@ class File:
 
     def _content(self) -> str | None:
         try:
-            return self.path.read_bytes().decode("utf-8-sig")
+            if self.path.is_file() or not self.path.exists():
+                return self.path.read_bytes().decode("utf-8-sig")
+            # Who reads a pipe or a device may wait for ever.
+            why = "it is no file"
         except FileNotFoundError:
             return None
         except OSError as error:
             why = error.strerror or type(error).__name__
-        except ValueError:
+        except UnicodeDecodeError:
             why = "it is not text"
+        except ValueError:
+            why = "this is no file's name"
         raise InputError(f"The cassette {self.path.name} cannot be read: {why}.")
 
     def _replace(self, text: str) -> None:
         # One name for whoever writes, so that what a killed process left is not left for good.
         new = self.path.with_name(f".{self.path.name}.new")
-        with new.open("wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(OSError):
-            new.chmod(self.path.stat().st_mode & 0o777)
-        new.replace(self.path)
+        try:
+            with new.open("wb") as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(OSError):
+                new.chmod(self.path.stat().st_mode & 0o777)
+            new.replace(self.path)
+        except OSError:
+            # On a full disk it would be in the way of what is tried next.
+            with contextlib.suppress(OSError):
+                new.unlink()
+            raise
 
 
 @contextlib.contextmanager

@@ -36,7 +36,9 @@ def state(conversation: Conversation) -> tuple[str, ...]:
     Args:
         conversation: as it is.
     """
-    return tuple(_troubles(conversation, conversation.turns))
+    turns = conversation.turns
+    put_in = "\n".join(turn.prompt for turn in turns if turn.values or turn.entry == "python")
+    return (*_troubles(conversation, turns), *_addresses(put_in))
 
 
 def _carried(conversation: Conversation, context: Context) -> list[str]:
@@ -52,7 +54,10 @@ def _troubles(conversation: Conversation, turns: Sequence[Turn]) -> list[str]:
         ("cut-off", (turn for turn in turns if turn.state == "cut off")),
         ("panel", (turn for turn in turns if turn.entry == "panel")),
     )
-    return [f"{_count(found)} {kind} turn{_s(found)}" for kind, of in kinds if (found := [*of])]
+    said = [f"{_count(found)} {kind} turn{_s(found)}" for kind, of in kinds if (found := [*of])]
+    if bare := [turn for turn in turns if turn.missing]:
+        said.append(f"{_count(bare)} loaded turn{_s(bare)} without the values put in")
+    return said
 
 
 def _below(below: Sequence[Turn]) -> list[str]:

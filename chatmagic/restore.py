@@ -156,8 +156,24 @@ def summary(restored: Restored, notebook: Notebook) -> list[str]:
             lines.append(f"cell {told.cell}: {named(turn)}: {NOT_KEPT}")
     if changed:
         lines.append(f"{cells(changed)}: the reply was changed by hand; it goes out as it stands.")
-    lines += restored.problems
-    return [*lines, notebook.missing] if notebook.missing else lines
+    return [*lines, *restored.problems, *gaps(restored, notebook)]
+
+
+def gaps(restored: Restored, notebook: Notebook) -> list[str]:
+    """Say what a notebook's conversation lacks because no output of the file tells of it."""
+    live = {turn.number: turn for turn in restored.conversation}
+    turns = [
+        (told.cell, live[number])
+        for (told, _), number in zip(notebook.turns, restored.numbers, strict=True)
+        if number in live
+    ]
+    lines = [notebook.missing] if notebook.missing else []
+    if lacking := [cell for cell, turn in turns if 0 in turn.carried]:
+        lines.append(
+            f"{cells(lacking)} carried a turn that no output here tells of: asked with --quiet, "
+            "from Python or in a panel, or asked again since."
+        )
+    return lines
 
 
 def named(turn: Turn) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from chatmagic import wire
 from chatmagic.errors import InputError
@@ -24,13 +24,15 @@ from chatmagic.tape import KEPT_HEADERS, Recorded
 from chatmagic.wire import Message, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 VERSION: Final = 1
 REFERENCE: Final = 16
 """How many digits of a turn's digest name it within a cassette."""
 
 _REQUIRED: Final = object()
+_TURN: Final = ("user", "assistant")
+_Said: TypeAlias = tuple[str, str | None]
 
 
 def write(exchanges: Iterable[Recorded]) -> str:
@@ -40,7 +42,8 @@ def write(exchanges: Iterable[Recorded]) -> str:
         exchanges: in their order.
     """
     held = tuple(exchanges)
-    turns = {one.turn for one in held}
+    # A long talk carries each turn many times over; its digest is made once.
+    turns = {(one.prompt, one.text): turn for one in held if (turn := one.turn) is not None}
     lines: list[Mapping[str, Any]] = [{"chatmagic": "cassette", "version": VERSION}]
     for one in held:
         lines.append(_question(one, turns))
@@ -89,7 +92,7 @@ class _Block:
     reply: list[str] = field(default_factory=list)
 
 
-def _question(one: Recorded, turns: Container[str | None]) -> dict[str, Any]:
+def _question(one: Recorded, turns: Mapping[_Said, str]) -> dict[str, Any]:
     known = {"owner": one.owner, "typed": one.typed}
     return {
         "ask": one.request,
@@ -117,23 +120,22 @@ def _answer(one: Recorded) -> dict[str, Any]:
     }
 
 
-def _referred(before: Sequence[Message | str], turns: Container[str | None]) -> list[Any]:
+def _referred(before: Sequence[Message | str], turns: Mapping[_Said, str]) -> list[Any]:
     """Give the messages before a prompt: turns that the cassette holds, by their digests."""
     found: list[Any] = []
-    left = list(before)
-    while left:
-        first = left.pop(0)
-        if isinstance(first, str):
-            found.append(first)
-            continue
-        second = left[0] if left else None
-        if (first.role, getattr(second, "role", None)) == ("user", "assistant"):
-            turn = wire.turn_digest(first.content, cast("Message", second).content)
-            if turn in turns:
-                found.append(turn[:REFERENCE])
-                del left[0]
-                continue
-        found.append(first.to_json())
+    is_said = False
+    for item, after in zip(before, [*before[1:], None], strict=True):
+        if is_said:
+            # It is the reply of a turn that stands there already.
+            is_said = False
+        elif isinstance(item, str):
+            found.append(item)
+        else:
+            turn = None
+            if isinstance(after, Message) and (item.role, after.role) == _TURN:
+                turn = turns.get((item.content, after.content))
+            found.append(item.to_json() if turn is None else turn[:REFERENCE])
+            is_said = turn is not None
     return found
 
 
@@ -178,8 +180,8 @@ def _object(line: str, number: int, name: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        what = "a conflict of a merge" if line.startswith(("<<<<", "====", ">>>>")) else "no JSON"
-        raise _damaged(name, number, f"it is {what}")
+        is_merge = line.startswith(("<<<<", "||||", "====", ">>>>"))
+        raise _damaged(name, number, f"it is {'a conflict of a merge' if is_merge else 'no JSON'}")
     return value
 
 

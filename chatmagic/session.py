@@ -9,115 +9,49 @@ import contextlib
 import os
 import threading
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import chatmagic
-from chatmagic import address, deck, playback, repeatable, settings
+from chatmagic import address, deck, loading, playback, repeatable, settings
+from chatmagic.asking import (
+    Answer,
+    Ask,
+    Changed,
+    Ended,
+    Event,
+    Listener,
+    Told,
+    View,
+)
 from chatmagic.conversation import Change, Context, Conversation, Turn
+from chatmagic.course import (
+    NOTHING,
+    Course,
+    delivered,
+    interrupted,
+    listen,
+    notes,
+    request_of,
+    set_aside,
+)
 from chatmagic.deck import Deck, Taping
-from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.errors import InputError
 from chatmagic.reel import Question
 from chatmagic.settings import Connection
 from chatmagic.tape import Recorded
-from chatmagic.wire import Message, Reply, Request
+from chatmagic.turnstile import Turnstile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from datetime import timedelta
     from pathlib import Path
 
     from chatmagic.cassette import Play, Who
-    from chatmagic.client import Client, ReplyStream
+    from chatmagic.client import Client
     from chatmagic.connection import Halt
-    from chatmagic.conversation import Entry
     from chatmagic.page import Layout
     from chatmagic.patience import Timeout
-    from chatmagic.record import Record, Value
-    from chatmagic.wire import Credits
-
-
-NAP: Final = 0.1
-"""Seconds after which an ask that waits for another one looks whether it was interrupted."""
-
-_NOTHING: Final = Context(turns=(), total=0)
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What is asked, and by whom.
-
-    Args:
-        text: the prompt as it is sent.
-        max_tokens: upper limit on generated tokens.
-        temperature: sampling temperature.
-        stream: whether the reply is asked for as a stream.
-        history: whether the conversation is sent along and the turn kept.
-        last: how many of the newest turns are sent along at most.
-        typed: the prompt as typed, where values were put in.
-        values: what was put in.
-        keep_values: whether the record keeps the values themselves, for all to see.
-        owner: hash of the cell that owns the turn.
-        execution: identity of the cell's execution.
-        entry: where it was asked.
-        asker: who asks, in words, for whoever has to wait.
-        order: hashes of the page's cells from top to bottom; ``None`` is as the session's
-            pages tell them, if they do.
-    """
-
-    text: str
-    max_tokens: int | None = None
-    temperature: float | None = None
-    stream: bool = True
-    history: bool = True
-    last: int | None = None
-    typed: str | None = None
-    values: tuple[Value, ...] = ()
-    keep_values: bool = False
-    owner: str | None = None
-    execution: str | None = None
-    entry: Entry = "python"
-    asker: str = "Python"
-    order: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came of an ask: the reply, and the record that an output keeps of the turn."""
-
-    reply: Reply
-    record: Record
-
-
-@dataclass(frozen=True, slots=True)
-class Began:
-    """A follower hears: this request is about to be sent."""
-
-    ask: Ask
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """A follower hears: a fragment of the reply under way came."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A follower hears: the ask has ended, with a reply or a part of one, or with neither."""
-
-    ask: Ask
-    answer: Answer | None
-    error: BaseException | None
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """A follower hears: the conversation is another one than before (undo, redo, reset, order)."""
-
-
-Event = Began | Fragment | Ended | Changed
+    from chatmagic.wire import Credits, Reply, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,25 +61,6 @@ class Setup:
     connection: Connection
     timeout: Timeout | Mapping[str, float | None] | float | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
-
-
-class View(Protocol):
-    """Who is told how an ask goes (see :mod:`chatmagic.display`)."""
-
-    def waiting(self, holder: str) -> None:
-        """Another ask is under way; this one waits for it."""
-
-    def began(self, notes: Sequence[str]) -> None:
-        """The request is about to be sent."""
-
-    def fragment(self, text: str) -> None:
-        """A fragment came."""
-
-    def ended(self, answer: Answer) -> None:
-        """There is a reply, whole or in part."""
-
-    def failed(self) -> None:
-        """There is none; the conversation is as it was."""
 
 
 class Session:
@@ -165,7 +80,8 @@ class Session:
         self._clients: dict[Who, tuple[Setup, Client]] = {}
         self._took: int | None = None
         self._followers: tuple[Callable[[Event], object], ...] = ()
-        self._turnstile = _Turnstile()
+        self._turnstile = Turnstile()
+        self._under_way: tuple[Ask, Halt] | None = None
 
     @property
     def credits(self) -> Credits | None:
@@ -226,7 +142,7 @@ class Session:
             owner=owner,
             execution=execution,
         )
-        return self.run(ask, _Listener(on_fragment)).reply
+        return self.run(ask, Listener(on_fragment)).reply
 
     def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Answer:
         """Do one ask from beginning to end, telling a view and the followers how it goes.
@@ -240,7 +156,7 @@ class Session:
             ChatError: see :meth:`ask`.
             ChatInterrupted: see :meth:`ask`.
         """
-        told = _Told(ask, view, self._tell)
+        told = Told(ask, view, self._tell, self.conversation)
         try:
             answer = self._run(ask, told, halt)
         except BaseException as error:
@@ -248,6 +164,21 @@ class Session:
             raise
         self._tell(Ended(ask, answer, None))
         return answer
+
+    def stop(self, ask: Ask) -> bool:
+        """Stop an ask from another thread, whoever asked it; what came of it is kept, marked.
+
+        Args:
+            ask: as :class:`Began` told it.
+
+        Returns:
+            Whether its request was under way; another one is never stopped in its place.
+        """
+        under_way = self._under_way
+        if under_way is None or under_way[0] is not ask:
+            return False
+        under_way[1].stop()
+        return True
 
     def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
         """Let somebody hear of every ask and change, whoever makes it.
@@ -280,14 +211,16 @@ class Session:
         if not ask.text.strip():
             raise InputError("The prompt is empty. Nothing was sent.")
         self._turnstile.refuse_its_holder()
-        course = _Course(ask)
+        course = Course(ask)
         try:
             try:
                 self._turnstile.enter(ask.asker, view.waiting, halt)
                 self._asked(course, view, halt)
             finally:
+                if self._under_way is not None and self._under_way[0] is ask:
+                    self._under_way = None
                 self._turnstile.leave()
-            return _delivered(course, view)
+            return delivered(course, view)
         except BaseException as error:
             # Again, for an interrupt that came just before; the same holds for the stream.
             self._turnstile.leave()
@@ -300,7 +233,7 @@ class Session:
                 # Stop came while the last state was being drawn; the turn is kept, so draw it.
                 view.ended(course.answer)
             if stopped and error is not course.problem:
-                raise _interrupted(None if course.answer is None else course.answer.reply) from None
+                raise interrupted(None if course.answer is None else course.answer.reply) from None
             raise
 
     def change(self, action: Callable[[Conversation], Change | None]) -> Change | None:
@@ -330,7 +263,8 @@ class Session:
         """Put in the cassette that is chosen now, while no ask is under way.
 
         Args:
-            again: take out the one that is in, also where the same is chosen.
+            again: take out the one that is in, also where the same is chosen; otherwise only
+                what it could not save before is saved.
             whole: whether all was asked that is to be asked; a refresh then drops the rest.
 
         Returns:
@@ -341,11 +275,20 @@ class Session:
         """
         self._turnstile.refuse_its_holder()
         try:
-            self._turnstile.enter("a change of the cassette", lambda _: None)
-            summary = self.deck.eject(whole=whole) if again else None
-            self.deck.insert()
-        finally:
+            try:
+                self._turnstile.enter("a change of the cassette", lambda _: None)
+                summary = self.deck.eject(whole=whole) if again else None
+                if not again:
+                    self.deck.retry()
+                if not whole:
+                    # Who is done asks for none; what the environment has comes with the next ask.
+                    self.deck.insert()
+            finally:
+                self._turnstile.leave()
+        except BaseException:
+            # As in run.
             self._turnstile.leave()
+            raise
         return summary
 
     def follow_pages(self, owner: str | None = None) -> Change | None:
@@ -368,28 +311,35 @@ class Session:
             self._tell(Changed())
         return change
 
-    def _follow_for(self, course: _Course) -> Change | None:
+    def _follow_for(self, course: Course) -> Change | None:
         """Let the conversation follow the pages before an ask, which goes by their order."""
         ask = course.ask
-        layout = self.layout(ask.owner) if ask.history and ask.order is None else None
+        if not ask.history or ask.order is not None:
+            return None
+        # The panel is on no page's list; it goes by the newest word.
+        layout = self.layout(None if ask.entry == "panel" else ask.owner)
         if layout is None:
             return None
         course.ask = replace(ask, order=layout.order)
         return self.conversation.follow(layout)
 
-    def _asked(self, course: _Course, view: View, halt: Halt | None) -> None:
+    def _asked(self, course: Course, view: View, halt: Halt | None) -> None:
         """Ask, and keep what came, with what ended it early."""
-        taping = self.deck.insert()
+        asked, taping = course.ask, self.deck.insert()
         setup = self.setup() if taping is None and self._given is None else None
         aside = self._follow_for(course)
         ask = course.ask
         course.context = context = self._context(ask)
         source = cast("Client | Taping | Setup", self._given or taping or setup)
-        request, course.digest = _request(ask, context, source.extra_body)
+        request, course.digest = request_of(ask, context, source.extra_body)
         course.play = play = None if taping is None else self._play(ask, context, request)
         # The view warms its renderer while requests is loaded and the headers awaited.
         view.began(
-            [*(play.notes if play is not None else ()), *_set_aside(aside), *_notes(context)]
+            [
+                *set_aside(aside),
+                *(play.notes if play is not None else ()),
+                *notes(asked, context),
+            ]
         )
         client = self._connected(setup, taping, play)
         through = playback.through(
@@ -398,9 +348,11 @@ class Session:
             lambda: playback.Came(stream.reply, client.took, client.connection.key),
         )
         course.added = self.conversation.added
+        halt = _or_new(halt)
+        self._under_way = asked, halt
         course.stream = stream = client.send(request, halt, through)
         try:
-            course.problem = _listen(stream, view)
+            course.problem = listen(stream, view)
             if course.problem is not None and not stream.reply.text:
                 raise course.problem
             self._keep(course, stream.reply)
@@ -411,7 +363,7 @@ class Session:
                 raise
             # Stop came when the reply had come: it is paid for, so it is kept all the same.
             self._keep(course, reply)
-            course.problem = _interrupted(reply)
+            course.problem = interrupted(reply)
 
     def set_free(self) -> None:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
@@ -462,6 +414,7 @@ class Session:
         known = self._clients.get(who)
         if known is None or known[0] != setup:
             # requests comes with the first question, not with the extension.
+            loading.load("chatmagic.transport")
             from chatmagic.client import Client  # noqa: PLC0415
 
             door, timeout, extra_body = setup.connection, setup.timeout, setup.extra_body
@@ -478,10 +431,10 @@ class Session:
 
     def _context(self, ask: Ask) -> Context:
         if not ask.history:
-            return _NOTHING
+            return NOTHING
         return self.conversation.context(ask.owner, ask.execution, last=ask.last, order=ask.order)
 
-    def _keep(self, course: _Course, reply: Reply) -> None:
+    def _keep(self, course: Course, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, once, as the last step."""
         ask, context = course.ask, course.context
         self._took = None if self._client is None else self._client.took
@@ -494,6 +447,7 @@ class Session:
             owner=ask.owner,
             execution=ask.execution,
             entry=ask.entry,
+            asker=ask.asker,
             carried=context.numbers,
             typed=ask.typed,
             values=ask.values,
@@ -510,120 +464,6 @@ class Session:
         if ask.history and self.conversation.added == course.added:
             self.conversation.add(replace(turn, record=answer.record), order=ask.order)
         course.answer = answer
-
-
-@dataclass(slots=True)
-class _Course:
-    """How far one ask has come, for whoever has to end it."""
-
-    ask: Ask
-    context: Context = _NOTHING
-    digest: str = ""
-    added: int = 0
-    stream: ReplyStream | None = None
-    play: Play | None = None
-    problem: BaseException | None = None
-    answer: Answer | None = None
-    shown: bool = False
-
-
-class _Turnstile:
-    """Lets one ask through at a time, and tells the next one whom it waits for.
-
-    ``leave`` may follow an ``enter`` that was interrupted anywhere, and may be repeated.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._holder = ""
-        self._thread: int | None = None
-
-    def refuse_its_holder(self) -> None:
-        """Refuse an ask from within an ask: it would wait for itself."""
-        if self._thread == threading.get_ident():
-            raise InputError("A reply is still streaming here; ask again when it has ended.")
-
-    def enter(self, asker: str, waiting: Callable[[str], object], halt: Halt | None = None) -> None:
-        """Take the place, waiting for it if need be; an interrupt or a halt ends the wait."""
-        if not self._lock.acquire(blocking=False):
-            waiting(self._holder)
-            # Not every system wakes who waits for a lock without an end.
-            while not self._lock.acquire(timeout=NAP):
-                if halt is not None and halt.reason is not None:
-                    raise ChatInterrupted("Interrupted while waiting for its turn.")
-        self._holder, self._thread = asker, threading.get_ident()
-
-    def enter_if_free(self, asker: str) -> bool:
-        """Take the place if nobody has it, this thread neither; say whether it was."""
-        if self._thread == threading.get_ident() or not self._lock.acquire(blocking=False):
-            return False
-        self._holder, self._thread = asker, threading.get_ident()
-        return True
-
-    def leave(self) -> None:
-        """Give the place free, if it is this thread's."""
-        try:
-            if self._thread == threading.get_ident():
-                self._thread = None
-            while True:
-                self._lock.release()
-        except RuntimeError:
-            # It is not this thread's, or not any more.
-            return
-        except KeyboardInterrupt:
-            self.leave()
-            raise
-
-
-class _Told:
-    """A view that also tells the followers."""
-
-    def __init__(self, ask: Ask, view: View, tell: Callable[[Event], None]) -> None:
-        self.answer: Answer | None = None
-        self._ask = ask
-        self._view = view
-        self._tell = tell
-
-    def waiting(self, holder: str) -> None:
-        self._view.waiting(holder)
-
-    def began(self, notes: Sequence[str]) -> None:
-        self._view.began(notes)
-        self._tell(Began(self._ask, tuple(notes)))
-
-    def fragment(self, text: str) -> None:
-        self._view.fragment(text)
-        self._tell(Fragment(text))
-
-    def ended(self, answer: Answer) -> None:
-        self.answer = answer
-        self._view.ended(answer)
-
-    def failed(self) -> None:
-        self._view.failed()
-
-
-class _Listener:
-    """The view of a caller that wants the fragments at most."""
-
-    def __init__(self, on_fragment: Callable[[str], object] | None) -> None:
-        self._on_fragment = on_fragment
-
-    def waiting(self, holder: str) -> None:
-        pass
-
-    def began(self, notes: Sequence[str]) -> None:
-        pass
-
-    def fragment(self, text: str) -> None:
-        if self._on_fragment is not None:
-            self._on_fragment(text)
-
-    def ended(self, answer: Answer) -> None:
-        pass
-
-    def failed(self) -> None:
-        pass
 
 
 def current_session() -> Session:
@@ -651,76 +491,11 @@ _current: Session | None = None
 _current_lock = threading.Lock()
 
 
-def _delivered(course: _Course, view: View) -> Answer:
-    """Tell the view of the end, and give the answer or raise what ended it early."""
-    answer = cast("Answer", course.answer)
-    view.ended(answer)
-    course.shown = True
-    if course.problem is not None:
-        raise course.problem from None
-    return answer
+def _or_new(halt: Halt | None) -> Halt:
+    """Give what stops an exchange; by now what it needs has been loaded."""
+    from chatmagic.connection import Halt  # noqa: PLC0415 - requests comes with the first question
 
-
-def _listen(stream: ReplyStream, view: View) -> BaseException | None:
-    """Read a reply to its end; give what ended it early, with the part that came."""
-    try:
-        with stream:
-            for fragment in stream:
-                view.fragment(fragment)
-    except ChatInterrupted as error:
-        return _interrupted(error.reply)
-    except KeyboardInterrupt:
-        return _interrupted(stream.reply)
-    except BaseException as error:  # noqa: BLE001 - the part that came is kept whatever ended it
-        return error
-    return None
-
-
-def _interrupted(reply: Reply | None) -> ChatInterrupted:
-    if reply is None or not reply.text:
-        return ChatInterrupted("Interrupted before the reply began; the conversation is as it was.")
-    words = len(reply.text.split())
-    after = (
-        f"Interrupted after {words:,} word{'' if words == 1 else 's'}; what came is kept, marked."
-    )
-    return ChatInterrupted(
-        after if reply.state != "complete" else "Interrupted after the reply's end; it is kept.",
-        reply=reply,
-        credits=reply.credits,
-    )
-
-
-def _request(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> tuple[Request, str]:
-    """Give the request and its digest, before anything is spent on it."""
-    try:
-        request = Request(
-            (*context.messages, Message("user", ask.text)),
-            stream=ask.stream,
-            max_tokens=ask.max_tokens,
-            temperature=ask.temperature,
-            extra=extra_body,
-        )
-        return request, request.digest()
-    except ValueError as error:
-        raise InputError(f"{error}. Nothing was sent.") from None
-
-
-def _notes(context: Context) -> list[str]:
-    """Say what is sent, where that is not simply what the cells above asked."""
-    sent, total, panel = len(context.turns), context.total, context.from_panel
-    notes = [f"sent the last {sent:,} of {total:,} turns"] if sent < total else []
-    if panel:
-        notes.append(f"with {panel:,} turn{'' if panel == 1 else 's'} from the panel")
-    return notes
-
-
-def _set_aside(change: Change | None) -> list[str]:
-    """Say that turns were set aside before this one was asked."""
-    if change is None:
-        return []
-    count = len(change.went)
-    what = "1 turn whose cell is" if count == 1 else f"{count:,} turns whose cells are"
-    return [f"set aside {what} gone from the page"]
+    return Halt() if halt is None else halt
 
 
 def _nobody() -> tuple[str | None, str | None]:

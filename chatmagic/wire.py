@@ -18,8 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html.entities import codepoint2name
-from typing import Any, Final, Literal, NoReturn, Self
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 State = Literal["complete", "interrupted", "cut off"]
 Origin = Literal["live", "replay", "emulator"]
@@ -549,26 +553,38 @@ class Reply:
         }
 
 
-_HASHED_AT_ONCE: Final = 1_000_000
+_HASHED_AT_ONCE: Final = 100_000
 
 
 def digest(value: object) -> str:
     """Give the SHA-256 of a JSON value's canonical form, or of a text, in hexadecimal."""
-    text = (
-        value
-        if isinstance(value, str)
-        else json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    )
-    made = hashlib.sha256()
-    for start in range(0, len(text), _HASHED_AT_ONCE):
-        # In parts, so that a long text is not held twice.
-        made.update(text[start : start + _HASHED_AT_ONCE].encode("utf-8", "surrogatepass"))
-    return made.hexdigest()
+    return _sha256(_parts(value if isinstance(value, str) else _canonical(value)))
 
 
 def turn_digest(prompt: str, reply: str) -> str:
-    """Give the digest by which a later request's record names a turn that it carried."""
-    return digest([prompt, reply])
+    """Give the digest by which a later request's record names a turn that it carried.
+
+    It is that of the JSON array of the two.
+    """
+    quoted = (_canonical(part)[1:-1] for part in _parts(prompt))
+    replied = (_canonical(part)[1:-1] for part in _parts(reply))
+    return _sha256(chain(['["'], quoted, ['","'], replied, ['"]']))
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Give a text in parts, so that a long one is not held twice."""
+    return (text[at : at + _HASHED_AT_ONCE] for at in range(0, len(text), _HASHED_AT_ONCE))
+
+
+def _sha256(parts: Iterable[str]) -> str:
+    made = hashlib.sha256()
+    for part in parts:
+        made.update(part.encode("utf-8", "surrogatepass"))
+    return made.hexdigest()
 
 
 def whole_number(value: object) -> int | None:

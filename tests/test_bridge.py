@@ -11,9 +11,10 @@ import pytest
 from shells import Shell, alone
 
 from chatmagic import bridge as module
+from chatmagic.asking import Ask, Began, Ended, Fragment
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.errors import ServiceError
-from chatmagic.session import Ask, Began, Ended, Fragment, current_session
+from chatmagic.session import current_session
 from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
     front.is_told("Reply complete, 1 word.")
     session = current_session()
     ask = Ask("x", entry="panel")
-    for event in (Began(ask, ()), Fragment("x"), Ended(ask, None, ServiceError("no"))):
+    for event in (Began(ask, (), ()), Fragment("x"), Ended(ask, None, ServiceError("no"))):
         session._tell(event)
     front.bridge.say("From the panel.")
     front.is_told("From the panel.")

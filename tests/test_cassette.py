@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import json
+import os
+import re
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,6 +20,7 @@ from shells import KEY, Ran, Shell, alone
 
 import chatmagic
 from chatmagic import taping
+from chatmagic.asking import Ask
 from chatmagic.cassette import Choice, Chosen, choose
 from chatmagic.deck import Taping
 from chatmagic.emulator import Emulator, Settings
@@ -29,7 +33,7 @@ from chatmagic.errors import (
     RateLimitError,
 )
 from chatmagic.recording import File
-from chatmagic.session import Ask, Session, current_session
+from chatmagic.session import Session, current_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,6 +115,7 @@ def asked(emulator: Emulator) -> list[str]:
         ({}, Chosen(mode="live"), Chosen("c.jsonl", "record"), False, None),
         ({"CHATMAGIC_CASSETTE": "e.jsonl"}, Chosen(mode="live"), None, False, "replay"),
         ({"CHATMAGIC_CASSETTE": "paper.ipynb"}, None, None, True, "replay"),
+        ({"CHATMAGIC_CASSETTE": "paper.ipynb"}, Chosen("m.jsonl", "record"), None, True, "replay"),
         ({"CHATMAGIC_CASSETTE": " "}, None, None, True, None),
     ],
 )
@@ -141,6 +146,12 @@ def test_who_decides(
         ),
         ({}, Chosen("p.ipynb", "record"), "A notebook is only replayed, and %chat_cassette says"),
         ({"CHATMAGIC_MODE": "refresh"}, Chosen("p.IPYNB"), "A notebook is only replayed"),
+        ({}, Chosen("~nobody-here/talk.jsonl", "record"), "%chat_cassette names a home folder"),
+        (
+            {"CHATMAGIC_CASSETTE": "p.ipynb", "CHATMAGIC_MODE": "record"},
+            None,
+            "A notebook is only replayed, and CHATMAGIC_MODE says",
+        ),
     ],
 )
 def test_what_does_not_go_together(
@@ -353,6 +364,27 @@ def test_a_file_that_cannot_be_written_costs_no_reply(
     session.ask("echo:two")
     assert prompts() == ["echo:one", "echo:two"]
     assert len(emulator.requests) == 2
+
+
+def test_what_could_not_be_written_is_saved_by_the_status(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a disk that is full nothing half-written is left; when there is room, all is saved."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    real = os.fsync
+
+    def full(_place: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    ran = shell.fails("%chat echo:one")
+    assert "No space left on device. The reply is kept here." in ran.traceback[0]
+    assert list(Path().iterdir()) == []
+    assert "No space left" in shell.fails("%chat_cassette").traceback[0]
+    monkeypatch.setattr(os, "fsync", real)
+    shell.do("%chat_cassette")
+    assert prompts() == ["echo:one"]
+    assert asked(emulator) == ["echo:one"]
 
 
 def test_a_refresh_asks_again_and_tells(
@@ -700,6 +732,7 @@ def test_by_order_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None
         ran = shell.page(f"%chat {line}", cell)
         assert ran.texts == [text]
         assert "replayed from talk.jsonl by order" in repr(ran.messages)
+        assert "asked “echo:v=2”, recorded “echo:v=1”" in repr(ran.messages)
         assert ran.records[0]["by_order"] is True
     assert shell.do("%chat_history").texts[0].count("by order") == 2
     assert "by its place" in shell.do("%chat_cassette", cell="s").printed
@@ -723,6 +756,42 @@ def test_off_goes_back(shell: Shell, emulator: Emulator, monkeypatch: pytest.Mon
     shell.do("%chat echo:three")
     assert prompts("other.jsonl") == ["echo:three"]
     assert len(emulator.requests) == 3
+
+
+def test_off_does_not_fail_where_the_environment_says_the_mode(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last cell of a notebook that is replayed; what is asked after it is not sent."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    shell.do("%chat echo:one")
+    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
+    shell.do("%chat_reset")
+    assert "one" in shell.do("%chat echo:one").printed
+    assert shell.do("%chat_cassette --off").printed.startswith("No cassette is chosen here.")
+    after = shell.fails("%chat echo:two")
+    assert isinstance(after.error, InputError)
+    assert "replay, but no cassette is set" in str(after.error)
+    assert asked(emulator) == ["echo:one"]
+
+
+def test_connecting_and_logging_in_need_no_key_in_replay(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is printed where there is a key is printed where there is none; nobody is asked."""
+    connect = f"%chat_connect {emulator.url}"
+    shell.do(f"%chat_cassette {FILE} --record")
+    recorded = shell.machine(connect).printed
+    shell.do("%chat echo:one")
+    no_service(monkeypatch)
+    shell.do("%chat_reset")
+    assert shell.machine(connect).printed == recorded
+    assert "%chat_login" in shell.do(connect).printed
+    shell.do(f"%chat_cassette {FILE} --replay")
+    assert shell.do(connect).printed == recorded
+    assert "no key is needed" in shell.machine("%chat_login").printed
+    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
+    shell.do("%chat_cassette --off")
+    assert "no key is needed" in shell.machine("%chat_login").printed
 
 
 def test_the_configuration_puts_one_in(shell: Shell, emulator: Emulator) -> None:
@@ -774,6 +843,10 @@ def test_the_status_names_what_will_not_run_again(shell: Shell) -> None:
     assert (
         "Will not run again as it is: 1 stale turn." in shell.do("%chat_cassette", cell="s").printed
     )
+    # Where no person watches, no cell could say so while it was live.
+    shell.machine("%chat echo:{{ object() }}")
+    said = shell.machine("%chat_cassette").printed
+    assert re.search("Will not run again as it is: “at 0x[0-9a-f]+” is an address", said)
 
 
 def test_a_notebook_is_its_own_cassette(

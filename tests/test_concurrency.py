@@ -10,9 +10,10 @@ import pytest
 from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, event, head
 
 import chatmagic
+from chatmagic.asking import Answer, Ask
 from chatmagic.connection import Halt
 from chatmagic.errors import ChatInterrupted
-from chatmagic.session import Answer, Ask, Session
+from chatmagic.session import Session
 from chatmagic.wire import Message
 
 if TYPE_CHECKING:

@@ -997,3 +997,37 @@ def test_every_turn_that_was_added_is_counted() -> None:
     talk.undo()
     talk.add(Turn(prompt="b", reply=Reply("B")))
     assert talk.added == 2
+
+
+def test_a_cell_takes_a_turn_over() -> None:
+    """Its place is the cell's: run, the cell replaces it; no request carries both."""
+    talk = Conversation()
+    ask(talk, "a", "a", "1")
+    panel = ask(talk, "p", "panel", "1", entry="panel")
+    ask(talk, "b", "b", "1")
+    talk.hand_over(panel.number, "new")
+    talk.hand_over(99, "nobody")
+    owners = [(turn.owner, turn.entry, turn.number) for turn in talk]
+    assert owners == [("a", "cell", 1), ("new", "cell", 2), ("b", "cell", 3)]
+    assert talk.context("b", "2").from_panel == 0
+    assert talk.stale_turns() == ()
+    assert carries(talk, "new") == ["a"]
+    ask(talk, "p", "new", "2")
+    assert prompts(talk) == ["a", "p", "b"]
+
+
+def test_a_turn_that_was_taken_over_stays_so() -> None:
+    """Undo and redo bring back the cell's turn, and the handing over is no change of theirs."""
+    talk = Conversation()
+    panel = ask(talk, "p", "panel", "1", entry="panel")
+    ask(talk, "q", "other", "1", entry="panel")
+    talk.undo()
+    depth = talk.undo_depth, talk.redo_depth
+    talk.hand_over(panel.number, "new")
+    assert (talk.undo_depth, talk.redo_depth) == depth
+    talk.undo()
+    assert prompts(talk) == []
+    talk.redo()
+    assert [(turn.owner, turn.entry) for turn in talk] == [("new", "cell")]
+    ask(talk, "p", "new", "2")
+    assert len(talk) == 1

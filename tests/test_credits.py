@@ -490,3 +490,9 @@ def test_no_date_raises(year: int, rest: str) -> None:
     for text in (f"Thu, 01 Jan {year} {rest} GMT", f"Thu {rest} {year}", f"Thu, {rest} GMT"):
         when = crediting.date({"Date": text})
         assert when is None or when.tzinfo == UTC
+
+
+def test_what_is_left_without_the_reset() -> None:
+    """As the whole line begins; unknown is said to be unknown."""
+    assert crediting.left_words(None) == "credits unknown"
+    assert words(figures()).startswith(f"{crediting.left_words(figures())} · resets")

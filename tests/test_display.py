@@ -12,8 +12,8 @@ import pytest
 from shells import Page, Shell, alone, left
 
 from chatmagic import display
+from chatmagic.asking import Answer, Silent
 from chatmagic.record import Record
-from chatmagic.session import Answer
 from chatmagic.wire import Credits, Reply, Usage, digest
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def test_ending_twice_shows_one(page: Page) -> None:
 
 def test_silence(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     """``--quiet`` shows nothing of anything."""
-    view = display.Silent()
+    view = Silent()
     view.waiting("x")
     view.began(["note"])
     view.fragment("text")

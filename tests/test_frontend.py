@@ -83,3 +83,10 @@ def test_the_source_of_the_running_cell() -> None:
     assert cell_source(made) == ""
     made.history_manager = SimpleNamespace(input_hist_raw=["", "a", "%chat b"])
     assert cell_source(made) == "%chat b"
+
+
+def test_the_number_of_the_running_cell() -> None:
+    """It is that of its input: the count may be the next cell's already."""
+    made = shell()
+    made.history_manager = SimpleNamespace(input_hist_raw=["", "a", "%chat b"])
+    assert execution(made).label == "cell [2]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import pkgutil
 import queue
 import ssl
@@ -47,7 +48,8 @@ WATCHED: Final = (
         str(PACKAGE / f"{name}.py")
         for name in (
             *("transport", "connection", "client", "assembly"),
-            *("conversation", "session", "display", "commands", "magics"),
+            *("asking", "conversation", "course", "deck", "playback", "session", "turnstile"),
+            *("display", "commands", "magics"),
         )
     ),
     contextlib.__file__,
@@ -136,6 +138,13 @@ class Strike:
                 self.struck = True
                 raise KeyboardInterrupt
         return self._watch
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collected() -> Iterator[None]:
+    """Have every orphan collected here, where it is expected, and not in a later test."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture

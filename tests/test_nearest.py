@@ -99,6 +99,17 @@ def test_of_a_notebook_the_digests_are_compared() -> None:
     assert "v = 2" in difference(asked("v = 2", typed="v = {{ v }}"), valued)
 
 
+def test_a_talk_that_went_on_otherwise() -> None:
+    """The message that stood in the prompt's place is shown, or that its reply is missing."""
+    changed = asked("What is a mode?")
+    assert difference(changed, TALK) == (
+        "Message 1 (the prompt) differs: asked “What is a mode?”, recorded “What is a mean?”."
+    )
+    cut_off = asked("What is a mean?")
+    assert difference(cut_off, TALK).startswith("Later recorded requests carry this prompt, but")
+    assert "no reply to this prompt" in difference(cut_off, in_notebook(TALK))
+
+
 def test_the_nearest_is_the_one_with_the_same_prompt() -> None:
     """Then the one that carries most of the same, then the one that begins alike."""
     other = asked("Why?")

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "chatmagic"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}
-ROW = re.compile(r"^\| (\d) \| `(\w+)` \| .* \| (.*?) ?\|$", re.MULTILINE)
+ROW = re.compile(r"^\| (\d+) \| `(\w+)` \| .* \| (.*?) ?\|$", re.MULTILINE)
 MODULES = {name: (int(level), packages) for level, name, packages in ROW.findall(README)}
 PURE = (
     "wire",

@@ -92,6 +92,22 @@ def test_a_file_that_cannot_be_written_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no pipes among its files")
+@pytest.mark.parametrize("name", ["folder", "pipe", "loop", "x" * 300, "nul\0", "full/below"])
+def test_what_is_no_file_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    """Whatever a name leads to; who would replay it hears of it too."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "full").write_bytes(b"full")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    os.mkfifo(tmp_path / "pipe")
+    file = File(tmp_path / name)
+    if file.exists():
+        with pytest.raises(InputError, match="cannot be read: "):
+            file.read()
+    with pytest.raises(ChatError, match=r"cannot be read|could not be written"):
+        put(file, one("a"))
+
+
 def test_a_link_and_the_rights_of_a_file_stay(tmp_path: Path) -> None:
     """What a link points to is replaced, and who may read it is not changed."""
     target, link = tmp_path / "target.jsonl", tmp_path / "link.jsonl"

@@ -224,13 +224,29 @@ def test_a_value_that_was_not_kept_is_named(
     assert "cell 1: {{ rows }}, {{ len(rows) }}: the value was not kept" in printed
     assert stale() == []
     assert "not kept" in shell.page("%chat_history", "h").texts[0]
-    shell.page("%chat echo:three", "c")
+    shell.do("%chat_cassette talk.jsonl --record")
+    assert "without the values put in" in repr(shell.page("%chat echo:three", "c").messages)
+    shell.do("%chat_cassette --off")
     assert asked(emulator)[-1][0] == (
         "read [value of rows, not kept] and [value of len(rows), not kept]"
     )
     shell.page("%%chat\nread {{ rows }} and {{ len(rows) }}", "a")
     assert talk()[0][0] == f"read {SECRET} and {len(SECRET)}"
     assert stale() == ["echo:two", "echo:three"]
+
+
+def test_a_turn_that_left_no_output_is_told(
+    shell: Shell, paper: Paper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The turn that carried it is stale, and why is said where the cell shows something else."""
+    run(shell, paper, "a", "%chat echo:one")
+    run(shell, paper, "b", "r = %chat -q echo:quiet\nprint(r.text)")
+    run(shell, paper, "c", "%chat echo:three")
+    paper.save()
+    restart(monkeypatch)
+    printed = shell.page("%chat_load paper.ipynb", "load").printed
+    assert "cell 3 carried a turn that no output here tells of" in printed
+    assert stale() == ["echo:three"]
 
 
 def test_a_value_that_is_kept_is_shown_and_restored(
@@ -287,6 +303,10 @@ def test_malformed_records_are_left_out_each_with_a_line(
         "cell 2: its record was left out, because a newer release of chatmagic wrote it.",
         "cell 3: its record was left out: its values are not those of its prompt.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
+        (
+            "cell 4 carried a turn that no output here tells of: asked with --quiet, from Python or"
+            " in a panel, or asked again since."
+        ),
     ]
 
 

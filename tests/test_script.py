@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatmagic import wire
 from chatmagic.errors import InputError
 from chatmagic.script import read, write
 from chatmagic.tape import Recorded
@@ -133,6 +134,24 @@ def test_a_changed_parameter_is_noticed(name: str) -> None:
     }
     with pytest.raises(InputError, match="the request is not the one"):
         read(TEXT.replace(*swaps[name], 1), "talk.jsonl")
+
+
+def test_a_long_talk_costs_one_digest_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though its last request carries all of them, and the one before it all but one."""
+    count = 30
+    talk = [Message(("user", "assistant")[n % 2], f"m{n}") for n in range(2 * count)]
+    requests = [Request(tuple(talk[: 2 * n + 1])) for n in range(count)]
+    held = [Recorded.asked(one, text=f"m{2 * n + 1}") for n, one in enumerate(requests)]
+    real, made = wire.turn_digest, []
+
+    def counted(prompt: str, reply: str) -> str:
+        made.append(prompt)
+        return real(prompt, reply)
+
+    monkeypatch.setattr(wire, "turn_digest", counted)
+    text = write(held)
+    assert len(made) == count
+    assert read(text, "talk.jsonl") == tuple(held)
 
 
 def test_a_turn_that_is_gone_leaves_the_others_readable() -> None:

@@ -11,6 +11,7 @@ import pytest
 from shells import KEY, alone
 
 import chatmagic
+from chatmagic.asking import Answer, Ask, Began, Changed, Ended, Fragment
 from chatmagic.conversation import Conversation, Turn
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.errors import (
@@ -23,17 +24,7 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.page import Layout
-from chatmagic.session import (
-    Answer,
-    Ask,
-    Began,
-    Changed,
-    Ended,
-    Fragment,
-    Session,
-    Setup,
-    current_session,
-)
+from chatmagic.session import Session, Setup, current_session
 from chatmagic.settings import Connection
 from chatmagic.wire import Secret
 
@@ -41,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from chatmagic.session import Event
+    from chatmagic.asking import Event
 
 FIXED = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
 PATIENCE = 10.0
@@ -516,7 +507,7 @@ def test_followers_hear_of_every_ask_and_change(session: Session, emulator: Emul
     leave = session.follow(heard.append)
     ask = Ask("echo:one two", entry="panel", owner="a")
     answer = session.run(ask, Seen())
-    assert heard[0] == Began(ask, ())
+    assert heard[0] == Began(ask, (), ())
     assert "".join(event.text for event in heard if isinstance(event, Fragment)) == "one two"
     assert heard[-1] == Ended(ask, answer, None)
     emulator.settings = replace(FIXED, fault="error", fault_after=-1)
@@ -547,6 +538,51 @@ def test_a_turn_stands_where_the_page_has_its_cell(session: Session, emulator: E
     sent = [message["content"] for message in emulator.requests[-1].body["messages"]]
     assert sent == ["echo:one", "one", "echo:two"]
     assert [turn.owner for turn in session.conversation] == ["a", "b", "c"]
+
+
+def test_an_ask_is_stopped_by_name(session: Session) -> None:
+    """From another thread, whoever asked; one that is not under way stops no other."""
+    ask = Ask("long")
+    others: list[bool] = []
+
+    def stop(_: str) -> None:
+        stopper = threading.Thread(
+            target=lambda: others.extend([session.stop(Ask("long")), session.stop(ask)])
+        )
+        stopper.start()
+        stopper.join(PATIENCE)
+
+    with pytest.raises(ChatInterrupted, match="what came is kept"):
+        session.run(ask, Seen(at_fragment=stop))
+    assert others[:2] == [False, True]
+    assert session.conversation.turns[0].state == "interrupted"
+    assert session.stop(ask) is False
+    assert session.ask("echo:next").text == "next"
+
+
+def test_an_ask_that_waits_can_be_stopped(session: Session, emulator: Emulator) -> None:
+    """Its halt ends the wait; it is never sent, and the one under way goes on."""
+    from chatmagic.connection import Halt  # noqa: PLC0415 - of this test alone
+
+    halt = Halt()
+    ended: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            session.run(Ask("echo:second"), Seen(at_wait=halt.stop), halt)
+        except KeyboardInterrupt as error:
+            ended.append(error)
+
+    def second(_: str) -> None:
+        if not ended:
+            waiter = threading.Thread(target=wait)
+            waiter.start()
+            waiter.join(PATIENCE)
+
+    assert session.run(Ask("echo:first"), Seen(at_fragment=second)).reply.text == "first"
+    assert "before the reply began" in str(ended[0])
+    assert len(emulator.requests) == 1
+    assert prompts(session) == ["echo:first"]
 
 
 def test_what_the_pages_say_holds_for_every_ask(session: Session, emulator: Emulator) -> None:

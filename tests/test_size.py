@@ -46,24 +46,37 @@ def long_reply(size: int, fragment: int = 10_000) -> Callable[[Peer], None]:
     return script
 
 
-def extra(client: chatmagic.Client) -> tuple[int, int]:
-    """Stream a reply; give its length, and the most memory that was taken beside its text."""
-    tracemalloc.start()
-    before, _ = tracemalloc.get_traced_memory()
+def by_client(client: chatmagic.Client) -> str:
+    """Stream a reply, and give its text."""
     with client.stream(ASKED) as stream:
         for _ in stream:
             pass
-    text = stream.reply.text
+    return stream.reply.text
+
+
+def by_session(client: chatmagic.Client) -> str:
+    """Ask in a session, which keeps the turn, and give the reply's text."""
+    return chatmagic.Session(client).ask("hi").text
+
+
+def extra(client: chatmagic.Client, ask: Callable[[chatmagic.Client], str]) -> tuple[int, int]:
+    """Ask; give the reply's length, and the most memory that was taken beside its text."""
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    text = ask(client)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return len(text), most - before - len(text)
 
 
-def test_a_long_reply_takes_its_text_and_little_more() -> None:
+@pytest.mark.parametrize("ask", [by_client, by_session])
+def test_a_long_reply_takes_its_text_and_little_more(
+    ask: Callable[[chatmagic.Client], str],
+) -> None:
     """The memory beside the text does not grow with it."""
     for size in (2 * MB, 20 * MB):
         with Server(long_reply(size)) as server, chatmagic.Client(server.origin, "k") as client:
-            length, beside = extra(client)
+            length, beside = extra(client, ask)
         assert length == size
         assert beside < BOUND
 

@@ -558,6 +558,11 @@ class TestDigests:
             len({wire.turn_digest(*pair) for pair in [("ab", "c"), ("a", "bc"), ("abc", "")]}) == 3
         )
 
+    @pytest.mark.parametrize("text", ["", '"\\\n\x00é', "\ud83d\ude00" * 100_000, "a\ud800"])
+    def test_of_a_turn_is_that_of_its_json(self, text: str) -> None:
+        """Worked out in parts, it is the digest of the whole all the same."""
+        assert wire.turn_digest(text, text * 2) == wire.digest([text, text * 2])
+
 
 @pytest.mark.parametrize(
     ("value", "number"),

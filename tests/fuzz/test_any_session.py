@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from chatmagic import sse
+from chatmagic.asking import Answer, Ask
 from chatmagic.client import Client
 from chatmagic.conversation import Change, Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
-from chatmagic.session import Answer, Ask, Session
+from chatmagic.session import Session
 from chatmagic.settings import Connection
 from chatmagic.wire import Chunk, Reply, turn_digest
 

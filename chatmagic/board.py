@@ -1,0 +1,228 @@
+"""What the panel and the live gauge show, as values that a page can draw.
+
+Whatever a page puts in as HTML is made by :mod:`chatmagic.safe`; everything else is plain
+text, with the characters that act made visible, and the page puts it in as text.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+
+from chatmagic import credits as crediting
+from chatmagic import display, gauge, plain, safe, transcript, wire
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from datetime import datetime
+
+    from chatmagic.conversation import Conversation, Turn
+    from chatmagic.errors import ChatError, ChatInterrupted
+    from chatmagic.wire import Credits, Reply
+
+PAGE: Final = 30
+"""How many turns a page is sent at once; it asks for earlier ones."""
+
+MOST_SAVED: Final = 50
+"""How many of the panel's turns, the newest, the saved transcript shows in full."""
+
+NEEDS_A_PAGE: Final = (
+    "The chat panel needs a live page with widgets; %%chat goes on working without one."
+)
+Noted = tuple[str, tuple[str, ...]]
+"""Who asked a turn, and what is particular about it."""
+
+STALE: Final = "stale: what stands above it has changed since"
+
+
+def reply(reply: Reply) -> dict[str, Any]:
+    """Give a reply, whole or in part."""
+    # The gauge above the log says when the credits reset, in the reader's own zone.
+    figures = (crediting.left_words(reply.credits), gauge.usage_words(reply.usage))
+    return {
+        "html": safe.to_html(reply.text),
+        "text": plain.visible(reply.text),
+        "states": [plain.visible(line) for line in display.state_lines(reply)],
+        "figures": " · ".join(filter(None, figures)),
+        "model": plain.one_line(reply.model or "", 40),
+    }
+
+
+def turn(turn: Turn, noted: Noted, after: int) -> dict[str, Any]:
+    """Give a turn.
+
+    Args:
+        turn: a live turn.
+        noted: what there is to say about it (:func:`notes`).
+        after: number of the turn that it stands behind; 0 is none.
+    """
+    return {
+        "n": turn.number,
+        "after": after,
+        "by": noted[0],
+        "mine": turn.entry == "panel",
+        "prompt": plain.visible(_typed(turn)),
+        "notes": noted[1],
+        **reply(turn.reply),
+        "took": turn.took,
+    }
+
+
+def turns(conversation: Conversation, *, before: int | None = None) -> tuple[list[Any], int]:
+    """Give a page of turns, and how many stand before it.
+
+    Args:
+        conversation: the conversation.
+        before: number of the turn before which they stand; ``None`` gives the newest.
+    """
+    live = conversation.turns
+    numbers = [one.number for one in live]
+    end = numbers.index(before) if before in numbers else len(live)
+    start = max(0, end - PAGE)
+    told = notes(conversation)
+    page = [
+        turn(live[place], told[numbers[place]], numbers[place - 1] if place else 0)
+        for place in range(start, end)
+    ]
+    return page, start
+
+
+def notes(conversation: Conversation) -> dict[int, Noted]:
+    """Say who asked each live turn and what is particular about it, by its number."""
+    stale = {one.number for one in conversation.stale_turns()}
+    found = {}
+    for one in conversation.turns:
+        said = [STALE] if one.number in stale else []
+        if one.last is not None:
+            said.append(f"sent with the last {len(one.carried):,} turns")
+        if one.reply.origin != "live":
+            said.append(one.reply.origin)
+        found[one.number] = by(one.asker, one.entry), tuple(said)
+    return found
+
+
+def difference(before: Mapping[int, Noted], conversation: Conversation) -> dict[str, Any] | None:
+    """Give what changed of the live turns since a page was told of them.
+
+    Args:
+        before: what :func:`notes` said then, in the order of the turns.
+        conversation: as it is now.
+
+    Returns:
+        The numbers that are ``gone``, the new ``turns``, and new ``notes`` of others;
+        ``None`` where so much changed that a page had better ask for everything.
+    """
+    now = notes(conversation)
+    live = conversation.turns
+    came = [place for place, one in enumerate(live) if one.number not in before]
+    stayed = [number for number in before if number in now]
+    if stayed != [number for number in now if number in before] or len(came) > PAGE:
+        return None
+    return {
+        "gone": [number for number in before if number not in now],
+        "turns": [
+            turn(live[place], now[live[place].number], live[place - 1].number if place else 0)
+            for place in came
+        ],
+        "notes": [[number, *now[number]] for number in stayed if now[number] != before[number]],
+    }
+
+
+def credits(figures: Credits | None, took: int | None, *, now: datetime) -> dict[str, Any]:
+    """Give the gauge.
+
+    Args:
+        figures: the latest credits; ``None`` is unknown.
+        took: about how many credits the last turn took; ``None`` is not known.
+        now: the time by which the page counts, aware.
+    """
+    seen = None if figures is None else figures.seen_at
+    limit, left, resets = (
+        (None, None, None)
+        if figures is None
+        else (figures.limit, figures.remaining, figures.resets_at)
+    )
+    return {
+        "words": crediting.left_words(figures),
+        "level": crediting.level(figures),
+        "limit": limit,
+        "left": left,
+        "took": took,
+        "resets": wire.iso(resets),
+        "seen": wire.iso(seen),
+        "now": wire.iso(now),
+    }
+
+
+def failure(error: BaseException) -> tuple[str, str]:
+    """Give what happened and what to do, in plain words."""
+    told: ChatError | ChatInterrupted | None = (
+        error if hasattr(error, "hint") else None  # type: ignore[assignment] # ours have one
+    )
+    if told is None:
+        return plain.one_line(f"{type(error).__name__}: {error}", 300), ""
+    return plain.visible(told.message), plain.visible(told.hint or "")
+
+
+def ended(reply: Reply) -> str:
+    """Say how a reply ended, for the status region."""
+    count = len(reply.text.split())
+    words = f"{count:,} word{'' if count == 1 else 's'}"
+    if reply.state == "complete":
+        return f"Complete, {words}."
+    return f"{reply.state.capitalize()} after {words}; what came is kept, marked."
+
+
+def live(text: str) -> str:
+    """Give a reply under way as safe HTML, without code colours or math."""
+    return safe.to_html(text, live=True)
+
+
+def by(asker: str, entry: str) -> str:
+    """Say where a question was asked."""
+    return "the panel" if entry == "panel" else plain.one_line(asker or entry, 40)
+
+
+def saved(conversation: Conversation) -> tuple[str, str]:
+    """Give what a saved notebook shows of the panel, as HTML and as text.
+
+    The panel's own turns are there in full, those of cells, which have outputs of their
+    own, by a line.
+    """
+    live = conversation.turns
+    mine = [one.number for one in live if one.entry == "panel"]
+    full = frozenset(mine[-MOST_SAVED:])
+    parts = [_saved(place, one, full) for place, one in enumerate(live, 1)]
+    html = "".join(part for part, _ in parts)
+    text = "\n\n".join([NEEDS_A_PAGE, *(part for _, part in parts)])
+    line = f'<p style="{gauge.QUIET}">{escape(NEEDS_A_PAGE)}</p>'
+    box = '<div class="chatmagic chatmagic-saved" role="group" aria-label="Saved conversation">'
+    return f"{box}{line}{html}</div>", text
+
+
+_PLACES: Final = {"cell": "a cell", "panel": "the panel", "python": "Python"}
+
+
+def _saved(place: int, turn: Turn, full: Collection[int]) -> tuple[str, str]:
+    # Not the number of the cell, which is another one at each run.
+    asked = f"{place}. You, in {_PLACES[turn.entry]}"
+    prompt = _typed(turn)
+    if turn.number not in full:
+        line = f"{asked}: {plain.one_line(prompt, transcript.EXCERPT)}"
+        return f"<p>{escape(line)}</p>", line
+    states = display.state_lines(turn.reply)
+    html = (
+        f"<p><strong>{escape(asked)}</strong></p>"
+        f'<pre style="white-space: pre-wrap;">{escape(plain.visible(prompt))}</pre>'
+        f"<p><strong>Reply</strong></p>{safe.to_html(turn.reply.text)}"
+        + "".join(f"<p><strong>{escape(plain.visible(line))}</strong></p>" for line in states)
+    )
+    text = "\n".join(
+        plain.to_terminal(part) for part in (asked, prompt, "Reply:", turn.reply.text, *states)
+    )
+    return html, text
+
+
+def _typed(turn: Turn) -> str:
+    """Give the prompt as typed: pages are saved with what they show."""
+    return turn.prompt if turn.typed is None else turn.typed

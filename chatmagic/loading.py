@@ -1,0 +1,40 @@
+"""Loads a module where no interrupt comes.
+
+Ctrl-C in the midst of an import can leave Python's own import lock taken: the kernel's other
+threads then wait for ever for theirs. Signals come to the main thread alone, so what takes
+long to load, and is loaded while somebody may lose patience, is loaded in another one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from importlib import import_module
+from typing import Final
+
+_threads: Final[dict[str, threading.Thread]] = {}
+
+
+def load(name: str) -> None:
+    """Load a module in a thread, and wait for it; an interrupt ends the wait alone.
+
+    Whoever calls this imports the module then as usual, and has its errors.
+
+    Args:
+        name: the module's whole name.
+    """
+    thread = _threads.get(name)
+    never_ran = thread is None or thread.ident is None
+    if never_ran and name not in sys.modules:
+        _threads[name] = thread = threading.Thread(
+            target=_import, args=[name], name="chatmagic-load", daemon=True
+        )
+        thread.start()
+    if thread is not None and thread.ident is not None:
+        thread.join()
+
+
+def _import(name: str) -> None:
+    with contextlib.suppress(Exception):
+        import_module(name)

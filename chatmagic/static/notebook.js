@@ -1,0 +1,101 @@
+// What the panel asks of the page around it: new cells, typesetting, the clipboard, an
+// interrupt. None of it is a public interface, so each says whether it worked.
+
+/** @param {any} model @returns {?any} the notebook's model */
+function notebookModel(model) {
+  const context = model.widget_manager && model.widget_manager.context;
+  const notebook = context && context.model;
+  const shared = notebook && notebook.sharedModel;
+  return shared && typeof shared.insertCell === "function" && notebook.cells ? notebook : null;
+}
+
+/** @param {any} model @returns {boolean} whether the bridge tells of the cells' replies */
+function bridgeSpeaks(model) {
+  const notebook = notebookModel(model);
+  const bridge = notebook && notebook[Symbol.for("chatmagic.bridge")];
+  return Boolean(bridge && !bridge.stopped);
+}
+
+/** @param {any} model @returns {string[]} the cells' ids from top to bottom */
+function cellIds(model) {
+  const notebook = notebookModel(model);
+  const ids = [];
+  for (let i = 0; notebook && i < notebook.cells.length; i++) ids.push(notebook.cells.get(i).id);
+  return ids;
+}
+
+/** The place of the cell that shows an element; the last cell's where none of them does. */
+function placeOf(model, element) {
+  const cell = element.closest(".jp-Notebook .jp-Cell");
+  const last = cellIds(model).length - 1;
+  if (!cell) return last;
+  const place = Number(cell.dataset.windowedListIndex);
+  if (Number.isInteger(place) && cell.dataset.windowedListIndex !== undefined) return place;
+  const cells = Array.from(cell.closest(".jp-Notebook").querySelectorAll(".jp-Cell"));
+  return cells.length - 1 === last ? cells.indexOf(cell) : last;
+}
+
+/**
+ * Insert a cell.
+ * @param {any} model
+ * @param {number} place
+ * @param {object} cell as a notebook file has it
+ * @returns {?string} its id, or null where the page does not let us
+ */
+function insertCell(model, place, cell) {
+  const notebook = notebookModel(model);
+  if (!notebook) return null;
+  try {
+    notebook.sharedModel.insertCell(place, cell);
+    return notebook.cells.get(place).id;
+  } catch {
+    return null;
+  }
+}
+
+/** Typeset the formulas of the replies in a node, and nothing else of it, where the front end has a typesetter to lend. */
+function typeset(model, node) {
+  const rendermime = model.widget_manager && model.widget_manager.rendermime;
+  const typesetter = rendermime && rendermime.latexTypesetter;
+  for (const reply of node.querySelectorAll(".cm-reply")) {
+    if (typesetter && reply.querySelector(".mathjax_process")) typesetter.typeset(reply);
+  }
+}
+
+/** @returns {Promise<boolean>} whether the text is on the clipboard */
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Pages that are not served securely have the old way only.
+    const area = make("textarea", "", "", { "aria-hidden": "true" });
+    area.value = text;
+    area.style.position = "fixed";
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+/** @returns {boolean} whether the kernel could be told to interrupt what runs */
+function interruptKernel(model) {
+  const kernel = model.widget_manager && model.widget_manager.kernel;
+  if (!kernel || typeof kernel.interrupt !== "function") return false;
+  kernel.interrupt();
+  return true;
+}
+
+/** Bring the output that is saved beside the widget up to date, in the notebook's model. */
+function saveOutput(model, element, data) {
+  const notebook = notebookModel(model);
+  const cell = notebook && element.closest(".jp-Cell") && notebook.cells.get(placeOf(model, element));
+  const outputs = cell && cell.outputs;
+  for (let i = 0; outputs && i < outputs.length; i++) {
+    const output = outputs.get(i).toJSON();
+    const html = output.data && output.data["text/html"];
+    if (html && String(html).includes("chatmagic-saved")) outputs.set(i, { ...output, data });
+  }
+}

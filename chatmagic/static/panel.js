@@ -1,0 +1,478 @@
+// The chat panel. The kernel holds the conversation; a view asks for it when it opens
+// (`hello`), and is told what is new from then on.
+
+/** The marks by which the front ends leave keys to us; keydown is stopped as well. */
+const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
+const PATIENCE = 3000;
+/** How many views this page has opened. */
+let opened = 0;
+const NO_CELLS = "This front end lets nobody make cells; ";
+
+class ChatView {
+  constructor(model, el) {
+    this.model = model;
+    this.el = el;
+    this.view = Math.random().toString(36).slice(2);
+    this.ready = false;
+    /** @type {?{nonce: string, text: string, timer: number}} sent, and not yet heard of */
+    this.pending = null;
+    /** @type {?number} the key of what this view asked last */
+    this.own = null;
+    /** Whether the kernel is gone, as far as is known: what was under way never ends. */
+    this.gone = false;
+    this.editing = null;
+    this.recalled = null;
+    this.state = {};
+    this.gauge = new Gauge(false);
+    this.log = new Log(model, {
+      copy: (text, what) => this.copy(text, what),
+      cell: (text) => this.newCell(text),
+      again: (n, text) => this.ask(text, n, true),
+      edit: (n, text) => this.edit(n, text),
+      put: (turns) => this.put(turns),
+      earlier: () => this.say({ kind: "earlier", before: this.log.first() }),
+    });
+    this.build();
+    this.hear = (message) => this.take(message);
+    this.liveness = () => this.checkKernel();
+    model.on("msg:custom", this.hear);
+    model.on("comm_live_update", this.liveness);
+    this.say({ kind: "hello", first: opened++ === 0 });
+    // One message after the view is drawn lets newer kernels route the next ones past a busy cell.
+    this.ping = setTimeout(() => this.say({ kind: "ping" }), 1000);
+  }
+
+  close() {
+    clearTimeout(this.ping);
+    clearTimeout(this.draftTimer);
+    clearTimeout(this.lost);
+    clearTimeout(this.impatient);
+    this.gauge.stop();
+    this.log.resized.disconnect();
+    this.model.off("msg:custom", this.hear);
+    this.model.off("comm_live_update", this.liveness);
+  }
+
+  say(message) {
+    try {
+      this.model.send({ ...message, view: this.view });
+    } catch {
+      this.lose();
+    }
+  }
+
+  lose() {
+    clearTimeout(this.lost);
+    if (this.pending) this.forget(true);
+    this.gone = true;
+    this.announce("This panel has lost its kernel: run its cell again. What is typed stays.", true);
+    this.refresh();
+  }
+
+  build() {
+    this.root = make("section", "chatmagic-panel mathjax_ignore", "", { "aria-label": "Chat", ...OWN_KEYS });
+    this.badge = make("span", "cm-badge");
+    this.badge.hidden = true;
+    this.undo = button("undo", "Undo", () => this.say({ kind: "step", step: "undo" }));
+    this.redo = button("redo", "Redo", () => this.say({ kind: "step", step: "redo" }));
+    this.clear = button("clear", "Clear the conversation", () => this.say({ kind: "step", step: "clear" }));
+    this.putAll = button("cell", "Put all turns of the panel into the notebook", () => this.put(null));
+    const tools = make("div", "cm-tools", "", { role: "group", "aria-label": "Conversation tools" });
+    tools.append(this.putAll, this.undo, this.redo, this.clear);
+    for (const node of [this.undo, this.redo, this.clear]) {
+      node.addEventListener("click", () => this.input.focus({ preventScroll: true }));
+    }
+    const head = make("div", "cm-head");
+    head.append(make("span", "cm-title", "Chat"), this.badge, this.gauge.node, tools);
+    this.settings = make("details", "cm-settings");
+    this.settings.append(make("summary", "", "Settings in force"));
+    this.rows = this.settings.appendChild(make("dl"));
+    const frame = make("div", "cm-frame");
+    frame.append(this.log.node, this.log.down);
+    this.root.append(head, this.settings, frame, this.buildComposer());
+    this.root.addEventListener("keydown", (event) => this.key(event));
+    for (const kind of ["keyup", "keypress", "paste", "copy", "cut"]) {
+      this.root.addEventListener(kind, (event) => event.stopPropagation());
+    }
+    this.el.classList.add("chatmagic-live");
+    this.el.append(this.root);
+    this.write(this.model.get("draft") || "", true);
+    this.refresh();
+  }
+
+  buildComposer() {
+    const composer = make("div", "cm-composer");
+    this.banner = make("div", "cm-banner");
+    this.banner.hidden = true;
+    this.input = make("textarea", "cm-input", "", {
+      rows: "1",
+      dir: "auto",
+      "aria-label": "Prompt",
+      placeholder: "Ask something",
+      ...OWN_KEYS,
+    });
+    this.send = button("send", "Send", () => this.submit(), "Send");
+    this.send.classList.add("cm-send");
+    this.halt = button("stop", "Stop", () => this.stop(), "Stop");
+    this.halt.classList.add("cm-stop");
+    const row = make("div", "cm-row");
+    row.append(this.input, this.halt, this.send);
+    this.status = make("div", "cm-status", "", { role: "status", "aria-live": "polite" });
+    const foot = make("div", "cm-under");
+    foot.append(this.status, make("div", "cm-keys", "Enter sends · Shift+Enter new line · Esc stops"));
+    composer.append(this.banner, row, foot);
+    this.input.addEventListener("input", () => {
+      this.recalled = null;
+      this.grow();
+      this.keepDraft();
+      this.refresh();
+    });
+    return composer;
+  }
+
+  // What the kernel says.
+
+  take(message) {
+    if (message.view && message.view !== this.view) return;
+    if (!this.ready && message.kind !== "all") return;
+    this.gone = false;
+    const handle = this[`on_${message.kind}`];
+    if (handle) handle.call(this, message);
+    this.refresh();
+  }
+
+  on_all(message) {
+    this.ready = true;
+    this.log.clear();
+    this.log.showEarlier(message.earlier);
+    this.log.prepend(message.turns);
+    this.update(message);
+    for (const live of message.live) this.log.showLive(live);
+    this.log.follow(true);
+    if (message.reloaded) this.say({ kind: "saved" });
+  }
+
+  on_again(message) {
+    this.over(message, this.log.live.get(message.key));
+    this.say({ kind: "hello", reloaded: this.state.reloaded });
+  }
+
+  on_earlier(message) {
+    this.log.prepend(message.turns);
+    this.log.showEarlier(message.earlier);
+    this.log.showAsides(this.log.asides);
+    if (this.log.earlier.hidden) this.log.node.focus({ preventScroll: true });
+  }
+
+  on_changed(message) {
+    const ours = message.key !== undefined && this.log.live.get(message.key);
+    this.log.endLive(message.key);
+    for (const n of message.gone) this.log.remove(n);
+    for (const turn of message.turns) this.log.add(turn);
+    for (const [n, by, notes] of message.notes) this.log.note(n, by, notes);
+    this.update(message);
+    this.over(message, ours);
+    if (this.state.reloaded) this.say({ kind: "saved" });
+    this.log.follow(Boolean(ours && ours.live.mine && this.log.follows));
+  }
+
+  /** Draw what comes with every change. */
+  update(message) {
+    this.state = { ...this.state, ...message };
+    this.gauge.show(message.credits);
+    if (message.asides) this.log.showAsides(message.asides);
+    this.log.showEmpty();
+    const standing = message.standing;
+    this.badge.textContent = standing.state;
+    this.badge.hidden = !standing.state;
+    this.badge.dataset.state = standing.state;
+    this.rows.replaceChildren(
+      ...standing.rows.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value, { dir: "auto" })]),
+    );
+  }
+
+  /** An ask is over: say so, and give a prompt that failed back. */
+  over(message, entry) {
+    if (message.said === undefined) return;
+    this.announce(message.said, !message.fine, Boolean(entry) && this.elsewhere(entry.live));
+    // It stands in full in the log.
+    this.status.classList.toggle("cm-brief", !message.fine);
+    clearTimeout(this.impatient);
+    if (message.back !== null && message.back !== undefined && !this.input.value) this.write(message.back);
+  }
+
+  /** The kernel is ready to ask: let it, unless the reader has taken the prompt back. */
+  on_offer(message) {
+    const wanted = this.pending && this.pending.nonce === message.nonce;
+    this.say({ kind: wanted ? "go" : "stop", key: message.key });
+    if (!wanted) return;
+    this.own = message.key;
+    this.forget();
+  }
+
+  on_live(message) {
+    this.log.showLive(message);
+    this.log.showEmpty();
+    const elsewhere = this.elsewhere(message);
+    if (message.stage === "waiting") this.announce(message.note, false, elsewhere);
+    else if (message.stage === "began") {
+      this.announce(message.mine ? "Reply started." : `Reply to ${message.by} started.`, false, elsewhere);
+    }
+  }
+
+  on_pong() {
+    clearTimeout(this.lost);
+  }
+
+  /** After a reload only the page can still reach the output that is saved. */
+  on_saved(message) {
+    saveOutput(this.model, this.el, message.data);
+  }
+
+  on_text(message) {
+    this.log.showText(message.key, message.html);
+  }
+
+  on_refused(message) {
+    if (!this.pending || this.pending.nonce !== message.nonce) return;
+    const text = this.pending.text;
+    this.forget(true);
+    this.announce(message.why, true);
+    if (!this.input.value) this.write(text);
+  }
+
+  on_stopping() {
+    clearTimeout(this.impatient);
+    this.announce("Stopping.");
+  }
+
+  on_said(message) {
+    this.announce(message.words);
+  }
+
+  on_insert(message) {
+    let count = 0;
+    for (const { turn, after, before, cell } of message.cells) {
+      const ids = cellIds(this.model);
+      let place = placeOf(this.model, this.el) + 1;
+      if (ids.includes(after)) place = ids.indexOf(after) + 1;
+      else if (ids.includes(before)) place = ids.indexOf(before);
+      const id = insertCell(this.model, place, cell);
+      if (id === null) break;
+      count += 1;
+      this.say({ kind: "placed", turn, cell: id });
+    }
+    const cells = `${count} cell${count === 1 ? "" : "s"}`;
+    if (message.cells.length === 0) this.announce("There is nothing of the panel to put into the notebook.");
+    else if (count) this.announce(`Put into the notebook as ${cells}.`);
+    else this.announce(`${NO_CELLS}ask in a %%chat cell instead.`, true);
+  }
+
+  // What the reader does.
+
+  submit() {
+    const text = this.input.value;
+    if (!text.trim()) return this.announce("Nothing is typed yet.");
+    if (this.busy()) return this.announce("A question from the panel is under way; Escape stops it.");
+    const instead = this.editing ? this.editing.n : undefined;
+    if (this.editing) this.stopEditing(this.editing.draft);
+    this.ask(text, instead);
+  }
+
+  /**
+   * @param {string} text
+   * @param {number} [instead] the turn that the new one replaces
+   * @param {boolean} [again] whether it is asked letter for letter as before
+   */
+  ask(text, instead, again) {
+    if (this.busy()) return this.announce("A question from the panel is under way; Escape stops it.");
+    const nonce = Math.random().toString(36).slice(2);
+    const timer = setTimeout(
+      () => this.announce("The kernel has not answered yet: it is busy, or gone. Escape takes the prompt back."),
+      PATIENCE,
+    );
+    this.pending = { nonce, text, timer };
+    this.recalled = null;
+    this.log.follow(true);
+    this.announce("Sending.");
+    const sent = again ? null : text.replace(/\n+$/, "");
+    this.say({ kind: "ask", nonce, text: sent, ...(instead ? { instead } : {}) });
+    this.input.focus({ preventScroll: true });
+    this.refresh();
+  }
+
+  stop() {
+    const live = Array.from(this.log.live.values(), (entry) => entry.live);
+    const one = live.find((each) => each.mine) || live[live.length - 1];
+    if (this.pending) {
+      const text = this.pending.text;
+      this.forget(true);
+      this.announce("Taken back before it was sent.");
+      if (!this.input.value) this.write(text);
+    } else if (one) {
+      this.say({ kind: "stop", key: one.key });
+      this.announce("Stopping.");
+      if (!one.mine) this.insist(one);
+    } else if (this.editing) this.stopEditing(this.editing.draft);
+    this.input.focus({ preventScroll: true });
+    this.refresh();
+  }
+
+  /** A kernel that is busy with the cell may not hear us: interrupt it, if it still streams. */
+  insist(one) {
+    clearTimeout(this.impatient);
+    this.impatient = setTimeout(() => {
+      if (!this.log.live.has(one.key)) return;
+      if (interruptKernel(this.model)) this.announce("Interrupting the kernel.");
+      else this.announce("This front end lets nobody interrupt from here: use its own Stop button.", true);
+    }, 700);
+  }
+
+  edit(n, prompt) {
+    this.editing = { n, draft: this.editing ? this.editing.draft : this.input.value };
+    this.banner.textContent = "Editing a past prompt: the new reply takes the old one's place. Escape leaves it.";
+    this.banner.hidden = false;
+    this.write(prompt);
+    this.input.focus();
+  }
+
+  stopEditing(text) {
+    this.editing = null;
+    this.banner.hidden = true;
+    this.write(text);
+  }
+
+  put(turns) {
+    const cells = cellIds(this.model);
+    if (!notebookModel(this.model)) return this.announce(`${NO_CELLS}ask in a %%chat cell instead.`, true);
+    this.say({ kind: "put", turns, cells });
+    this.input.focus({ preventScroll: true });
+  }
+
+  async newCell(code) {
+    const place = placeOf(this.model, this.el) + 1;
+    const cell = { cell_type: "code", source: code.replace(/\n$/, ""), metadata: {} };
+    if (insertCell(this.model, place, cell) !== null) return this.announce("Put into a new cell below.");
+    const copied = await copyText(code);
+    this.announce(`${NO_CELLS}${copied ? "the code is on the clipboard." : "copy it by hand."}`, true);
+  }
+
+  async copy(text, what) {
+    const done = await copyText(text);
+    this.announce(done ? `${what} is on the clipboard.` : "This page may not use the clipboard.", !done);
+  }
+
+  key(event) {
+    event.stopPropagation();
+    if (event.isComposing || event.keyCode === 229) return;
+    if (event.key === "Escape") {
+      event.preventDefault();
+      this.stop();
+    } else if (event.target !== this.input) {
+      return;
+    } else if (event.key === "Enter" && !event.shiftKey && !event.ctrlKey && !event.altKey && !event.metaKey) {
+      event.preventDefault();
+      this.submit();
+    } else if (event.key === "ArrowUp" && (!this.input.value || this.recalled !== null)) {
+      this.recall(event, 1);
+    } else if (event.key === "ArrowDown" && this.recalled !== null) {
+      this.recall(event, -1);
+    }
+  }
+
+  /** Bring back a prompt, further up at each step, while it is not changed. */
+  recall(event, step) {
+    const failed = this.log.asides.filter((aside) => aside.mine).map((aside) => aside.prompt);
+    const asked = Array.from(this.log.turns.values(), (entry) => entry.turn.prompt);
+    const prompts = [...asked, ...failed].reverse();
+    const at = (this.recalled === null ? -1 : this.recalled) + step;
+    if (at >= prompts.length) return;
+    event.preventDefault();
+    this.write(at < 0 ? "" : prompts[at]);
+    this.recalled = at < 0 ? null : at;
+  }
+
+  // Small things.
+
+  busy() {
+    if (this.pending) return true;
+    return !this.gone && Array.from(this.log.live.values()).some((entry) => entry.live.mine);
+  }
+
+  /** @param {boolean} [keep] what is typed */
+  forget(keep) {
+    if (this.pending) clearTimeout(this.pending.timer);
+    if (this.pending && !keep && this.input.value === this.pending.text) this.write("");
+    this.pending = null;
+  }
+
+  /** Whether a screen reader hears of an ask from somewhere else: the view that asked, or the bridge. */
+  elsewhere(live) {
+    return live.mine ? live.key !== this.own : bridgeSpeaks(this.model);
+  }
+
+  /**
+   * @param {string} words
+   * @param {boolean} [wrong]
+   * @param {boolean} [elsewhere] whether they are shown only, for they are said elsewhere
+   */
+  announce(words, wrong, elsewhere) {
+    this.status.setAttribute("aria-live", elsewhere ? "off" : "polite");
+    this.status.textContent = words;
+    this.status.classList.toggle("cm-wrong", Boolean(wrong));
+    this.status.classList.remove("cm-brief");
+  }
+
+  write(text, quiet) {
+    this.input.value = text;
+    this.recalled = null;
+    this.grow();
+    if (!quiet) this.keepDraft();
+  }
+
+  /** Keep what is typed for the next view; what the kernel echoes of it is late, and ignored. */
+  keepDraft() {
+    clearTimeout(this.draftTimer);
+    this.draftTimer = setTimeout(() => {
+      try {
+        this.model.set("draft", this.input.value);
+        this.model.save_changes();
+      } catch {
+        this.lose();
+      }
+    }, 400);
+  }
+
+  grow() {
+    this.input.style.height = "auto";
+    const height = this.input.scrollHeight;
+    if (height) this.input.style.height = `${height + 2}px`;
+  }
+
+  refresh() {
+    const live = Boolean(this.pending) || (this.log.live.size > 0 && !this.gone);
+    this.halt.hidden = !live;
+    enable(this.send, !this.busy());
+    enable(this.undo, this.state.undo && !live);
+    enable(this.redo, this.state.redo && !live);
+    enable(this.clear, this.state.count > 0 && !live);
+    const mine = Array.from(this.log.turns.values()).some((entry) => entry.turn.mine);
+    enable(this.putAll, mine && !live);
+    this.root.classList.toggle("cm-busy", live);
+    this.root.classList.toggle("cm-gone", this.gone);
+  }
+
+  /** The connection has changed: ask whether the kernel still knows us. */
+  checkKernel() {
+    clearTimeout(this.lost);
+    this.lost = setTimeout(() => this.lose(), PATIENCE);
+    this.say({ kind: "ping" });
+  }
+}
+
+function render({ model, el }) {
+  const view = new ChatView(model, el);
+  return () => view.close();
+}
+
+export default { render };

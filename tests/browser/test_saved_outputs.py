@@ -1,0 +1,107 @@
+"""What JupyterLab saves after "Run All" is what a machine saves, for every lesson."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lessons import NOTEBOOKS, fresh, read, write
+from rig import Book
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from rig import Front
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+"""A reference to a widget, which only its kernel can follow; nbval leaves it aside, too."""
+
+LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
+
+
+@pytest.fixture
+def lesson(lab_page: Front) -> Iterator[Callable[[Path], Book]]:
+    """Open a copy of a lesson, beside the cassettes, with a kernel of its own."""
+    folder = lab_page.server.folder / "lessons"
+    opened: list[Book] = []
+
+    def open_one(path: Path) -> Book:
+        shutil.copytree(NOTEBOOKS, folder, dirs_exist_ok=True)
+        write(fresh(read(path)), folder / path.name)
+        book = Book(lab_page, lab_page.page, f"lessons/{path.name}")
+        book.load()
+        opened.append(book)
+        return book
+
+    yield open_one
+    for book in opened:
+        book.close()
+    shutil.rmtree(folder)
+
+
+def seen(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give a cell's outputs without what only a page has: the cell's hash, and widgets."""
+    found = []
+    for output in outputs:
+        metadata = {**output.get("metadata", {})}
+        if "chatmagic" in metadata:
+            known = metadata["chatmagic"]
+            metadata["chatmagic"] = {name: known[name] for name in known if name != "owner"}
+        data = {
+            kind: "".join(text) if isinstance(text, list) else text
+            for kind, text in output.get("data", {}).items()
+            if kind != WIDGET
+        }
+        text = "".join(output.get("text", ""))
+        found.append({**output, "metadata": metadata, "data": data, "text": text})
+    return found
+
+
+def run_all(book: Book) -> None:
+    """Run all, to the very end."""
+    book.run_all()
+    # After a cell that fails as it is meant to, the command does not wait for the others.
+    book.until(
+        "notebook.widgets.every(one => one.model.type !== 'code' || one.model.executionCount)"
+    )
+    book.js(
+        """await Promise.all(notebook.widgets.filter(one => one.model.type === 'code')
+        .map(one => one.outputArea.future.done))"""
+    )
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_run_all_and_save_leaves_what_a_machine_leaves(
+    path: Path, lesson: Callable[[Path], Book]
+) -> None:
+    """Byte for byte: text, HTML, records, errors and their order."""
+    book = lesson(path)
+    run_all(book)
+    saved = [cell for cell in book.save()["cells"] if cell["cell_type"] == "code"]
+    wanted = [cell for cell in read(path).cells if cell.cell_type == "code"]
+    for cell, other in zip(saved, wanted, strict=True):
+        assert seen(cell["outputs"]) == seen(other.outputs), other.source
+        assert cell["execution_count"] == other.execution_count
+
+
+def test_a_cell_between_two_others_does_what_the_lesson_says(
+    lesson: Callable[[Path], Book],
+) -> None:
+    """What the reader is told to try in 02, done."""
+    path = NOTEBOOKS / "02-conversations.ipynb"
+    cells = read(path).cells
+    told = next(cell.source for cell in cells if "## A cell between" in cell.source)
+    question = re.findall(r"`(%chat .*?)`", told)[0]
+    book = lesson(path)
+    run_all(book)
+    first = next(place for place, cell in enumerate(cells) if cell.source.startswith("%%chat"))
+    book.insert(first + 1, question)
+    assert "Your request carried 3 messages: this is question 2" in book.run(first + 1)
+    book.insert(len(cells) + 1, "%chat_history")
+    history = book.run(len(cells) + 1).splitlines()
+    second = next(line for line in history if line.startswith("2. "))
+    assert second == f"2. {question.removeprefix('%chat ')}"
+    assert "stale" in history[history.index(second) + 5]

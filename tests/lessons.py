@@ -1,0 +1,106 @@
+"""Record the lessons' cassettes and save the lessons' outputs: ``python tests/lessons.py``.
+
+Whoever changes a lesson runs this and reads the difference. Each lesson that has a cassette
+is asked once of an emulator, whose clock stands still, and each lesson is then run as a
+reviewer runs it, and saved. Names of lessons, such as ``03-credits``, choose some of them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+import nbformat
+
+ROOT: Final = Path(__file__).parents[1]
+NOTEBOOKS: Final = ROOT / "notebooks"
+CASSETTES: Final = NOTEBOOKS / "cassettes"
+sys.path.insert(0, str(ROOT))
+
+from chatmagic.emulator import FRESH, Emulator, Settings  # noqa: E402 - found by the line above
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nbformat import NotebookNode
+
+RECORDED: Final = {
+    "02-conversations": replace(FRESH, delay=0.0),
+    "03-credits": replace(FRESH, delay=0.0, credits=30, cost=9),
+    "04-panel": replace(FRESH, delay=0.0),
+}
+"""How the emulator behaves that the cassettes are recorded from."""
+
+
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Give this process's environment without any setting of ours, and with this source."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("CHATMAGIC_")}
+    path = os.pathsep.join(filter(None, [str(ROOT), kept.get("PYTHONPATH")]))
+    return {**kept, "PYTHONPATH": path, **(more or {})}
+
+
+def read(path: Path) -> NotebookNode:
+    """Read a notebook."""
+    return cast("NotebookNode", nbformat.read(path, as_version=4))  # type: ignore[no-untyped-call]
+
+
+def write(notebook: NotebookNode, path: Path) -> None:
+    """Write a notebook."""
+    nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
+
+
+def fresh(notebook: NotebookNode) -> NotebookNode:
+    """Take away what a notebook's cells have shown."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return notebook
+
+
+def executed(path: Path, more: Mapping[str, str] | None = None) -> NotebookNode:
+    """Run a notebook where it is; give it as it would be saved, without what is of the moment.
+
+    Args:
+        path: where it is.
+        more: variables for its kernel beside this process's.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        command = ["nbconvert", "--to", "notebook", "--execute", "--log-level=WARN"]
+        subprocess.run(
+            [sys.executable, "-m", *command, f"--output-dir={name}", str(path)],
+            env=environment(more),
+            check=True,
+        )
+        done = read(Path(name) / path.name)
+    for cell in done.cells:
+        cell.metadata.pop("execution", None)
+    done.metadata.language_info = {"name": "python"}
+    return done
+
+
+def record(path: Path, settings: Settings) -> None:
+    """Record a lesson's cassette anew."""
+    cassette = CASSETTES / f"{path.stem}.jsonl"
+    cassette.unlink(missing_ok=True)
+    with Emulator(settings) as emulator:
+        own = {"CHATMAGIC_BASE_URL": emulator.url, "CHATMAGIC_API_KEY": "practice"}
+        executed(path, {**own, "CHATMAGIC_MODE": "record"})
+
+
+def main(names: list[str]) -> None:
+    """Record and save the lessons of these names; without any, all."""
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        if names and path.stem not in names:
+            continue
+        if path.stem in RECORDED:
+            record(path, RECORDED[path.stem])
+        write(executed(path), path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

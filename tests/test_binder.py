@@ -1,0 +1,182 @@
+"""``binder/`` gives JupyterLab on the lessons: its steps are done here, without Docker."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.request import ProxyHandler, build_opener
+
+import pytest
+from lessons import ROOT
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BINDER: Final = ROOT / "binder"
+FIRST: Final = "notebooks/01-quickstart.ipynb"
+SECONDS_TO_START: Final = 60.0
+NO_INDEX: Final = re.compile(r"No matching distribution|Could not find a version|ConnectionError")
+
+if sys.platform == "win32":
+    pytest.skip("Binder's steps are for Linux", allow_module_level=True)
+
+
+def lacking(what: str) -> None:
+    """Skip what cannot be done here, but not where `CI` is set."""
+    assert not os.environ.get("CI"), what
+    pytest.skip(what)
+
+
+def test_repo2docker_accepts_it() -> None:
+    """It makes a Dockerfile of it, with each of our steps."""
+    if find_spec("repo2docker") is None:
+        lacking("repo2docker is not installed")
+    command = [sys.executable, "-m", "repo2docker", "--no-build", "--debug", str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    for step in (
+        'pip install --no-cache-dir -r "binder/requirements.txt"',
+        "RUN ./binder/postBuild",
+        'ENV R2D_ENTRYPOINT="${REPO_DIR}/binder/start"',
+    ):
+        assert step in said
+
+
+def test_python_is_stated_and_packages_have_ranges() -> None:
+    """What starts there in a year is what was meant."""
+    [name, version] = (BINDER / "runtime.txt").read_text("utf-8").strip().split("-")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert name == "python"
+    assert version in SpecifierSet(project["requires-python"])
+    lines = (BINDER / "requirements.txt").read_text("utf-8").splitlines()
+    words = [line for line in lines if not line.startswith("#")]
+    assert "." in words
+    for word in words:
+        if word != ".":
+            assert {one.operator for one in Requirement(word).specifier} == {">=", "<"}
+
+
+def run(*words: str, cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command, and give what it said."""
+    return subprocess.run(
+        words, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """Do in a bare environment what the Dockerfile would; give the repository and variables."""
+    folder = tmp_path_factory.mktemp("binder")
+    repository, bare = folder / "repository", folder / "bare"
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CHATMAGIC_", "JUPYTER", "PYTHON", "VIRTUAL_ENV"))
+    }
+    listed = run("git", "ls-files", cwd=ROOT, environment=own)
+    for name in listed.stdout.splitlines():
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, repository / name)
+    made = run(sys.executable, "-m", "venv", str(bare), cwd=folder, environment=own)
+    assert made.returncode == 0, made.stderr
+    install = (str(bare / "bin" / "pip"), "install", "--retries", "1")
+    done = run(*install, "-r", "binder/requirements.txt", cwd=repository, environment=own)
+    if done.returncode and NO_INDEX.search(done.stdout + done.stderr):
+        lacking("there is no package index")
+    assert done.returncode == 0, done.stdout + done.stderr
+    home = folder / "home"
+    home.mkdir()
+    path = os.pathsep.join([str(bare / "bin"), own.get("PATH", "")])
+    own |= {"PATH": path, "HOME": str(home), "JUPYTER_RUNTIME_DIR": str(home / "runtime")}
+    built = run("binder/postBuild", cwd=repository, environment=own)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return repository, own
+
+
+def test_it_opens_the_first_lesson(image: tuple[Path, dict[str, str]]) -> None:
+    """JupyterLab starts, the first page is the first lesson, and what it holds is trusted."""
+    repository, environment = image
+    words = ["jupyter", "lab", "--ip=127.0.0.1", "--port=0", "--no-browser", "--allow-root"]
+    said = repository / "said"
+    with said.open("wb") as out:
+        server = subprocess.Popen(
+            [str(repository / "binder" / "start"), *words],
+            cwd=repository,
+            env=environment,
+            stdout=out,
+            stderr=out,
+        )
+    try:
+        notes = Path(environment["JUPYTER_RUNTIME_DIR"])
+        until = time.monotonic() + SECONDS_TO_START
+        page = None
+        while page is None:
+            assert server.poll() is None, said.read_text("utf-8")
+            assert time.monotonic() < until, said.read_text("utf-8")
+            time.sleep(0.05)
+            page = next((opened(note) for note in notes.glob("jpserver-*.json")), None)
+        address, lesson = page
+        assert address.endswith(f"/lab/tree/{FIRST}"), address
+        code = [cell for cell in lesson["cells"] if cell["cell_type"] == "code"]
+        assert all(cell["metadata"]["trusted"] for cell in code)
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def opened(note: Path) -> tuple[str, Any] | None:
+    """Open a server's first page; give where it leads and the first lesson, once it answers."""
+    try:
+        known = json.loads(note.read_text("utf-8"))
+        opener = build_opener(ProxyHandler({}))
+        opener.addheaders = [("Authorization", f"token {known['token']}")]
+        with opener.open(known["url"], timeout=20) as page:
+            address = page.geturl()
+        with opener.open(f"{known['url']}api/contents/{FIRST}", timeout=20) as answer:
+            return address, json.load(answer)["content"]
+    except (OSError, ValueError):
+        return None
+
+
+def test_the_lessons_run_there_without_a_key(image: tuple[Path, dict[str, str]]) -> None:
+    """With nothing but what was installed; a fresh notebook asks the emulator at once."""
+    repository, environment = image
+    fresh = repository / "fresh.py"
+    fresh.write_text(
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\n"
+        "shell.run_line_magic('load_ext', 'chatmagic')\n"
+        "print(shell.run_line_magic('chat', 'echo:good morning').text)\n",
+        encoding="utf-8",
+    )
+    start = str(repository / "binder" / "start")
+    said = run(start, "python", str(fresh), cwd=repository, environment=environment)
+    assert said.stdout.endswith("good morning\n"), said.stdout + said.stderr
+    lesson = "notebooks/05-reproduce.ipynb"
+    done = run(start, "jupyter", "execute", lesson, cwd=repository, environment=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_installed_lessons_have_their_cassettes(image: tuple[Path, dict[str, str]]) -> None:
+    """What the demo finds where the package is installed is all that there is."""
+    repository, environment = image
+    say = "from chatmagic import demo\nprint(demo.find_lessons(demo.lesson_places()[1:]))"
+    said = run("python", "-P", "-c", say, cwd=repository.parent, environment=environment)
+    installed = Path(said.stdout.strip())
+    assert repository not in installed.parents
+    assert {path.relative_to(installed) for path in installed.rglob("*.*")} == {
+        path.relative_to(repository / "notebooks")
+        for path in (repository / "notebooks").rglob("*.*")
+    }
