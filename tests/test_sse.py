@@ -235,6 +235,27 @@ def test_a_hostile_event_is_malformed(text: str) -> None:
     assert read(f"data: {text}\n\n".encode()) == ([Malformed(text[:200])], False)
 
 
+@pytest.mark.parametrize(
+    ("body", "event"),
+    [
+        ("event: error\ndata: down\n\n", Payload("down", "error")),
+        ("event: error\ndata: down\ndata: again\n\n", Payload("down\nagain", "error")),
+        ('event: error\ndata: "down"\n', Payload("down", "error")),
+        ('{"error": "down"}\n', Payload({"error": "down"}, "error")),
+        ('{"error": "down"}', Payload({"error": "down"}, "error")),
+    ],
+)
+def test_an_error_needs_no_form(body: str, event: Payload) -> None:
+    """An event that is called an error is one whatever it holds, and so is an error's body."""
+    assert read(body.encode()) == ([event], False)
+
+
+@pytest.mark.parametrize("line", ['{"error": null}', '{"choices": []}', "{down}", "error: down"])
+def test_no_other_line_is_an_error(line: str) -> None:
+    """What is no field of the standard is left out."""
+    assert read(f"{line}\n".encode()) == ([], False)
+
+
 def test_a_number_of_any_length_does_not_lose_the_text() -> None:
     """A figure longer than Python reads is beyond every figure, and the rest is as it is."""
     ((event,), _) = read(b'data: {"choices": [], "x": ' + b"9" * 100_000 + b', "y": 5}\n')

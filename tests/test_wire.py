@@ -338,6 +338,13 @@ class TestErrorBody:
         assert body is not None
         assert replace(body, status=None) == ErrorBody(error, message)
 
+    def test_one_without_words_may_be_of_any_depth(self) -> None:
+        """What cannot be written is an error all the same."""
+        deep: list[object] = []
+        for _ in range(100_000):
+            deep = [deep]
+        assert ErrorBody.from_json({"errors": deep}) == ErrorBody("error")
+
     @pytest.mark.parametrize(
         ("fields", "status"),
         [
