@@ -208,7 +208,8 @@ def test_no_failure_tells_the_key(
             assert caught.value.__cause__ is None, what
             assert caught.value.__context__ is None, what
             assert len(str(caught.value).splitlines()) == 1
-            assert len(server.asked) == 1
+            # On a busy machine the time may be up before the server has read it.
+            assert len(server.asked) <= 1
     assert caplog.records
     look(key, caplog.text, *(vars(record) for record in caplog.records), *capfd.readouterr())
 
