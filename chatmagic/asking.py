@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from chatmagic.wire import without_lone_surrogates
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -49,6 +51,12 @@ class Ask:
     entry: Entry = "python"
     asker: str = "Python"
     order: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Mark lone surrogates as the request does: else no output could hold the record."""
+        for name in ("text", "typed"):
+            if isinstance(text := getattr(self, name), str):
+                object.__setattr__(self, name, without_lone_surrogates(text))
 
 
 @dataclass(frozen=True, slots=True)

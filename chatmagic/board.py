@@ -196,8 +196,9 @@ def saved(conversation: Conversation) -> tuple[str, str]:
     html = "".join(part for part, _ in parts)
     text = "\n\n".join([NEEDS_A_PAGE, *(part for _, part in parts)])
     line = f'<p style="{gauge.QUIET}">{escape(NEEDS_A_PAGE)}</p>'
-    box = '<div class="chatmagic chatmagic-saved" role="group" aria-label="Saved conversation">'
-    return f"{box}{line}{html}</div>", text
+    kinds = f"chatmagic chatmagic-saved {plain.UNTYPESET}"
+    box = f'class="{kinds}" role="group" aria-label="Saved conversation"'
+    return f"<div {box}>{line}{html}</div>", text
 
 
 _PLACES: Final = {"cell": "a cell", "panel": "the panel", "python": "Python"}

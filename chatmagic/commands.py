@@ -23,6 +23,7 @@ from chatmagic import (
     keystore,
     options,
     page,
+    plain,
     prompt,
     record,
     settings,
@@ -437,7 +438,7 @@ class Commands:
             source = frontend.cell_source(self._shell).strip()
             return display.Live(alone=re.match(ALONE, source) is not None)
         if how == "text":
-            return display.Printed()
+            return display.Printed(in_page=execution.audience == "page")
         return display.PrintedOnce() if execution.audience == "text" else display.Once()
 
     def _evaluate(self, expression: str) -> object:
@@ -552,7 +553,7 @@ def usage() -> str:
 
 def _say(words: str, kind: record.Did) -> None:
     """Say what was done to the conversation, and let the output remember it."""
-    html = f'<p class="chatmagic-said" style="{gauge.QUIET}">{escape(words)}</p>'
+    html = f'<p class="chatmagic-said {plain.UNTYPESET}" style="{gauge.QUIET}">{escape(words)}</p>'
     display.show_html(html, words, record.note(kind))
 
 

@@ -18,6 +18,7 @@ from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic import gauge, loading, plain
 from chatmagic.asking import Silent
+from chatmagic.autolinks import unlinked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +78,7 @@ class Live(Silent):
     def began(self, notes: Sequence[str]) -> None:
         """Show the waiting mark and start to draw."""
         self._notes = notes
-        self._show(_notes(notes) + _mark("Waiting for the reply."))
+        self._show(_frame(_notes(notes) + _mark("Waiting for the reply.")))
         context = contextvars.copy_context()
         thread = threading.Thread(
             target=context.run, args=[self._draw], name="chatmagic-draw", daemon=True
@@ -154,11 +155,17 @@ class Live(Silent):
 
 
 class Printed(Silent):
-    """Prints a reply as it comes, for a terminal or a console."""
+    """Prints a reply as it comes, for a terminal or a console.
 
-    def __init__(self) -> None:
+    Args:
+        in_page: whether it is a page that shows what is printed, and finds links in it.
+    """
+
+    def __init__(self, *, in_page: bool = False) -> None:
         """Print nothing yet."""
         self._marked = False
+        self._in_page = in_page
+        self._said = ""
 
     def waiting(self, holder: str) -> None:
         """Say for whom this ask waits."""
@@ -174,7 +181,7 @@ class Printed(Silent):
     def fragment(self, text: str) -> None:
         """Print a fragment, the first one over the waiting mark."""
         self.failed()
-        _print(printable(text))
+        self._write(text)
 
     def failed(self) -> None:
         """Take the waiting mark away, if it is still there."""
@@ -187,7 +194,13 @@ class Printed(Silent):
         self.failed()
         reply = answer.reply
         lines = [*state_lines(reply), gauge.line_words(reply.credits, reply.usage)]
-        _print(printable("\n\n" + "\n".join(f"({line})" for line in lines) + "\n"))
+        self._write("\n\n" + "\n".join(f"({line})" for line in lines) + "\n")
+
+    def _write(self, text: str) -> None:
+        """Print what a stranger said; what looks like an address may come in pieces."""
+        shown = printable(text)
+        _print(unlinked(shown, self._said) if self._in_page else shown)
+        self._said = (self._said + shown)[-50:]
 
 
 class PrintedOnce(Printed):
@@ -199,7 +212,7 @@ class PrintedOnce(Printed):
     def ended(self, answer: Answer) -> None:
         """Print the reply, and what stands under it."""
         self.failed()
-        _print(printable(answer.reply.text))
+        self._write(answer.reply.text)
         super().ended(answer)
 
 
@@ -260,7 +273,7 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
 
 
 def _frame(html: str) -> str:
-    return f'<div class="chatmagic" role="group" aria-label="Reply">{html}</div>'
+    return f'<div class="chatmagic {plain.UNTYPESET}" role="group" aria-label="Reply">{html}</div>'
 
 
 def _kept(values: Sequence[Value]) -> str:

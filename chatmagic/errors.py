@@ -27,6 +27,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
+from chatmagic.autolinks import unlinked
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
@@ -91,8 +93,8 @@ class _Told(BaseException):
 
     def _render_traceback_(self) -> list[str]:
         """Give IPython the lines to show instead of a traceback."""
-        lines = [f"{type(self).__name__}: {self.message}"]
-        return lines if self.hint is None else [*lines, self.hint]
+        lines = [f"{type(self).__name__}: {self.message}", self.hint]
+        return [unlinked(line) for line in lines if line is not None]
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Pickle by value: the message and the data, and nothing that was chained."""

@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 
 CELLS: Final = 10
 COLOURS: Final = {
-    "ok": "var(--jp-success-color1, #2e7d32)",
-    "low": "var(--jp-warn-color1, #c75000)",
-    "empty": "var(--jp-error-color1, #c62828)",
+    # The theme's colours alone are too pale beside text, light and dark.
+    level: f"color-mix(in srgb, {colour} 60%, var(--jp-ui-font-color1, #212121))"
+    for level, colour in {
+        "ok": "var(--jp-success-color1, #2e7d32)",
+        "low": "var(--jp-warn-color1, #c75000)",
+        "empty": "var(--jp-error-color1, #c62828)",
+    }.items()
+} | {
     "unknown": "var(--jp-ui-font-color2, #616161)",
 }
 QUIET: Final = "color: var(--jp-ui-font-color2, #616161); font-size: 85%;"

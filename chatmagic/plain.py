@@ -10,6 +10,15 @@ from typing import Final
 
 from chatmagic import wire
 
+UNTYPESET: Final = "mathjax_ignore tex2jax_ignore"
+"""Classes of an element in which no page looks for formulas: a dollar acts in HTML, too.
+
+The first is read by JupyterLab and Notebook 7, the second by pages that nbconvert makes.
+"""
+
+TYPESET: Final = "mathjax_process tex2jax_process"
+"""Classes of an element inside such a one in which they do look."""
+
 # C0 without tab and line ends, DEL, C1, bidi embeddings and isolates, surrogates, tags.
 _ACTING: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"

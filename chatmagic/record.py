@@ -13,7 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self, get_args
 
-from chatmagic.wire import Credits, Origin, State, Usage, digest, iso, timestamp, whole_number
+from chatmagic.wire import (
+    Credits,
+    Origin,
+    State,
+    Usage,
+    digest,
+    iso,
+    timestamp,
+    whole_number,
+    without_lone_surrogates,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -50,6 +60,7 @@ class Value:
     @classmethod
     def of(cls, expression: str, text: str) -> Self:
         """Give what ``{{ expression }}`` put in, with its text."""
+        expression, text = map(without_lone_surrogates, (expression, text))
         return cls(expression, len(text), digest(text), text)
 
     @classmethod

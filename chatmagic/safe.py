@@ -14,10 +14,12 @@ quadratic time.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import unicodedata
 from dataclasses import dataclass
 from html import escape
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -29,7 +31,7 @@ from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 
-from chatmagic.plain import one_line, visible
+from chatmagic.plain import TYPESET, UNTYPESET, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 
 _DEEPEST: Final = 20  # levels of nesting; markdown-it leaves out what lies deeper
 _MOST_FORMULAS: Final = 500  # a page takes some 2 ms to typeset one
+_MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each
+_DEEPEST_TEX: Final = 30  # levels of nesting; 100 fractions in one another crash a browser's tab
 # Pygments can take quadratic time, above all on endless lines and on white space.
 _MOST_COLOURED: Final = 10_000  # characters of code in a reply
 _SLOW_TO_COLOUR: Final = re.compile(r"[^\n]{500}|\s{200}")
@@ -53,7 +57,8 @@ _COLOURED: Final = frozenset(
 _COLOURS: Final = HtmlFormatter[str](nowrap=True)
 
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#\\]|mailto:[^\s@]+@", re.IGNORECASE)
-_LIKE_AN_ADDRESS: Final = re.compile(r"\w[.\u3002]\w|://|@")
+
+_NUMBER: Final = re.compile(r"(?:[^@]*\.)?(?:0x[0-9a-f]*|\d+)\.*", re.IGNORECASE)
 
 # One formula, never empty. The bodies are possessive and exclude their own opener, so that a
 # reply full of openers takes linear time; and no formula holds a delimiter of another.
@@ -67,6 +72,13 @@ _FORMULA: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _COMMAND: Final = re.compile(r"\\([A-Za-z]+|.)", re.DOTALL)
+# What opens and closes a level of TeX; an optional argument, and a root, only open one: what
+# closes them is no word of their own.
+_LEVEL: Final = re.compile(
+    r"(?P<open>\{|\\(?:left|begin)(?![A-Za-z]))|(?P<close>\}|\\(?:right|end)(?![A-Za-z]))"
+    r"|(?P<only>\\root(?![A-Za-z])|\\(?!left|right|[bB]ig)[A-Za-z]+\s*\[)|\\[A-Za-z]+|\\.",
+    re.DOTALL,
+)
 # TeX that reaches out of its formula: links, HTML attributes and styles, clicks, any
 # character or file, packages, and definitions (which could give the rest another name).
 _ACTING_TEX: Final = re.compile(
@@ -76,6 +88,12 @@ _ACTING_TEX: Final = re.compile(
     |   toggle|mathtip|texttip|label|ref|eqref""",
     re.VERBOSE,
 )
+# TeX that takes lengths, and a length of three digits: a hundred pages of nothing.
+_MOVING_TEX: Final = re.compile(
+    r"[rR]ule|Space|[hmv]space|m?kern|[hmv]?skip|raise|lower|move(?:left|right)|genfrac|above\w*"
+    r"|\\|cr"
+)
+_FAR: Final = re.compile(r"\d{3}(?:[.,]\d*)?\s*[A-Za-z]{2}")
 
 _TAGS: Final = frozenset(
     """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong table tbody td th
@@ -83,18 +101,33 @@ _TAGS: Final = frozenset(
 )
 _ATTRIBUTES: Final = {"a": {"href", "title"}, "ol": {"start"}, "div": {"aria-label"}}
 _BOX: Final = "overflow-x: auto; margin-bottom: 1em;"
+# No formula may be drawn over what stands around the reply, and no word makes the page wider.
+_CLIP: Final = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
+# Front ends break the lines of code; here the box around it scrolls.
+_UNBROKEN: Final = (
+    "white-space: pre; overflow-x: visible; overflow-y: visible; width: max-content; "
+    "min-width: 100%;"
+)
+# Front ends show headings this low as if they were text.
+_HEADINGS: Final = {
+    tag: f"font-size: {size}em; font-weight: 600;"
+    for tag, size in {"h4": 1.4, "h5": 1.2, "h6": 1.05}.items()
+}
 _ALIGNED: Final = {f"text-align: {side};" for side in ("left", "center", "right")}
-_REPLY: Final = "chatmagic-reply mathjax_ignore"
+_REPLY: Final = f"chatmagic-reply {UNTYPESET}"
 _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     "div": {
-        "class": {_REPLY, "chatmagic-scroll", "highlight", "mathjax_process"},
-        "style": {_BOX},
+        "class": {_REPLY, "chatmagic-scroll", "highlight", TYPESET},
+        "style": {_BOX, _CLIP},
         "dir": {"auto"},
         "role": {"region"},
         "tabindex": {"0"},
     },
     # An error token keeps no class: code is not told to be wrong by a red box.
-    "span": {"class": {"mathjax_process", *STANDARD_TYPES.values()} - {"", "err"}},
+    "pre": {"style": {_UNBROKEN}},
+    **{tag: {"style": {style}} for tag, style in _HEADINGS.items()},
+    "a": {"referrerpolicy": {"no-referrer"}},
+    "span": {"class": {TYPESET, *STANDARD_TYPES.values()} - {"", "err"}},
     "td": {"style": _ALIGNED},
     "th": {"style": _ALIGNED},
 }
@@ -136,7 +169,7 @@ def to_html(text: str, *, live: bool = False) -> str:
         text: the reply, or as much of it as has come.
         live: while it streams: no code colours, and each formula as its source.
     """
-    env: dict[str, Any] = {"live": live, "coloured": 0, "formulas": 0}
+    env: dict[str, Any] = {"live": live, "coloured": 0, "formulas": 0, "tex": 0}
     try:
         tokens = _MARKDOWN.parse(visible(text), env)
         if all(token.level < _DEEPEST - 1 for token in tokens):  # else something is left out
@@ -149,7 +182,7 @@ def to_html(text: str, *, live: bool = False) -> str:
 def _closed(html: str) -> str:
     """Put the reply's own box around it and let through only what is on the lists."""
     html = nh3.clean(
-        f'<div class="{_REPLY}" dir="auto">\n{html}</div>',
+        f'<div class="{_REPLY}" dir="auto" style="{_CLIP}">\n{html}</div>',
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         attribute_filter=lambda _, name, value: value if name != "href" or _place(value) else None,
@@ -179,7 +212,12 @@ def _place(href: str) -> str:
         parts = urlsplit(href if _ADDRESS.match(href) else "")
     except ValueError:  # such as a bracket that opens no IPv6 address
         return ""
-    return (parts.path if parts.scheme == "mailto" else parts.hostname) or ""
+    place = (parts.path if parts.scheme == "mailto" else parts.hostname) or ""
+    if _NUMBER.fullmatch(place):
+        with contextlib.suppress(ValueError):
+            return str(ip_address(place))
+        return ""  # a browser reads it as an address that looks otherwise
+    return place
 
 
 def _note(text: str, href: str) -> str:
@@ -191,7 +229,7 @@ def _note(text: str, href: str) -> str:
     plain = "".join(char for char in plain if unicodedata.category(char) != "Cf").strip()
     said = re.sub(r"^(?:https?://|mailto:)?(?:www\.)?", "", plain)
     same = said.startswith(place.lower()) and said[len(place) :][:1] in {"", "/", "?", "#", ":"}
-    return "" if same or not _LIKE_AN_ADDRESS.search(plain) else f" ({place})"
+    return "" if same else f" ({place})"
 
 
 def _link(href: str, text: str) -> tuple[str, str]:
@@ -199,7 +237,9 @@ def _link(href: str, text: str) -> tuple[str, str]:
     note = escape(_note(text, href))
     if not _place(href):
         return "", note
-    return f'<a href="{escape(href)}" title="{escape(href)}">', f"{note}</a>"
+    # JupyterLab takes the `noreferrer` away again, but not the policy.
+    policy = 'referrerpolicy="no-referrer"'
+    return f'<a href="{escape(href)}" title="{escape(href)}" {policy}>', f"{note}</a>"
 
 
 def _inline_formula(state: StateInline, silent: bool) -> bool:
@@ -245,14 +285,30 @@ def _push(state: StateInline | StateBlock, match: re.Match[str]) -> None:
     token.meta = {"display": match.lastgroup in {"dollars", "square"}}
 
 
+def _harmless(tex: str) -> bool:
+    """Say whether a page may typeset a formula: it reaches out of nothing, and is not deep."""
+    names = _COMMAND.findall(tex)
+    if any(_ACTING_TEX.fullmatch(name) for name in names):
+        return False
+    if _FAR.search(tex) and any(_MOVING_TEX.fullmatch(name) for name in names):
+        return False
+    level = 0
+    for match in _LEVEL.finditer(tex):
+        level = max(level + {"open": 1, "only": 1, "close": -1}.get(match.lastgroup or "", 0), 0)
+        if level > _DEEPEST_TEX:
+            return False
+    return True
+
+
 class _Renderer(RendererHTML):
     """Writes HTML; ``env`` says whether the reply is live, and counts what costs time."""
 
-    def heading_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
-        tokens[idx].tag = f"h{min(int(tokens[idx].tag[1]) + 3, 6)}"
-        return self.renderToken(tokens, idx, *rest)
+    def heading_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        tag = f"h{min(int(tokens[idx].tag[1]) + 3, 6)}"
+        return f'<{tag} style="{_HEADINGS[tag]}">'
 
-    heading_close = heading_open
+    def heading_close(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        return f"</h{min(int(tokens[idx].tag[1]) + 3, 6)}>\n"
 
     def td_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         # Said for each cell, because pages align the cells of tables in ways of their own.
@@ -277,7 +333,8 @@ class _Renderer(RendererHTML):
                 lexer = get_lexer_by_name(language.lower(), stripnl=False, ensurenl=False)
                 html = highlight(code, lexer, _COLOURS)
         label = f"Code, {one_line(language, 20)}" if language else "Code"
-        return _scrolling(f'<div class="highlight"><pre><code>{html}</code></pre></div>', label)
+        pre = f'<pre style="{_UNBROKEN}"><code>{html}</code></pre>'
+        return _scrolling(f'<div class="highlight">{pre}</div>', label)
 
     def code_block(self, *rest: Any) -> str:
         return self.fence(*rest)
@@ -300,13 +357,14 @@ class _Renderer(RendererHTML):
 
     def formula(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         token, env = tokens[idx], rest[-1]
-        acts = any(_ACTING_TEX.fullmatch(name) for name in _COMMAND.findall(token.content))
         env["formulas"] += 1
-        if not env["live"] and not acts and env["formulas"] <= _MOST_FORMULAS:
+        env["tex"] += len(token.content)
+        few = env["formulas"] <= _MOST_FORMULAS and env["tex"] <= _MOST_TEX
+        if not env["live"] and few and _harmless(token.content):
             left, right = ("\\[", "\\]") if token.meta["display"] else ("\\(", "\\)")
             tex = escape(f"{left}{token.content}{right}", quote=False)
             tag = "div" if token.block else "span"
-            return f'<{tag} class="mathjax_process">{tex}</{tag}>' + "\n" * token.block
+            return f'<{tag} class="{TYPESET}">{tex}</{tag}>' + "\n" * token.block
         html = f"<code>{escape(token.markup, quote=False)}</code>"
         return _scrolling(f"<pre>{html}</pre>", "Formula") if token.block else html
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import archive, display, notebook, plain, prompt, restore, wire
+from chatmagic.autolinks import unlinked
 from chatmagic.errors import InputError
 from chatmagic.record import VERSION, NewerVersionError
 
@@ -108,7 +109,7 @@ def load(line: str, session: Session, shell: InteractiveShell) -> None:
         is_here = here is not None and path.exists() and path.samefile(here)
         conversation, lines = _from_notebook(path, is_here and IN_VS_CODE not in shell.user_ns)
     session.change(lambda current: current.load(conversation))
-    print("\n".join(plain.to_terminal(line) for line in lines))
+    print("\n".join(unlinked(plain.to_terminal(line)) for line in lines))
 
 
 def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> Path | None:

@@ -136,4 +136,5 @@ def _typed(turn: Turn) -> str:
 
 
 def _group(html: str) -> str:
-    return f'<div class="chatmagic" role="group" aria-label="Conversation">{html}</div>'
+    box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="Conversation"'
+    return f"<div {box}>{html}</div>"

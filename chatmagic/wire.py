@@ -484,12 +484,12 @@ class Chunk:
             part = message
         if not isinstance(part, Mapping):
             part = {"content": choice.get("text")}
-        finish_reason = _text(choice.get("finish_reason"))
+        finish_reason = _word(choice.get("finish_reason"))
         return cls(
             content=_content(part.get("content")),
             # Some servers write the word where they mean the value.
             finish_reason=None if finish_reason == "null" else finish_reason,
-            model=_text(value.get("model")),
+            model=_word(value.get("model")),
             usage=Usage.from_json(value.get("usage")) or Usage.from_json(choice.get("usage")),
             refusal=_text(part.get("refusal")),
             index=whole_number(choice.get("index")) or 0,
@@ -649,6 +649,12 @@ def _known(**items: Any) -> dict[str, Any]:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+def _word(value: object) -> str | None:
+    """Give a text that comes whole; half a surrogate pair in it has no other half to wait for."""
+    text = _text(value)
+    return None if text is None else without_lone_surrogates(text)
 
 
 def _digits(value: object) -> str | None:

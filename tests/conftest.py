@@ -13,4 +13,7 @@ settings.register_profile("steady", UNHURRIED, max_examples=200, derandomize=Tru
 # By hand, for about an hour: other examples at each run, those that failed before first.
 settings.register_profile("long", UNHURRIED, max_examples=20_000, print_blob=True)
 
+# Where another look at the same lines is all that is wanted, as when they are counted.
+settings.register_profile("few", settings.get_profile("steady"), max_examples=10)
+
 settings.load_profile("steady")

@@ -305,6 +305,40 @@ def test_a_terminal_is_safe(
     assert acting(display.printable(HOSTILE)) == []
 
 
+@pytest.mark.parametrize("kind", [display.Printed, display.PrintedOnce])
+def test_printed_text_makes_no_links_but_of_the_web(
+    page: Page, capsys: pytest.CaptureFixture[str], kind: type[display.Printed]
+) -> None:
+    """A page makes links of what is printed; the address may come in pieces."""
+    del page
+    view = kind(in_page=True)
+    view.began([])
+    pieces = ("see https:", "//a.b and java", "script:/", "/x%0ay or da", "ta:text/html,z")
+    for piece in pieces:
+        view.fragment(piece)
+    text = "".join(pieces)
+    view.ended(answer(replace(REPLY, text=text, refusal="data:text/html,z")))
+    said = capsys.readouterr().out
+    assert text in said.replace("\u2060", "")
+    assert "https://a.b" in said
+    assert "javascript://" not in said
+    assert "data:" not in said
+
+
+def test_a_terminal_is_printed_the_exact_text(
+    page: Page, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It makes no links of its own, so what is copied from it is what the model wrote."""
+    del page
+    view = display.Printed()
+    view.began([])
+    view.fragment("data")
+    view.fragment(":")
+    view.fragment(" 1")
+    view.ended(answer(replace(REPLY, text="data: 1")))
+    assert "data: 1\n" in capsys.readouterr().out
+
+
 def test_printing_once(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     """With ``stream = off`` a terminal is printed everything at the end."""
     view = display.PrintedOnce()
@@ -334,7 +368,7 @@ def test_the_text_is_exact() -> None:
         found = display.bundle(replace(REPLY, text=text))
         assert found["text/plain"] == text
         assert list(found) == ["text/html", "text/plain"]
-        assert found["text/html"].startswith('<div class="chatmagic" role="group" aria-label=')
+        assert found["text/html"].startswith('<div class="chatmagic mathjax_ignore ')
 
 
 @pytest.mark.parametrize(
@@ -387,6 +421,22 @@ def test_how_a_reply_ended(
     else:
         assert words in found
         assert f"({words})" in said
+
+
+def test_no_page_looks_for_formulas_in_what_stands_around_a_reply(page: Page) -> None:
+    """How a reply ended is in the service's words, which may hold dollars."""
+    ended = replace(REPLY, finish_reason=r"$\href{javascript:x}{y}$")
+    start = '<div class="chatmagic mathjax_ignore tex2jax_ignore" role="group"'
+    assert display.bundle(ended)["text/html"].startswith(start)
+    view = display.Live(alone=True)
+    view.began(["$x$"])
+    view.fragment("$x$")
+    view.ended(answer(ended))
+    assert all(
+        "_ignore tex2jax_ignore" in message["data"]["text/html"].partition("$")[0]
+        for message in page.messages
+        if "$" in message["data"]["text/html"]
+    )
 
 
 def test_the_same_reply_is_the_same_bundle() -> None:

@@ -186,3 +186,14 @@ def test_an_error_can_be_cut_loose() -> None:
     assert (error.__cause__, error.__context__, error.__traceback__) == (None, None, None)
     assert (error.fault, copy.copy(error).fault) == ("you", "you")
     assert error.credits is DATA["credits"]
+
+
+def test_an_error_makes_no_links_but_of_the_web() -> None:
+    """A front end makes links of what stands in a traceback."""
+    error = errors.ServiceError(
+        "It said javascript://x%0ay", hint="See https://a.b or data:text/html,z"
+    )
+    assert error._render_traceback_() == [
+        "ServiceError: It said javascript:/\u2060/x%0ay",
+        "See https://a.b or data\u2060:text/html,z",
+    ]

@@ -180,7 +180,7 @@ def test_nothing_is_left_to_display(shell: Shell) -> None:
     assert "c" in shell.do("r").printed.split("Out")[1]
     formatter: Any = shell.shell.display_formatter
     html = formatter.format(shell["r"])[0]["text/html"]
-    assert 'class="chatmagic"' in html
+    assert 'class="chatmagic ' in html
     both = shell.machine("r = %chat echo:shown once\nr")
     assert both.printed.count("shown once") == 0
     again = shell.do("%chat -q -o r echo:quiet one\nr")

@@ -84,6 +84,12 @@ def record(**changes: Any) -> Record:
     return Record(**{**fields, **changes})
 
 
+def test_a_value_holds_no_lone_surrogates() -> None:
+    """They are marked as they are in the request, else no output could hold the record."""
+    value = Value.of("a\ud83d", "b\udc00")
+    assert (value.expression, value.text) == ("a\ufffd", "b\ufffd")
+
+
 def test_what_is_unknown_is_left_out() -> None:
     """A bare record has the fields that every record has."""
     assert record().to_json() == {

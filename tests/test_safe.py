@@ -22,23 +22,38 @@ TAGS = set(
     thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
 )
 ATTRIBUTES = {
-    "a": {"href", "title", "target", "rel"},
+    "a": {"href", "title", "target", "rel", "referrerpolicy"},
     "div": {"class", "dir", "style", "tabindex", "role", "aria-label"},
     "ol": {"start"},
+    "pre": {"style"},
+    "h4": {"style"},
+    "h5": {"style"},
+    "h6": {"style"},
     "span": {"class"},
     "td": {"style"},
     "th": {"style"},
 }
-DIVS = {"chatmagic-reply mathjax_ignore", "chatmagic-scroll", "highlight", "mathjax_process"}
+REPLY = "chatmagic-reply mathjax_ignore tex2jax_ignore"
+CLIP = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
+UNBROKEN = (
+    "white-space: pre; overflow-x: visible; overflow-y: visible; width: max-content; "
+    "min-width: 100%;"
+)
+PRE = f'<pre style="{UNBROKEN}">'
+ROOT = f'<div class="{REPLY}" dir="auto" style="{CLIP}">'
+FORMULA = "mathjax_process tex2jax_process"
+DIVS = {REPLY, "chatmagic-scroll", "highlight", FORMULA}
 VALUES = {
     "target": r"_blank",
+    "referrerpolicy": r"no-referrer",
     "rel": r"noopener noreferrer nofollow",
     "dir": r"auto",
     "tabindex": r"0",
     "role": r"region",
     "aria-label": r"Code(, .{1,20})?|Table|Formula|Reply as plain text",
     "start": r"\d{1,9}",
-    "style": r"text-align: (left|center|right);|overflow-x: auto; margin-bottom: 1em;",
+    "style": r"text-align: (left|center|right);|overflow-x: auto; margin-bottom: 1em;|"
+    rf"{CLIP}|{UNBROKEN}|font-size: 1\.\d+em; font-weight: 600;",
     "class": "|".join(sorted(DIVS)) + r"|[a-z][a-z0-9]{0,2}",  # the last: Pygments' short ones
 }
 UNSEEN = re.compile(
@@ -75,9 +90,9 @@ class Page(HTMLParser):
         kind = found.get("class")
         if tag == "div":
             assert kind in DIVS
-            assert (kind == "chatmagic-reply mathjax_ignore") == (not self.open)
+            assert (kind == REPLY) == (not self.open)
         if tag == "span":
-            assert kind not in DIVS - {"mathjax_process"}
+            assert kind not in DIVS - {FORMULA}
         if tag == "a":
             self.check_link(found)
         if tag not in {"br", "hr"}:
@@ -101,7 +116,7 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Keep the text."""
         self.text += data
-        if self.open[-1][1] == "mathjax_process":
+        if self.open[-1][1] == FORMULA:
             self.formulas.append(data)
 
     def handle_comment(self, data: str) -> None:
@@ -120,7 +135,7 @@ class Page(HTMLParser):
 def page(text: str, *, live: bool = False) -> Page:
     """Give the checked page of a reply."""
     html = to_html(text, live=live)
-    assert html.startswith('<div class="chatmagic-reply mathjax_ignore" dir="auto">')
+    assert html.startswith(ROOT)
     assert html.endswith("</div>")
     assert not UNSEEN.search(html)
     return Page(html)
@@ -306,10 +321,17 @@ def test_formulas_are_found(text: str, formulas: list[str]) -> None:
     assert page(text).formulas == formulas
 
 
+def test_no_page_looks_for_formulas_elsewhere_in_a_reply() -> None:
+    """JupyterLab and the pages of nbconvert each know a class of their own."""
+    html = to_html("$x$")
+    assert re.match(r'<div class="[^"]*\bmathjax_ignore tex2jax_ignore"', html)
+    assert html.count("mathjax_process tex2jax_process") == 1
+
+
 def test_formulas_stand_where_the_page_typesets_them() -> None:
     """Inline ones are spans, blocks are divs, and TeX is escaped."""
-    assert '<p><span class="mathjax_process">\\(a&lt;b\\)</span></p>' in to_html("$a<b$")
-    assert '\n<div class="mathjax_process">\\[a&lt;b\\]</div>\n' in to_html("$$\na<b\n$$")
+    assert f'<p><span class="{FORMULA}">\\(a&lt;b\\)</span></p>' in to_html("$a<b$")
+    assert f'\n<div class="{FORMULA}">\\[a&lt;b\\]</div>\n' in to_html("$$\na<b\n$$")
 
 
 def test_text_after_a_formula_stays() -> None:
@@ -327,7 +349,7 @@ def test_a_live_reply_shows_formulas_as_their_source() -> None:
     html = to_html("$a_1 b_1$\n\n$$\nx\n$$\n\n```python\nimport os\n```", live=True)
     assert "<code>$a_1 b_1$</code>" in html
     assert "<pre><code>$$\nx\n$$</code></pre>" in html
-    assert '<div class="highlight"><pre><code>import os\n</code></pre></div>' in html
+    assert f'<div class="highlight">{PRE}<code>import os\n</code></pre></div>' in html
     assert "mathjax_process" not in html
     assert "<span" not in html
 
@@ -339,10 +361,43 @@ def test_a_page_is_not_frozen_by_formulas() -> None:
     assert found.text.strip().endswith("\\) $x$")
 
 
+@pytest.mark.parametrize(
+    ("tex", "typeset"),
+    [
+        (r"\frac{1}{" * 30 + "x" + "}" * 30, True),
+        (r"\frac{1}{" * 31 + "x" + "}" * 31, False),
+        (r"\{\{" * 40, True),
+        ("{x}" * 40, True),
+        ("}" * 40 + "{" * 31, False),
+        (r"\left(" * 31 + "x" + r"\right)" * 31, False),
+        (r"\left[x\right] + " * 31, True),
+        (r"\leftarrow " * 31, True),
+        (r"\begin{matrix}" * 31 + "x" + r"\end{matrix}" * 31, False),
+        (r"\sqrt[{]}" * 31, False),
+        (r"\root x \of y + " * 31, False),
+        (r"\root x \of y + " * 30, True),
+        (r"\rule{1em}{99em}", True),
+        (r"\rule{1em}{999em}", False),
+        (r"\hspace{-100.5 em}x", False),
+        (r"\text{100 mm}", True),
+    ],
+)
+def test_a_page_is_not_broken_by_a_formula(tex: str, typeset: bool) -> None:
+    """One that is deep enough to crash a tab, or as long as a book, is shown as code."""
+    found = page(f"${tex}y$")
+    assert bool(found.formulas) == typeset
+    assert found.text.count(tex) == 1
+
+
+def test_a_page_is_not_frozen_by_long_formulas() -> None:
+    """Past 10,000 characters of TeX they are shown as code."""
+    assert len(page(("$" + "x + " * 1000 + "x$ ") * 3).formulas) == 2
+
+
 def test_headings_start_at_level_four() -> None:
     """A reply's title is not the page's own."""
     html = to_html("# a\n## b\n### c\n#### d\n###### e\n\nf\n===\n")
-    assert re.findall(r"<(h\d)>(\w)</\1>", html) == [
+    assert re.findall(r"<(h\d) [^>]*>(\w)</\1>", html) == [
         ("h4", "a"),
         ("h5", "b"),
         ("h6", "c"),
@@ -378,7 +433,7 @@ def test_code_is_coloured_by_classes_that_the_page_knows() -> None:
     """Pygments' short classes; the box says the language; the code is all there."""
     code = "\n\nimport os  # <b>\n!pip\n"
     html = to_html(f"```Python title=x\n{code}```")
-    assert 'aria-label="Code, Python"><div class="highlight"><pre><code>' in html
+    assert f'aria-label="Code, Python"><div class="highlight">{PRE}<code>' in html
     assert '<span class="kn">import</span>' in html
     assert 'class="err"' not in html
     assert Page(html).text.strip("\n") == code.strip("\n")
@@ -400,7 +455,7 @@ def test_code_without_colours_is_still_code(block: str) -> None:
     """Unknown languages, and code that takes long to colour, are shown plain."""
     html = to_html(block)
     assert "<span" not in html
-    assert '<div class="highlight"><pre><code>' in html
+    assert f'<div class="highlight">{PRE}<code>' in html
     assert "import os\n" in html
 
 
@@ -408,8 +463,8 @@ def test_a_link_opens_elsewhere_and_shows_its_address() -> None:
     """A link has its address in the title and gives nothing away to where it leads."""
     assert (
         '<a href="https://docs.python.org/3/?a=1&amp;b=2" '
-        'title="https://docs.python.org/3/?a=1&amp;b=2" target="_blank" '
-        'rel="noopener noreferrer nofollow">the docs</a>'
+        'title="https://docs.python.org/3/?a=1&amp;b=2" referrerpolicy="no-referrer" '
+        'target="_blank" rel="noopener noreferrer nofollow">the docs (docs.python.org)</a>'
     ) in to_html('[the docs](https://docs.python.org/3/?a=1&b=2 "ignored")')
 
 
@@ -421,7 +476,7 @@ def test_a_link_opens_elsewhere_and_shows_its_address() -> None:
         ("[www.python.org](https://python.org)", "www.python.org"),
         ("<https://python.org>", "https://python.org"),
         ("<me@python.org>", "me@python.org"),
-        ("[the docs](https://evil.example)", "the docs"),
+        ("[the docs](https://evil.example)", "the docs (evil.example)"),
         ("[python.org](https://evil.example)", "python.org (evil.example)"),
         ("[**python**.org](https://evil.example)", "python.org (evil.example)"),
         ("[python\u200b.org](https://evil.example)", "python\u200b.org (evil.example)"),
@@ -432,20 +487,24 @@ def test_a_link_opens_elsewhere_and_shows_its_address() -> None:
         ("[me@python.org](mailto:you@evil.example)", "me@python.org (you@evil.example)"),
         ("[`python.org`](https://evil.example)", "python.org (evil.example)"),
         ("[$a.b$](https://evil.example)", "\\(a.b\\) (evil.example)"),
+        ("[a](http://127.0.0.1:8000/x)", "a (127.0.0.1)"),
+        ("[a](http://[::1]/x)", "a (::1)"),
+        ("[a](http://0x7f.1/x)", "a (http://0x7f.1/x)"),
+        ("[a](http://2130706433)", "a (http://2130706433)"),
         ("[guide](docs/guide.md)", "guide (docs/guide.md)"),
         ("<ftp://old.example>", "ftp://old.example"),
         ("[x](javascript:alert(1))", "x (javascript:alert(1))"),
-        ("![a *plot*](https://a.example/p.png)", "image: a plot"),
+        ("![a *plot*](https://a.example/p.png)", "image: a plot (a.example)"),
         ("![](https://a.example/p.png)", "image: https://a.example/p.png"),
         ("![python.org](https://evil.example)", "image: python.org (evil.example)"),
         ("![plot](plot.png)", "image: plot (plot.png)"),
         ("![](plot.png)", "image: plot.png"),
-        ("[![a](https://a.example/p)](https://b.example)", "image: a"),
+        ("[![a](https://a.example/p)](https://b.example)", "image: a (b.example)"),
         ("[![a](https://a.example/p)](x.md)", "image: a (x.md)"),
     ],
 )
 def test_a_link_says_where_it_leads(text: str, shown: str) -> None:
-    """A text that looks like another address has the true one beside it; images say so."""
+    """The true place stands beside a text that is another; images say that they are."""
     assert page(text).text.strip() == shown
 
 
@@ -458,14 +517,14 @@ def test_an_image_is_a_link_and_is_not_fetched() -> None:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("```python\nx = 1", "<pre><code>x = 1</code></pre>"),
-        ("```pyth", '<div class="highlight"><pre><code></code></pre></div>'),
+        ("```python\nx = 1", f"{PRE}<code>x = 1</code></pre>"),
+        ("```pyth", f'<div class="highlight">{PRE}<code></code></pre></div>'),
         ("| a | b |\n|--", "<p>| a | b |\n|--</p>"),
         ("| a | b |\n|---|---|\n| 1", '>1</td>\n<td style="text-align: left;"></td>'),
         ("see [the docs](https://docs.py", "<p>see [the docs](https://docs.py</p>"),
         ("**bol", "<p>**bol</p>"),
         ("Some text\n-", "<p>Some text\n-</p>"),
-        ("", '<div class="chatmagic-reply mathjax_ignore" dir="auto">\n</div>'),
+        ("", f"{ROOT}\n</div>"),
     ],
 )
 def test_half_a_reply_is_shown_as_far_as_it_goes(text: str, part: str) -> None:
@@ -549,7 +608,9 @@ def test_nh3_alone_would_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Reply as plain text" not in html
     for word in ("<script", "<img", "<style", "<form", "<base", "<svg", "<iframe", "<button"):
         assert word not in html
-    assert not re.search(r"<[^>]*\s(id|name|style|on\w+|data-\w+)=", html)
+    inside = html.removeprefix(ROOT)
+    assert inside != html
+    assert not re.search(r"<[^>]*\s(id|name|style|on\w+|data-\w+)=", inside)
     assert 'class="jp-Notebook"' not in html
 
 

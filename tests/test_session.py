@@ -638,3 +638,10 @@ def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -
     assert heard == [Changed()]
     assert session.follow_pages() is None
     assert heard == [Changed()]
+
+
+def test_a_prompt_holds_no_lone_surrogates() -> None:
+    """They are marked as they are in the request, else no output could hold the record."""
+    ask = Ask("a\ud83d", typed="{{ b\udc00 }}")
+    assert (ask.text, ask.typed) == ("a\ufffd", "{{ b\ufffd }}")
+    assert Ask("a\ud83d\ude00").text == "a\U0001f600"

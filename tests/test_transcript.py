@@ -133,3 +133,10 @@ def test_every_kind_of_change_is_said() -> None:
         "Set aside again (1 turn).",
         "Reset again (1 turn).",
     ]
+
+
+def test_no_page_looks_for_formulas_in_it() -> None:
+    """Prompts and excerpts of replies may hold dollars."""
+    made = conversation("$x$")
+    for html in (transcript.table(made)[0], transcript.whole(made, made.turns)[0]):
+        assert html.startswith('<div class="chatmagic mathjax_ignore tex2jax_ignore"')

@@ -555,6 +555,16 @@ class TestDigests:
         canonical = hashlib.sha256('{"a":"é","b":[1,2]}'.encode()).hexdigest()
         assert wire.digest({"b": [1, 2], "a": "é"}) == canonical
 
+    def test_names_hold_no_lone_surrogates(self) -> None:
+        """A model's name and a finish reason come whole, and an output must hold them."""
+        choice = {"delta": {"content": "a\ud83d"}, "finish_reason": "b\ud83d"}
+        chunk = Chunk.from_json({"model": "c\udc00", "choices": [choice]})
+        assert (chunk.content, chunk.finish_reason, chunk.model) == (
+            "a\ud83d",
+            "b\ufffd",
+            "c\ufffd",
+        )
+
     def test_a_lone_surrogate_can_be_hashed(self) -> None:
         """Text that cannot be UTF-8 has a digest of its own."""
         assert wire.digest("\ud800") != wire.digest("\ufffd")

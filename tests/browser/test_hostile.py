@@ -1,0 +1,388 @@
+"""Nothing that a reply contains acts in a page: a corpus of hostile replies, in every state."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import loopback
+import pytest
+from hostile import CORPUS
+
+from chatmagic.plain import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import BrowserContext, Page
+    from rig import Book
+
+    Open = Callable[..., Book]
+
+PATIENCE: Final = 60.0
+IN_A_CELL: Final = 46  # the front ends hide what a cell shows after its 50th output
+LOOKS: Final = (Path(__file__).parent / "hostile.js").read_text(encoding="utf-8")
+_TAGS: Final = """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong table tbody td
+th thead tr ul"""
+_ATTRIBUTES: Final = """aria-hidden aria-label class dir href referrerpolicy rel role scope start
+style tabindex target title"""
+REPLIES: Final = {
+    "roots": ".chatmagic",
+    "ours": ".none",
+    "tags": _TAGS.split(),
+    "attributes": _ATTRIBUTES.split(),
+    "trusted": True,
+}
+ERRORS: Final = {**REPLIES, "roots": ".jp-RenderedText pre", "foreign": True}
+PANEL: Final = {**REPLIES, "roots": ".cm-reply .chatmagic-reply", "ours": ".cm-code-tools"}
+RISKY: Final = (
+    "to act by TeX: a formula that leaves its place",
+    "to act by TeX: a box as large as the page",
+    "to act by TeX: \\class, \\cssId, \\style",
+    "to restyle: an overlay",
+    "to restyle: the end of its own box",
+    "to restyle: letters that pile up",
+    "to burden: a long inline formula",
+)
+"""Those that come closest to being drawn where they do not belong."""
+NOT_IN_A_PANEL: Final = (
+    ":is(.chatmagic-panel, .chatmagic-saved) :is(img, script, style, iframe, object, embed, form, "
+    "input, video, audio, base, meta, link, [onclick], [onerror], [onload], [id])"
+)
+ASK: Final = """
+def ask(first, last, *options):
+    for number, text in enumerate(texts[first:last], first):
+        own = "--raw --no-history" if len(text) > 1500 else "--raw"
+        line = " ".join([own, *options])
+        get_ipython().run_cell_magic("chat", line, f"{number}\\n{text}")
+
+def fail(first, last):
+    for number, text in enumerate(texts[first:last], first):
+        try:
+            get_ipython().run_cell_magic("chat", "--raw --no-history", f"{number} fails\\n{text}")
+        except Exception:
+            get_ipython().showtraceback()
+"""
+
+
+class Model:
+    """A service whose every word is hostile: replies, names, headers and errors.
+
+    Args:
+        trap: what the replies would have the page fetch from.
+    """
+
+    def __init__(self, trap: str) -> None:
+        """Arm the corpus; every reply waits before its end until somebody lets it."""
+        self.texts = [kind.armed(number, trap) for number, kind in enumerate(CORPUS)]
+        self.go = threading.Semaphore(0)
+        self.waits = True
+
+    def __call__(self, peer: loopback.Peer) -> None:
+        """Answer one connection's requests (a script of :class:`loopback.Server`)."""
+        peer._sock.settimeout(PATIENCE)  # a page may take longer than a test without one
+        while asked := peer.request():
+            prompt = asked.body["messages"][-1]["content"]
+            number, _, fails = prompt.partition("\n")[0].partition(" ")
+            text = self.texts[int(number)]
+            line = " ".join("".join(c for c in text[:200] if " " <= c <= "~").split())
+            headers = {"X-RateLimit-Limit": "9", "X-RateLimit-Reset": line, "Server": line}
+            if fails:
+                peer.send(_refusal(int(number), text, headers))
+                continue
+            headers |= {**loopback.EVENTS, "Transfer-Encoding": "chunked"}
+            peer.send(loopback.head(headers=headers))
+            peer.send(loopback.chunked(_chunk(text, text, None)))
+            assert not self.waits or self.go.acquire(timeout=PATIENCE)
+            peer.send(loopback.chunked(_chunk(text, "", text[:300]), loopback.DONE))
+            peer.send(loopback.CHUNKS_END)
+
+
+def _chunk(name: str, content: str, end: str | None) -> bytes:
+    choice = {"delta": {"content": content}, "finish_reason": end}
+    return f"data: {json.dumps({'model': name[:300], 'choices': [choice]})}\n\n".encode()
+
+
+def _refusal(number: int, text: str, headers: dict[str, str]) -> bytes:
+    """Give an error in one of four ways, in turn."""
+    body: dict[str, Any] = {"error": {"message": text, "type": text, "code": text}}
+    if number % 4 == 0:
+        return loopback.document(body, "400 Bad Request", headers)
+    if number % 4 == 1:
+        typed = {"Content-Type": "text/html", **headers}
+        return loopback.answer(text.encode("utf-8", "replace"), "502 Bad Gateway", typed)
+    if number % 4 == 2:
+        used = {"error": text, "message": text, "limit": 1, "used": 1, "resetAt": text}
+        return loopback.document(
+            used, "429 Too Many", {"Retry-After": headers["Server"], **headers}
+        )
+    return loopback.stream(f"data: {json.dumps(body)}\n\n".encode(), headers=headers)
+
+
+class Scene:
+    """A page, what watches it, and what must not happen in it.
+
+    Args:
+        page: the page.
+        trap: what counts what the page fetches.
+    """
+
+    def __init__(self, page: Page, trap: loopback.Server) -> None:
+        """Watch from now on."""
+        self.page = page
+        self.trap = trap
+        self.happened: list[str] = []
+        page.on("dialog", self._dialog)
+        page.on("request", self._request)
+        page.on("popup", lambda popup: self.happened.append(f"opened {popup.url}"))
+        page.on("download", lambda download: self.happened.append(f"loads {download.url}"))
+
+    def _dialog(self, dialog: Any) -> None:
+        if dialog.type == "beforeunload":  # the page asks before it goes; no reply does that
+            dialog.accept()
+            return
+        self.happened.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _request(self, request: Any) -> None:
+        # JupyterLab asks its own server about each path that stands in a printed text.
+        if "trap-" in request.url and "/api/resolvePath?" not in request.url:
+            self.happened.append(f"fetches {request.url}")
+
+    def look(self, part: str, given: dict[str, Any] | None = None) -> Any:
+        """Let a part of ``hostile.js`` look at the page."""
+        return self.page.evaluate(f"given => window.hostile.{part}(given)", given)
+
+    def ready(self) -> None:
+        """Bring ``hostile.js`` into a page that was loaded anew."""
+        self.page.evaluate(LOOKS)
+
+    def harmless(self, *kinds: dict[str, Any], as_before: dict[str, Any] | None = None) -> None:
+        """Fail if anything acts, stands where it must not, or does so when it is clicked."""
+        at = self.page.url
+        for clicked in (False, True):
+            for given in kinds:
+                found = self.look("standing", given)
+                assert not found, (len(found), sorted(found)[:20], clicked)
+                assert self.look("roots", given), f"nothing is shown in {given['roots']}"
+                assert self.look("click", given) == []
+            assert self.happened == []
+            assert self.trap.accepted == 0
+            assert self.page.url == at
+            if as_before is not None:
+                assert self.look("landmarks") == as_before
+
+
+@contextmanager
+def _stage() -> Iterator[tuple[Model, str, loopback.Server]]:
+    with ExitStack() as stack:
+        trap = stack.enter_context(loopback.Server(loopback.playing(loopback.answer(b"caught"))))
+        model = Model(trap.origin)
+        service = stack.enter_context(loopback.Server(model, handshakes_fail=None))
+        stack.callback(model.go.release, len(CORPUS))
+        yield model, service.origin, trap
+
+
+def _cells(origin: str, texts: list[str], *, quiet: bool = False) -> list[str]:
+    """Give cells that ask everything, the first of which prepares that."""
+    setup = (
+        f"%load_ext chatmagic\n%config ChatMagics.auth = 'none'\n"
+        f"%chat_connect {origin}\nimport json\ntexts = json.load(open('texts.json'))\n"
+    )
+    ranges = [(start, start + IN_A_CELL) for start in range(0, len(texts), IN_A_CELL)]
+    if quiet:
+        return [setup + ASK, "ask(0, len(texts), '--quiet')"]
+    asks = [f"ask({first}, {last})" for first, last in ranges]
+    fails = [f"fail({first}, {last})" for first, last in ranges]
+    return [setup + ASK, *asks, *fails, "%chat_history all", "%chat_history", "%chat_undo"]
+
+
+def _show_all(book: Book, scene: Scene, model: Model) -> None:
+    """Let every reply come, and look at each while it streams."""
+    shown = 0
+    for cell in range(1, 1 + -(-len(CORPUS) // IN_A_CELL)):
+        book.start(cell)
+        for number in range(shown, min(shown + IN_A_CELL, len(CORPUS))):
+            book.page.wait_for_function(
+                """number => {
+                  const roots = document.querySelectorAll('.chatmagic');
+                  return roots.length === number + 1 && roots[number].querySelector(
+                    '.chatmagic-reply') && !roots[number].querySelector('.chatmagic-credits');
+                }""",
+                arg=number,
+            )
+            found = scene.look("standing", {**REPLIES, "last": True})
+            assert found == [], (CORPUS[number].tries, found)
+            model.go.release()
+            shown += 1
+        book.until("panel.sessionContext.session.kernel.status === 'idle'")
+        assert "error" not in [output["output_type"] for output in book.outputs(cell)]
+
+
+@pytest.mark.parametrize("front", ["lab", "notebook7"])
+def test_no_reply_acts(front: str, request: pytest.FixtureRequest) -> None:
+    """Live, final, fresh, reloaded trusted and not, with clicks; errors and prompts too."""
+    opened: Open = request.getfixturevalue(front)
+    with _stage() as (model, origin, trap):
+        book = opened(_cells(origin, model.texts))
+        folder = book.front.server.folder
+        (folder / "texts.json").write_text(json.dumps(model.texts), encoding="utf-8")
+        book.run(0)
+        scene = Scene(book.page, trap)
+        scene.ready()
+        before = scene.look("landmarks")
+        _show_all(book, scene, model)
+        for cell in range(1 + -(-len(CORPUS) // IN_A_CELL), len(book.ids())):
+            book.run(cell)
+        said = book.text(4) + book.text(5)
+        assert "Bad Gateway" in said or "502" in said
+        scene.harmless(REPLIES, ERRORS, as_before=before)
+        risky = [number for number, kind in enumerate(CORPUS) if kind.tries in RISKY]
+        assert len(risky) == len(RISKY)
+        assert scene.look("places", {**REPLIES, "only": risky}) == []
+        assert book.page.locator("mjx-container").count() > len(CORPUS)  # there is math to act
+        _links_open_elsewhere(book, scene)
+
+        saved = book.save()
+        book.reload()
+        scene.ready()
+        before = scene.look("landmarks")
+        assert book.js("return notebook.widgets.every(cell => cell.model.trusted)")
+        scene.harmless(REPLIES, ERRORS, as_before=before)
+
+        other = _changed(book, saved)
+        scene.ready()
+        before = scene.look("landmarks")
+        assert not other.js("return notebook.widgets.some(cell => cell.model.trusted)")
+        scene.harmless({**REPLIES, "trusted": False}, ERRORS, as_before=before)
+        assert other.front.heard.fetched == []
+        if front == "lab":
+            _exported(folder / other.path, book.page.context, trap)
+
+
+def _links_open_elsewhere(book: Book, scene: Scene) -> None:
+    """Click on a good link as a person does: a new tab that knows nothing of this one."""
+    context, at = book.page.context, book.page.url
+    context.route("**/*good.example/**", lambda route: route.fulfill(body="there"))
+    link = book.page.locator("a", has_text="the docs").first
+    assert link.inner_text() == "the docs (docs.good.example)"
+    with context.expect_page() as opened:
+        link.click()
+    popup = opened.value
+    popup.wait_for_load_state()
+    assert popup.url == "https://docs.good.example/3/?a=1&b=2#c"
+    assert popup.evaluate("[window.opener, document.referrer]") == [None, ""]
+    popup.close()
+    assert book.page.url == at
+    assert [one.partition(" ")[0] for one in scene.happened] == ["opened"]
+    scene.happened.clear()
+
+
+def _changed(book: Book, saved: dict[str, Any]) -> Book:
+    """Open what was saved as somebody else's file, which no signature knows."""
+    path = f"other-{book.path}"
+    saved["metadata"]["from"] = "elsewhere"
+    for cell in saved["cells"]:
+        for output in cell.get("outputs", []):
+            output.setdefault("metadata", {})["from"] = "elsewhere"
+    (book.front.server.folder / path).write_text(json.dumps(saved), encoding="utf-8")
+    if book.front.kind == "lab":
+        book.js("await panel.context.save(); panels(path).forEach(one => one.dispose())")
+    book.path = path
+    book.load()
+    return book
+
+
+def _exported(path: Path, context: BrowserContext, trap: loopback.Server) -> None:
+    """Look at what nbconvert makes of it; what its own template fetches is its own."""
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", str(path)]
+    subprocess.run(command, check=True, capture_output=True)
+    page = context.new_page()
+    page.route(re.compile("^https:"), lambda route: route.abort())
+    scene = Scene(page, trap)
+    page.goto(path.with_suffix(".html").as_uri())
+    scene.ready()
+    scene.harmless(REPLIES, ERRORS)
+    assert page.locator(".chatmagic").count() >= len(CORPUS)
+    page.close()
+
+
+def test_no_reply_acts_in_the_panel(lab: Open) -> None:
+    """Live and final, from cells and its own; the transcript that is saved beside it."""
+    with _stage() as (model, origin, trap):
+        book = lab([*_cells(origin, model.texts, quiet=True), "%chat_panel", "1"])
+        folder = book.front.server.folder
+        (folder / "texts.json").write_text(json.dumps(model.texts), encoding="utf-8")
+        book.run(0)
+        model.waits = False
+        book.run(1)
+        book.run(2)
+        scene = Scene(book.page, trap)
+        scene.ready()
+        kept = sum(not kind.long for kind in CORPUS)
+        earlier = book.page.get_by_role("button", name="Show earlier turns")
+        count = "document.querySelectorAll('.chatmagic-panel .cm-turn').length"
+        book.until(f"{count} === given", min(kept, 30))
+        while (shown := book.js(f"return {count}")) < kept:
+            earlier.click()
+            book.until(f"{count} > given", shown)
+        scene.harmless(PANEL)
+        assert book.page.locator(NOT_IN_A_PANEL).count() == 0
+        replies = book.js(
+            "return Array.from(document.querySelectorAll('.cm-text')).map(one => one.innerText)"
+        )
+        assert len(replies) == kept
+
+        model.waits = True
+        box = book.page.get_by_role("textbox", name="Prompt")
+        for number in (7, kept // 2, len(CORPUS) - 2):
+            box.fill(f"{number}\n{visible(model.texts[number][:500])}")
+            box.press("Enter")
+            book.until("document.querySelector('.cm-live .chatmagic-reply')")
+            scene.harmless(PANEL)
+            model.go.release()
+            book.until("!document.querySelector('.cm-live')")
+        box.fill(f"{kept} fails\n{model.texts[4]}")
+        box.press("Enter")
+        book.until("document.querySelector('.cm-aside')")
+        scene.harmless(PANEL)
+        assert book.page.locator(NOT_IN_A_PANEL).count() == 0
+
+        book.save()
+        book.reload()
+        scene.ready()
+        book.until("document.querySelector('.chatmagic-saved')")
+        scene.harmless(REPLIES)
+        assert book.page.locator(NOT_IN_A_PANEL).count() == 0
+        assert book.front.heard.fetched == []
+
+
+def test_a_notebook_from_elsewhere_does_not_act(lab: Open) -> None:
+    """Records are hostile too: what they name is loaded, and shown as text."""
+    with _stage() as (model, origin, trap):
+        book = lab([*_cells(origin, model.texts, quiet=True), "%chat_save all.ipynb --force", "1"])
+        folder = book.front.server.folder
+        (folder / "texts.json").write_text(json.dumps(model.texts), encoding="utf-8")
+        model.waits = False
+        for cell in range(3):
+            book.run(cell)
+        other = lab(
+            [
+                "%load_ext chatmagic",
+                "%chat_load all.ipynb",
+                "%chat_history all",
+                "%chat_history",
+                "%chat_undo",
+            ]
+        )
+        other.run_all()
+        scene = Scene(other.page, trap)
+        scene.ready()
+        scene.harmless(REPLIES)
+        assert other.front.heard.fetched == []
