@@ -1,4 +1,4 @@
-"""One Jupyter server and one browser a module: what the tests in real pages stand on."""
+"""One Jupyter server a run, one browser a module: what the tests in real pages stand on."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def service(_emulator: Emulator) -> Emulator:
     return _emulator
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(
     chromium: str,  # noqa: ARG001 - without a browser no server is started
     _emulator: Emulator,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Server]:
-    """The one server of a module: after some twenty kernels its pages wait for the next."""
+    """The one server of the whole run."""
     import rig  # noqa: PLC0415 - where Playwright is missing these tests are skipped
 
     environment = {"CHATMAGIC_BASE_URL": _emulator.url, "CHATMAGIC_API_KEY": "sk-browser-7c1e"}

@@ -14,6 +14,7 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import quote, urlsplit
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 FrontEnd = Literal["lab", "notebook"]
 SECONDS_TO_START: Final = 60.0
-MILLISECONDS_TO_WAIT: Final = 30_000
+MILLISECONDS_TO_WAIT: Final = 60_000
 """A bound against hanging: nothing is measured by it."""
 
 CHROMIUM: Final = (
@@ -78,12 +79,14 @@ class Server:
         token: what lets somebody in.
         folder: the notebooks' folder.
         said: the file with its log.
+        numbers: one for every notebook and every tab, so that no two have one name.
     """
 
     url: str
     token: str
     folder: Path
     said: Path
+    numbers: Iterator[int] = field(default_factory=count)
 
     @property
     def origin(self) -> str:
@@ -187,6 +190,37 @@ def _listens(note: Path) -> bool:
     return True
 
 
+# JupyterLab opens the file of its address last of all, and brings it to the front: whoever
+# does not wait for this finds a notebook that he has closed before the one that he has opened.
+LOADED: Final[Mapping[FrontEnd, str]] = {
+    "lab": """() => {
+      const browser = document.querySelector('#filebrowser');
+      return browser !== null && !browser.classList.contains('jp-mod-restoring');
+    }""",
+    "notebook": "() => Boolean(window.jupyterapp)",
+}
+
+# What JupyterLab opens after a reload is what it has kept a moment before.
+KEPT: Final = """
+  for (;;) {
+    const {data} = await app.serviceManager.workspaces.fetch(given);
+    const kept = Object.keys(data).filter(name => name.startsWith('notebook:'));
+    if (kept.length === 1 && kept[0] === `notebook:${path}`) return;
+    await new Promise(after => setTimeout(after, 100));
+  }
+"""
+
+# Playwright does not bound what it evaluates.
+BOUNDED: Final = """async ([path, view, given, milliseconds]) => {
+  let timer;
+  const late = new Promise((_, fail) => {
+    timer = setTimeout(() => fail(new Error('this has no end')), milliseconds);
+  });
+  const work = (async () => { %s })();
+  try { return await Promise.race([work, late]); } finally { clearTimeout(timer); }
+}"""
+
+
 @dataclass
 class Heard:
     """What a page did beside what it was asked to do.
@@ -218,7 +252,8 @@ class Front:
         self.server = server
         self.context = context
         self.heard = Heard()
-        self._count = 0
+        # A workspace of its own: what another tab had open is not opened again in this one.
+        self.workspace = f"{kind}-{next(server.numbers)}"
         self.page = self.tab()
 
     def tab(self) -> Page:
@@ -237,11 +272,11 @@ class Front:
             cells: sources of code cells, or cells (:func:`cell`), which may say an ``id``.
             minor: which minor version of nbformat 4 the file has; before 5 cells have no ids.
         """
-        self._count += 1
-        path = f"{self.kind}-{os.getpid()}-{self._count}.ipynb"
+        number = next(self.server.numbers)
+        path = f"{self.kind}-{number}.ipynb"
         own = [cell(one) if isinstance(one, str) else one for one in cells]
         if minor >= IDS_SINCE:
-            own = [{"id": f"cell-{self._count}-{number}", **one} for number, one in enumerate(own)]
+            own = [{"id": f"cell-{number}-{place}", **one} for place, one in enumerate(own)]
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         notebook = {
             "cells": own,
@@ -256,7 +291,7 @@ class Front:
 
     def address(self, path: str) -> str:
         """Give the address of a notebook's page."""
-        place = "lab/tree" if self.kind == "lab" else "notebooks"
+        place = f"lab/workspaces/{self.workspace}/tree" if self.kind == "lab" else "notebooks"
         return f"{self.server.url}{place}/{quote(path)}?token={self.server.token}"
 
     def theme(self, name: str) -> None:
@@ -314,15 +349,19 @@ class Book:
                 self.path,
             )
         else:
-            self.page.goto(self.front.address(self.path))
-            self.page.wait_for_function("() => Boolean(window.jupyterapp)")
+            self._load_page()
         self.ready()
 
     def reload(self) -> None:
-        """Load the page again; the kernel lives on."""
-        self.page.goto(self.front.address(self.path))
-        self.page.wait_for_function("() => Boolean(window.jupyterapp)")
+        """Load the page again, with this notebook open and no other; the kernel lives on."""
+        if self.front.kind == "lab":
+            self.js(KEPT, self.front.workspace)
+        self._load_page()
         self.ready()
+
+    def _load_page(self) -> None:
+        self.page.goto(self.front.address(self.path))
+        self.page.wait_for_function(LOADED[self.front.kind])
 
     def ready(self) -> None:
         """Wait until the notebook is drawn and its kernel answers."""
@@ -345,7 +384,7 @@ class Book:
             given: a value that it knows as ``given``.
         """
         return self.page.evaluate(
-            f"async ([path, view, given]) => {{ {FIND} {script} }}", [self.path, self.view, given]
+            BOUNDED % f"{FIND} {script}", [self.path, self.view, given, MILLISECONDS_TO_WAIT]
         )
 
     def until(self, condition: str, given: Any = None) -> Any:

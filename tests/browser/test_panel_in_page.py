@@ -488,7 +488,6 @@ def test_without_its_kernel_a_notebook_shows_the_conversation(
     assert not chat.button("Stop").is_visible()  # what streamed has no end any more
     chat.send("still typed")
     assert chat.box.input_value() == "still typed"
-    book.page.goto("about:blank")
     book.reload()
     saved.locator("strong", has_text="kept").wait_for()
     assert saved.is_visible()
