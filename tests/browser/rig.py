@@ -387,12 +387,13 @@ class Book:
             BOUNDED % f"{FIND} {script}", [self.path, self.view, given, MILLISECONDS_TO_WAIT]
         )
 
-    def until(self, condition: str, given: Any = None) -> Any:
+    def until(self, condition: str, given: Any = None) -> None:
         """Wait until an expression in the page is true; it knows what :meth:`js` knows."""
-        return self.page.wait_for_function(
-            f"([path, view, given]) => {{ {FIND} return {condition}; }}",
+        # Whatever is true there stays there: it may hold the whole notebook.
+        self.page.wait_for_function(
+            f"([path, view, given]) => {{ {FIND} return Boolean({condition}); }}",
             arg=[self.path, self.view, given],
-        ).json_value()
+        )
 
     def command(self, name: str, arguments: Mapping[str, Any] | None = None) -> None:
         """Run a command of the front end and wait for its end."""
