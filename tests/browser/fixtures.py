@@ -127,3 +127,6 @@ def _opener(front: Front) -> Iterator[Callable[..., Book]]:
     yield open_one
     for book in opened:
         book.close()
+    # The region in which a page speaks outlives the notebook: the next one has none yet.
+    front.page.evaluate("document.getElementById('chatmagic-status')?.remove()")
+    assert front.server.kernels() == []

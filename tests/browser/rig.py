@@ -18,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import quote, urlsplit
+from urllib.request import urlopen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ CHROMIUM: Final = (
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
+    "--disable-smooth-scrolling",
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
@@ -92,6 +94,11 @@ class Server:
     def origin(self) -> str:
         """Where the pages come from."""
         return self.url.rstrip("/")
+
+    def kernels(self) -> list[str]:
+        """Give the ids of the kernels that run."""
+        with urlopen(f"{self.url}api/kernels?token={self.token}") as answer:  # noqa: S310 - loopback
+            return [kernel["id"] for kernel in json.load(answer)]
 
 
 @contextmanager
@@ -422,6 +429,10 @@ class Book:
         self.activate()
         self.select(index)
         self.js("app.commands.execute('notebook:run-cell')")
+
+    def ended(self, index: int) -> None:
+        """Wait until a cell that runs has ended, and its outputs are here."""
+        self.until("notebook.widgets[given].model.executionState === 'idle'", index)
 
     def run_all(self) -> None:
         """Run every cell, and wait."""
