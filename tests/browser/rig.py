@@ -1,4 +1,4 @@
-"""A real Jupyter server, and notebooks in its pages, driven as a person drives them.
+"""Notebooks in the pages of a Jupyter server, driven as a person drives them.
 
 Everything waits for a condition in the page or in the kernel; nothing waits for a time.
 """
@@ -7,26 +7,18 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import socket
-import subprocess
-import sys
-import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import quote, urlsplit
-from urllib.request import urlopen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request
+    from serving import Server
 
 FrontEnd = Literal["lab", "notebook"]
-SECONDS_TO_START: Final = 60.0
 MILLISECONDS_TO_WAIT: Final = 60_000
 """A bound against hanging: nothing is measured by it."""
 
@@ -40,7 +32,6 @@ CHROMIUM: Final = (
     "--disable-component-update",
     "--disable-sync",
 )
-NEWS: Final = "@jupyterlab/apputils-extension:announcements"
 IDS_SINCE: Final = 5
 
 FRONT_ENDS_OWN: Final = (
@@ -70,131 +61,6 @@ def cell(source: str, *, kind: str = "code", **fields: Any) -> dict[str, Any]:
     """
     own: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
     return {"cell_type": kind, "source": source, "metadata": {}, **own, **fields}
-
-
-@dataclass
-class Server:
-    """A Jupyter server that serves JupyterLab and Notebook 7.
-
-    Args:
-        url: where, with a slash at its end.
-        token: what lets somebody in.
-        folder: the notebooks' folder.
-        said: the file with its log.
-        numbers: one for every notebook and every tab, so that no two have one name.
-    """
-
-    url: str
-    token: str
-    folder: Path
-    said: Path
-    numbers: Iterator[int] = field(default_factory=count)
-
-    @property
-    def origin(self) -> str:
-        """Where the pages come from."""
-        return self.url.rstrip("/")
-
-    def kernels(self) -> list[str]:
-        """Give the ids of the kernels that run."""
-        with urlopen(f"{self.url}api/kernels?token={self.token}") as answer:  # noqa: S310 - loopback
-            return [kernel["id"] for kernel in json.load(answer)]
-
-
-@contextmanager
-def server(folder: Path, environment: Mapping[str, str]) -> Iterator[Server]:
-    """Start a server, and end it and its kernels.
-
-    Args:
-        folder: an empty folder for all that it reads and writes.
-        environment: what its kernels find in theirs beside this process's.
-    """
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-    notebooks, said, runtime = folder / "notebooks", folder / "said", folder / "runtime"
-    notebooks.mkdir()
-    page = folder / "config" / "labconfig" / "page_config.json"
-    page.parent.mkdir(parents=True)
-    page.write_text(json.dumps({"disabledExtensions": {NEWS: True}}), encoding="utf-8")
-    with said.open("wb") as out:
-        child = subprocess.Popen(
-            _command(notebooks, port, token := secrets.token_hex(16)),
-            env=_environment(folder, environment),
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        until = time.monotonic() + SECONDS_TO_START
-        while not (notes := list(runtime.glob("jpserver-*.json"))) or not _listens(notes[0]):
-            assert child.poll() is None, said.read_text("utf-8", errors="replace")
-            assert time.monotonic() < until, said.read_text("utf-8", errors="replace")
-            time.sleep(0.05)
-        yield Server(json.loads(notes[0].read_text("utf-8"))["url"], token, notebooks, said)
-    finally:
-        # It ends its kernels when it is told to end.
-        child.terminate()
-        try:
-            child.wait(20)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-
-
-def _command(notebooks: Path, port: int, token: str) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "jupyterlab",
-        f"--ServerApp.root_dir={notebooks}",
-        "--ServerApp.ip=127.0.0.1",
-        f"--ServerApp.port={port}",
-        "--ServerApp.port_retries=50",
-        "--ServerApp.open_browser=False",
-        "--ServerApp.allow_root=True",
-        f"--IdentityProvider.token={token}",
-        "--LabApp.expose_app_in_browser=True",
-        "--JupyterNotebookApp.expose_app_in_browser=True",
-        "--LabApp.news_url=None",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        "--LabApp.extension_manager=readonly",
-        "--log-level=WARN",
-    ]
-
-
-def _environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("CHATMAGIC_", "JUPYTER"))
-    }
-    # The kernel spec of an environment may say just "python".
-    path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", "")])
-    root = str(Path(__file__).parents[2])
-    own = {
-        "PATH": path,
-        "PYTHONPATH": os.pathsep.join(filter(None, [root, kept.get("PYTHONPATH", "")])),
-        "HOME": str(folder),
-        "IPYTHONDIR": str(folder / "ipython"),
-        "JUPYTER_CONFIG_DIR": str(folder / "config"),
-        "JUPYTER_DATA_DIR": str(folder / "data"),
-        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
-        "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
-        "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
-        "JUPYTER_PREFER_ENV_PATH": "1",
-    }
-    return {**kept, **own, **more}
-
-
-def _listens(note: Path) -> bool:
-    try:
-        known = json.loads(note.read_text("utf-8"))
-        socket.create_connection(("127.0.0.1", known["port"]), timeout=1).close()
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 # JupyterLab opens the file of its address last of all, and brings it to the front: whoever
@@ -279,11 +145,12 @@ class Front:
             cells: sources of code cells, or cells (:func:`cell`), which may say an ``id``.
             minor: which minor version of nbformat 4 the file has; before 5 cells have no ids.
         """
-        number = next(self.server.numbers)
-        path = f"{self.kind}-{number}.ipynb"
+        path = self.server.path()
         own = [cell(one) if isinstance(one, str) else one for one in cells]
         if minor >= IDS_SINCE:
-            own = [{"id": f"cell-{number}-{place}", **one} for place, one in enumerate(own)]
+            own = [
+                {"id": f"cell-{place}-of-{Path(path).stem}", **one} for place, one in enumerate(own)
+            ]
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         notebook = {
             "cells": own,
@@ -294,6 +161,7 @@ class Front:
         (self.server.folder / path).write_text(json.dumps(notebook), encoding="utf-8")
         book = Book(self, self.page, path)
         book.load()
+        self.server.prepare()
         return book
 
     def address(self, path: str) -> str:
