@@ -125,4 +125,4 @@ def _opener(front: Front) -> Iterator[Callable[..., Book]]:
         book.close()
     # The region in which a page speaks outlives the notebook: the next one has none yet.
     front.page.evaluate("document.getElementById('chatmagic-status')?.remove()")
-    assert front.server.kernels() == front.server.ahead
+    front.server.tidy()

@@ -76,7 +76,7 @@ LOADED: Final[Mapping[FrontEnd, str]] = {
 # What JupyterLab opens after a reload is what it has kept a moment before.
 KEPT: Final = """
   for (;;) {
-    const {data} = await app.serviceManager.workspaces.fetch(given);
+    const {data} = await app.serviceManager.workspaces.fetch('default');
     const kept = Object.keys(data).filter(name => name.startsWith('notebook:'));
     if (kept.length === 1 && kept[0] === `notebook:${path}`) return;
     await new Promise(after => setTimeout(after, 100));
@@ -125,8 +125,6 @@ class Front:
         self.server = server
         self.context = context
         self.heard = Heard()
-        # A workspace of its own: what another tab had open is not opened again in this one.
-        self.workspace = f"{kind}-{next(server.numbers)}"
         self.page = self.tab()
 
     def tab(self) -> Page:
@@ -166,7 +164,7 @@ class Front:
 
     def address(self, path: str) -> str:
         """Give the address of a notebook's page."""
-        place = f"lab/workspaces/{self.workspace}/tree" if self.kind == "lab" else "notebooks"
+        place = "lab/tree" if self.kind == "lab" else "notebooks"
         return f"{self.server.url}{place}/{quote(path)}?token={self.server.token}"
 
     def theme(self, name: str) -> None:
@@ -224,18 +222,19 @@ class Book:
                 self.path,
             )
         else:
-            self._load_page()
+            # What a tab before this one had open is not opened again.
+            self._load_page("&reset")
         self.ready()
 
     def reload(self) -> None:
         """Load the page again, with this notebook open and no other; the kernel lives on."""
         if self.front.kind == "lab":
-            self.js(KEPT, self.front.workspace)
+            self.js(KEPT)
         self._load_page()
         self.ready()
 
-    def _load_page(self) -> None:
-        self.page.goto(self.front.address(self.path))
+    def _load_page(self, more: str = "") -> None:
+        self.page.goto(self.front.address(self.path) + more)
         self.page.wait_for_function(LOADED[self.front.kind])
 
     def ready(self) -> None:

@@ -32,7 +32,7 @@ class Server:
         token: what lets somebody in.
         folder: the notebooks' folder.
         said: the file with its log.
-        numbers: one for every notebook and every tab, so that no two have one name.
+        numbers: one for every notebook, so that no two have one name.
         ahead: the id of the kernel of a notebook to come, if it is started.
     """
 
@@ -41,7 +41,7 @@ class Server:
     folder: Path
     said: Path
     numbers: Iterator[int] = field(default_factory=count)
-    ahead: set[str] = field(default_factory=set)
+    ahead: str | None = None
     _next: str | None = None
 
     @property
@@ -49,14 +49,16 @@ class Server:
         """Where the pages come from."""
         return self.url.rstrip("/")
 
-    def kernels(self) -> set[str]:
-        """Give the ids of the kernels that run."""
-        return {kernel["id"] for kernel in self._ask("kernels")}
+    def tidy(self) -> None:
+        """End every kernel but the one that is :attr:`ahead`, whoever has left it."""
+        for kernel in self._ask("kernels"):
+            if kernel["id"] != self.ahead:
+                self._ask(f"kernels/{kernel['id']}", method="DELETE")
 
     def path(self) -> str:
         """Give the path of a new notebook; if :meth:`prepare` was called, its kernel runs."""
         path = f"{next(self.numbers)}.ipynb" if self._next is None else self._next
-        self._next, self.ahead = None, set()
+        self._next = self.ahead = None
         return path
 
     def prepare(self) -> None:
@@ -64,14 +66,14 @@ class Server:
         path = self.path()
         kernel = {"name": "python3"}
         said = {"path": path, "name": path, "type": "notebook", "kernel": kernel}
-        self._next, self.ahead = path, {self._ask("sessions", said)["kernel"]["id"]}
+        self._next, self.ahead = path, self._ask("sessions", said, "POST")["kernel"]["id"]
 
-    def _ask(self, what: str, said: Mapping[str, Any] | None = None) -> Any:
+    def _ask(self, what: str, said: Mapping[str, Any] | None = None, method: str = "GET") -> Any:
         body = None if said is None else json.dumps(said).encode()
         headers = {"Authorization": f"token {self.token}", "Content-Type": "application/json"}
-        request = Request(f"{self.url}api/{what}", body, headers)  # noqa: S310 - our own server
+        request = Request(f"{self.url}api/{what}", body, headers, method=method)  # noqa: S310 - our own server
         with urlopen(request) as answer:  # noqa: S310 - as above
-            return json.load(answer)
+            return json.loads(answer.read() or b"null")
 
 
 @contextmanager
