@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -40,6 +41,9 @@ FRONT_ENDS_OWN: Final = (
     "Command 'filebrowser:open-path' not registered",
 )
 """Errors that Notebook 7 has in an empty notebook, too."""
+FONTS: Final = re.compile("/static/(lab|notebook)/[0-9a-f]+[.]woff2?$")
+"""A server finds a static file by its bare name where it found it first. JupyterLab's fonts and
+Notebook 7's have the same names: the front end that asks second is forbidden the other's."""
 
 # In the page: give the panel of a notebook by its path, and the notebook's cells.
 FIND: Final = """
@@ -187,7 +191,7 @@ class Front:
             self.heard.fetched.append(request.url)
 
     def _console(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
+        if message.type == "error" and not FONTS.search(message.location["url"]):
             self._error(message.text)
 
     def _error(self, text: str) -> None:
@@ -223,7 +227,7 @@ class Book:
             )
         else:
             # What a tab before this one had open is not opened again.
-            self._load_page("&reset")
+            self._load_page("&reset" if self.front.kind == "lab" else "")
         self.ready()
 
     def reload(self) -> None:

@@ -155,6 +155,4 @@ def test_in_notebook_7(notebook7: Callable[..., Book], service: Emulator) -> Non
     chat.box.press("Escape")
     chat.until("Interrupted after")
     assert book.front.heard.fetched == []
-    # Notebook 7 may not fetch its own fonts for formulas.
-    errors = [one for one in book.front.heard.errors if "Failed to load resource" not in one]
-    assert errors == []
+    assert book.front.heard.errors == []
