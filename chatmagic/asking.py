@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from chatmagic.wire import without_lone_surrogates
+from chatmagic.scalars import without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

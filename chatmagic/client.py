@@ -15,6 +15,7 @@ from chatmagic import address, settings, sse
 from chatmagic import credits as crediting
 from chatmagic.assembly import Assembly
 from chatmagic.cassette import is_replay
+from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import (
     COST_UNKNOWN,
     AuthenticationError,
@@ -28,25 +29,19 @@ from chatmagic.errors import (
 )
 from chatmagic.patience import Timeout
 from chatmagic.refusal import ADDRESS_HINT, BODY_BYTES, decoded, excerpt, in_reply, packing, refusal
-from chatmagic.wire import (
-    Auth,
-    Chunk,
-    ErrorBody,
-    Message,
-    Reply,
-    Request,
-    Secret,
-)
+from chatmagic.secret import Auth, Secret
+from chatmagic.wire import Chunk, Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import timedelta
     from types import TracebackType
 
+    from chatmagic.accounting import Credits
     from chatmagic.connection import Halt
     from chatmagic.settings import Connection
     from chatmagic.transport import Exchange, Transport
-    from chatmagic.wire import Credits, State
+    from chatmagic.wire import State
 
 BODY_SECONDS: Final = 5.0
 """How long an error's body may take: the status is known, and is what counts."""

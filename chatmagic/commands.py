@@ -32,8 +32,8 @@ from chatmagic import (
 from chatmagic.asking import Ask, Silent
 from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
+from chatmagic.secret import Secret
 from chatmagic.session import Setup
-from chatmagic.wire import Secret
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

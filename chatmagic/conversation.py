@@ -50,9 +50,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
 
+from chatmagic.digests import digest, turn_digest
 from chatmagic.errors import InputError
 from chatmagic.record import Record
-from chatmagic.wire import Message, digest, turn_digest
+from chatmagic.wire import Message
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import archive, plain
 from chatmagic.conversation import Conversation
+from chatmagic.digests import turn_digest
 from chatmagic.notebook import cells
-from chatmagic.wire import turn_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

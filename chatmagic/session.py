@@ -46,12 +46,13 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from pathlib import Path
 
+    from chatmagic.accounting import Credits
     from chatmagic.cassette import Play, Who
     from chatmagic.client import Client
     from chatmagic.connection import Halt
     from chatmagic.page import Layout
     from chatmagic.patience import Timeout
-    from chatmagic.wire import Credits, Reply, Request
+    from chatmagic.wire import Reply, Request
 
 
 @dataclass(frozen=True, slots=True)

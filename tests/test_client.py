@@ -31,6 +31,7 @@ from loopback import (
 
 import chatmagic
 from chatmagic import client as client_module
+from chatmagic.accounting import Usage
 from chatmagic.client import Client
 from chatmagic.connection import Halt
 from chatmagic.errors import (
@@ -48,7 +49,7 @@ from chatmagic.errors import (
 from chatmagic.patience import Timeout
 from chatmagic.refusal import BODY_BYTES
 from chatmagic.transport import HttpExchange
-from chatmagic.wire import Message, Reply, Request, Usage
+from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

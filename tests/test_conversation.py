@@ -14,10 +14,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from chatmagic import conversation as module
 from chatmagic.conversation import Change, Conversation, Turn
+from chatmagic.digests import digest, turn_digest
 from chatmagic.errors import InputError
 from chatmagic.page import AS_RUN, Layout
 from chatmagic.record import Value
-from chatmagic.wire import Message, Reply, digest, turn_digest
+from chatmagic.wire import Message, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -37,9 +37,10 @@ from chatmagic.connection import Halt
 from chatmagic.emulator import Emulator
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError
 from chatmagic.patience import Timeout
+from chatmagic.secret import Auth, Secret
 from chatmagic.session import Session
 from chatmagic.transport import HttpTransport
-from chatmagic.wire import Auth, Message, Secret
+from chatmagic.wire import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

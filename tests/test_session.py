@@ -24,9 +24,9 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.page import Layout
+from chatmagic.secret import Secret
 from chatmagic.session import Session, Setup, current_session
 from chatmagic.settings import Connection
-from chatmagic.wire import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from chatmagic import client as client_module
 from chatmagic import sse
+from chatmagic.accounting import Usage
 from chatmagic.client import Client
 from chatmagic.errors import (
     ChatError,
@@ -26,7 +27,8 @@ from chatmagic.errors import (
     RequestTimeoutError,
 )
 from chatmagic.plain import one_line
-from chatmagic.wire import Chunk, Message, Reply, Request, Usage, without_lone_surrogates
+from chatmagic.scalars import without_lone_surrogates
+from chatmagic.wire import Chunk, Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
