@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast, get_args
 
 from chatmagic import digests, prompt
-from chatmagic.conversation import Conversation, Entry, Turn
+from chatmagic.conversation import Conversation
 from chatmagic.record import VERSION, NewerVersionError, Record
+from chatmagic.turn import Entry, Turn
 from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:

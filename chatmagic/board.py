@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from chatmagic.accounting import Credits
-    from chatmagic.conversation import Conversation, Turn
+    from chatmagic.conversation import Conversation
     from chatmagic.errors import ChatError, ChatInterrupted
+    from chatmagic.turn import Turn
     from chatmagic.wire import Reply
 
 PAGE: Final = 30

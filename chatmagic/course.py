@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from chatmagic.conversation import Context
 from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.turn import Context
 from chatmagic.wire import Message, Request
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from chatmagic.asking import Answer, Ask, View
     from chatmagic.cassette import Play
-    from chatmagic.conversation import Change
+    from chatmagic.changes import Change
     from chatmagic.wire import Reply
 
 NOTHING: Final = Context(turns=(), total=0)

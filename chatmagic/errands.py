@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.asking import Answer
-    from chatmagic.conversation import Change, Turn
+    from chatmagic.changes import Change
     from chatmagic.record import Record
     from chatmagic.session import Session
+    from chatmagic.turn import Turn
     from chatmagic.underway import Log, UnderWay
 
 LONGEST_PROMPT: Final = 1_000_000

@@ -19,9 +19,9 @@ from chatmagic.notebook import cells
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from chatmagic.conversation import Turn
     from chatmagic.notebook import Notebook, Told
     from chatmagic.record import Record
+    from chatmagic.turn import Turn
 
 SHOWN: Final = 200
 NOT_KEPT: Final = (

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.conversation import Conversation, Turn
+    from chatmagic.conversation import Conversation
     from chatmagic.record import Record
     from chatmagic.session import Session
+    from chatmagic.turn import Turn
 
 FORMATS: Final = "FILE.json (all of it), FILE.ipynb (a notebook) or FILE.md (to read)"
 FORCE: Final = "--force"

@@ -23,7 +23,7 @@ from chatmagic.asking import (
     Told,
     View,
 )
-from chatmagic.conversation import Change, Context, Conversation, Turn
+from chatmagic.conversation import Conversation
 from chatmagic.course import (
     NOTHING,
     Course,
@@ -39,6 +39,7 @@ from chatmagic.errors import InputError
 from chatmagic.reel import Question
 from chatmagic.settings import Connection
 from chatmagic.tape import Recorded
+from chatmagic.turn import Context, Turn
 from chatmagic.turnstile import Turnstile
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
     from chatmagic.accounting import Credits
     from chatmagic.cassette import Play, Who
+    from chatmagic.changes import Change
     from chatmagic.client import Client
     from chatmagic.connection import Halt
     from chatmagic.page import Layout

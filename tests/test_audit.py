@@ -16,9 +16,9 @@ from pages import cell, output, save, text_cell
 
 from chatmagic import audit, cli
 from chatmagic.accounting import Credits, Usage
-from chatmagic.conversation import Turn
 from chatmagic.record import Value
 from chatmagic.scalars import timestamp
+from chatmagic.turn import Turn
 from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:

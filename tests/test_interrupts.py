@@ -48,7 +48,18 @@ WATCHED: Final = (
         str(PACKAGE / f"{name}.py")
         for name in (
             *("transport", "connection", "client", "assembly"),
-            *("asking", "conversation", "course", "deck", "playback", "session", "turnstile"),
+            *(
+                "asking",
+                "changes",
+                "conversation",
+                "places",
+                "turn",
+                "course",
+                "deck",
+                "playback",
+                "session",
+                "turnstile",
+            ),
             *("display", "commands", "magics"),
         )
     ),
@@ -311,7 +322,7 @@ POINTS: Final = {
     "putting together": "chatmagic.assembly.Assembly.add",
     "accounting": "chatmagic.credits.Ledger.after",
     "keeping": "chatmagic.conversation.Conversation.add",
-    "recording": "chatmagic.conversation.Turn.to_record",
+    "recording": "chatmagic.turn.Turn.to_record",
     "being done": "chatmagic.transport.HttpExchange.finish",
     "giving the connection back": "urllib3.HTTPResponse.release_conn",
 }

@@ -18,11 +18,12 @@ import chatmagic
 from chatmagic import board, cells, display
 from chatmagic.accounting import Credits
 from chatmagic.asking import Ask, Began, Ended, Fragment, Silent
-from chatmagic.conversation import Conversation, Turn
+from chatmagic.conversation import Conversation
 from chatmagic.desk import Desk, Page
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.record import owner_of
 from chatmagic.session import Session
+from chatmagic.turn import Turn
 from chatmagic.wire import Reply
 
 if TYPE_CHECKING:

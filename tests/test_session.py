@@ -12,7 +12,7 @@ from shells import KEY, alone
 
 import chatmagic
 from chatmagic.asking import Answer, Ask, Began, Changed, Ended, Fragment
-from chatmagic.conversation import Conversation, Turn
+from chatmagic.conversation import Conversation
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.errors import (
     ChatInterrupted,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chatmagic.asking import Event
+    from chatmagic.turn import Turn
 
 FIXED = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
 PATIENCE = 10.0
