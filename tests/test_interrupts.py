@@ -47,7 +47,7 @@ WATCHED: Final = (
     *(
         str(PACKAGE / f"{name}.py")
         for name in (
-            *("transport", "connection", "client", "assembly"),
+            *("transport", "connection", "client", "stream", "reading", "tally", "assembly"),
             *(
                 "asking",
                 "changes",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from loopback import Peer
 
-    from chatmagic.client import ReplyStream
+    from chatmagic.stream import ReplyStream
 
 KEY = "sk-playback-81c4aa07"
 HELLO = Request((Message("user", "hello"),))

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic import client as client_module
-from chatmagic import sse
+from chatmagic import reading, sse, stream
 from chatmagic.accounting import Usage
 from chatmagic.client import Client
 from chatmagic.errors import (
@@ -55,7 +54,8 @@ class StandingClock(datetime):
 def clock() -> Iterator[None]:
     """Let the client's clock stand still."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client_module, "datetime", StandingClock)
+        patch.setattr(reading, "datetime", StandingClock)
+        patch.setattr(stream, "datetime", StandingClock)
         yield
 
 
