@@ -208,7 +208,7 @@ class ChatMagics(Magics):
         Nothing is sent. A key goes only where it was given for: ``%chat_login`` asks for
         one. The emulator runs in this kernel, needs no account, and says what it is.
         """
-        self.commands.connect(line)
+        self.commands.connecting.connect(line)
 
     @no_var_expand
     @line_magic
@@ -232,7 +232,7 @@ class ChatMagics(Magics):
         The key belongs to the address that is connected now, and goes nowhere else.
         ``%chat_login --forget`` forgets the key that was kept for it.
         """
-        self.commands.login(line)
+        self.commands.connecting.login(line)
 
 
 def load(shell: InteractiveShell) -> None:

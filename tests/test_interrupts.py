@@ -60,7 +60,7 @@ WATCHED: Final = (
                 "session",
                 "turnstile",
             ),
-            *("display", "commands", "magics"),
+            *("display", "commands", "connecting", "standing", "magics"),
         )
     ),
     contextlib.__file__,
