@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from chatmagic import errors
     from chatmagic.accounting import Credits, Usage
     from chatmagic.client import Client
+    from chatmagic.current import ask, current_session
     from chatmagic.patience import Timeout
-    from chatmagic.session import Session, ask, current_session
+    from chatmagic.session import Session
     from chatmagic.wire import Message, Reply
 
 __version__ = "0.1.0"
@@ -42,8 +43,8 @@ _HOMES: Final = {
     "Session": "session",
     "Timeout": "patience",
     "Usage": "accounting",
-    "ask": "session",
-    "current_session": "session",
+    "ask": "current",
+    "current_session": "current",
 }
 
 

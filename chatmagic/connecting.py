@@ -9,9 +9,9 @@ import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
 from chatmagic import address, frontend, keystore, settings
+from chatmagic.clients import Setup
 from chatmagic.errors import InputError
 from chatmagic.secret import Secret
-from chatmagic.session import Setup
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

@@ -252,9 +252,9 @@ def load(shell: InteractiveShell) -> None:
     lines.install(shell)
     shell.events.register("pre_run_cell", magics.show_replies)
     chatmagic.on_session = magics.join
-    session = sys.modules.get("chatmagic.session")
-    if session is not None and session.has_begun():
-        magics.join(session.current_session())
+    current = sys.modules.get("chatmagic.current")
+    if current is not None and current.has_begun():
+        magics.join(current.current_session())
 
 
 def unload(shell: InteractiveShell) -> None:

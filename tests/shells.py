@@ -16,7 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import chatmagic
-from chatmagic import keystore, session, settings
+from chatmagic import current, keystore, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -200,7 +200,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
     monkeypatch.setattr(keystore, "_keyring", lambda: None)
     monkeypatch.setattr(chatmagic, "on_session", None)
-    monkeypatch.setattr(session, "_current", None)
+    monkeypatch.setattr(current, "_current", None)
     monkeypatch.setattr(settings, "local_emulator", None)
     monkeypatch.setattr(settings, "_told", set())
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
@@ -209,7 +209,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
         yield
     finally:
         sys.excepthook = hook
-        made = session._current
+        made = current._current
         if made is not None:
             made.close()
         if InteractiveShell.initialized():

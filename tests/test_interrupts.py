@@ -34,8 +34,9 @@ from shells import KEY, Shell, alone
 
 import chatmagic
 from chatmagic.conversation import Conversation
+from chatmagic.current import current_session
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.session import Session, current_session
+from chatmagic.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,6 +17,7 @@ from shells import KEY, Ran, Shell, alone
 
 import chatmagic
 from chatmagic import options
+from chatmagic.current import current_session
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.errors import (
     AuthenticationError,
@@ -26,7 +27,6 @@ from chatmagic.errors import (
     InputError,
     RateLimitError,
 )
-from chatmagic.session import current_session
 from chatmagic.wire import Reply
 
 if TYPE_CHECKING:

@@ -12,7 +12,9 @@ from shells import KEY, alone
 
 import chatmagic
 from chatmagic.asking import Answer, Ask, Began, Changed, Ended, Fragment
+from chatmagic.clients import Setup
 from chatmagic.conversation import Conversation
+from chatmagic.current import current_session
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.errors import (
     ChatInterrupted,
@@ -25,7 +27,7 @@ from chatmagic.errors import (
 )
 from chatmagic.page import Layout
 from chatmagic.secret import Secret
-from chatmagic.session import Session, Setup, current_session
+from chatmagic.session import Session
 from chatmagic.settings import Connection
 
 if TYPE_CHECKING:
