@@ -8,6 +8,7 @@ import io
 import sys
 import threading
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from traitlets.config import Config
 
 import chatmagic
 from chatmagic import current, keystore, settings
+from chatmagic.emulator import Emulator, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +28,13 @@ if TYPE_CHECKING:
 
 KEY = "sk-test-4f9c1e77-do-not-show"
 """The throw-away key that no output, record, log or repr may hold."""
+FIXED = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
+"""An emulator whose clock stands still."""
+
+
+def bodies(emulator: Emulator) -> list[Any]:
+    """Give the bodies of the requests."""
+    return [received.body for received in emulator.requests]
 
 
 class Page(DisplayPublisher):

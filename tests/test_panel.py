@@ -897,34 +897,6 @@ def test_words_after_the_name_are_refused(shell: Shell, line: str) -> None:
     shell.fails(line, cell="P")
 
 
-def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -> None:
-    """Unset is the service's own; of fields for a server the values may be private."""
-    kernel = shell.shell.magics_manager.registry["ChatMagics"].commands.standing
-    rows = dict(kernel.standing()["rows"])
-    assert rows["Temperature"] == rows["Most tokens"] == "the service's own"
-    assert kernel.standing()["state"] == "live"
-    shell.do("%config ChatMagics.temperature = 0.5")
-    shell.do("%config ChatMagics.no_history = True")
-    shell.do("%config ChatMagics.extra_body = {'token': 'secret'}")
-    shell.do("%config ChatMagics.stream = 'off'")
-    rows = dict(kernel.standing()["rows"])
-    assert (rows["Temperature"], rows["Without history"]) == ("0.5", "on")
-    assert rows["More fields"] == "token"
-    assert kernel.defaults()["temperature"] == 0.5
-    assert kernel.defaults()["history"] is False
-    assert kernel.streams() is False
-    shell.do("%chat_connect emulator")
-    assert kernel.standing()["state"] == "emulator"
-    tape = tmp_path / "tape.json"
-    shell.do(f"%chat_cassette {tape} --record")
-    assert kernel.standing()["state"] == "emulator, record"
-    shell.page("%%chat\necho:hello", "A")
-    shell.do(f"%chat_cassette {tape} --replay")
-    told = kernel.standing()
-    assert told["state"] == "replay"
-    assert told["rows"][0][0] == "Cassette"
-
-
 def test_unloading_takes_the_panels_away(shell: Shell) -> None:
     """No thread and no widget stays."""
     shell.page("%chat_panel", "P")
