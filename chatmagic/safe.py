@@ -31,6 +31,7 @@ from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 
+from chatmagic import formulas
 from chatmagic.plain import TYPESET, UNTYPESET, one_line, visible
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 _DEEPEST: Final = 20  # levels of nesting; markdown-it leaves out what lies deeper
 _MOST_FORMULAS: Final = 500  # a page takes some 2 ms to typeset one
 _MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each
-_DEEPEST_TEX: Final = 30  # levels of nesting; 100 fractions in one another crash a browser's tab
 # Pygments can take quadratic time, above all on endless lines and on white space.
 _MOST_COLOURED: Final = 10_000  # characters of code in a reply
 _SLOW_TO_COLOUR: Final = re.compile(r"[^\n]{500}|\s{200}")
@@ -71,30 +71,6 @@ _FORMULA: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_COMMAND: Final = re.compile(r"\\([A-Za-z]+|.)", re.DOTALL)
-# What opens and closes a level of TeX; an optional argument, and a root, only open one: what
-# closes them is no word of their own.
-_LEVEL: Final = re.compile(
-    r"(?P<open>\{|\\(?:left|begin)(?![A-Za-z]))|(?P<close>\}|\\(?:right|end)(?![A-Za-z]))"
-    r"|(?P<only>\\root(?![A-Za-z])|\\(?!left|right|[bB]ig)[A-Za-z]+\s*\[)|\\[A-Za-z]+|\\.",
-    re.DOTALL,
-)
-# TeX that reaches out of its formula: links, HTML attributes and styles, clicks, any
-# character or file, packages, and definitions (which could give the rest another name).
-_ACTING_TEX: Final = re.compile(
-    r"""(?:html|mml|data|Declare|provide|(?:re)?new(?!line$)|define|mathtools|usetag)[A-Za-z]*
-    |   href|url|unicode|U|char|class|cssId|style|bbox|fcolorbox|enclose|includegraphics|csname
-    |   require|setOptions|Newextarrow|[egx]?def|let|futurelet|begingroup[A-Za-z]*
-    |   toggle|mathtip|texttip|label|ref|eqref""",
-    re.VERBOSE,
-)
-# TeX that takes lengths, and a length of three digits: a hundred pages of nothing.
-_MOVING_TEX: Final = re.compile(
-    r"[rR]ule|Space|[hmv]space|m?kern|[hmv]?skip|raise|lower|move(?:left|right)|genfrac|above\w*"
-    r"|\\|cr"
-)
-_FAR: Final = re.compile(r"\d{3}(?:[.,]\d*)?\s*[A-Za-z]{2}")
-
 _TAGS: Final = frozenset(
     """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong table tbody td th
     thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
@@ -103,6 +79,8 @@ _ATTRIBUTES: Final = {"a": {"href", "title"}, "ol": {"start"}, "div": {"aria-lab
 _BOX: Final = "overflow-x: auto; margin-bottom: 1em;"
 # No formula may be drawn over what stands around the reply, and no word makes the page wider.
 _CLIP: Final = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
+# A box is never narrower than nothing: formulas in a row can't add up their negative spaces.
+_ALONE: Final = "display: inline-block;"
 # Front ends break the lines of code; here the box around it scrolls.
 _UNBROKEN: Final = (
     "white-space: pre; overflow-x: visible; overflow-y: visible; width: max-content; "
@@ -118,7 +96,7 @@ _REPLY: Final = f"chatmagic-reply {UNTYPESET}"
 _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     "div": {
         "class": {_REPLY, "chatmagic-scroll", "highlight", TYPESET},
-        "style": {_BOX, _CLIP},
+        "style": {_BOX, _CLIP, _ALONE},
         "dir": {"auto"},
         "role": {"region"},
         "tabindex": {"0"},
@@ -127,7 +105,7 @@ _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     "pre": {"style": {_UNBROKEN}},
     **{tag: {"style": {style}} for tag, style in _HEADINGS.items()},
     "a": {"referrerpolicy": {"no-referrer"}},
-    "span": {"class": {TYPESET, *STANDARD_TYPES.values()} - {"", "err"}},
+    "span": {"class": {TYPESET, *STANDARD_TYPES.values()} - {"", "err"}, "style": {_ALONE}},
     "td": {"style": _ALIGNED},
     "th": {"style": _ALIGNED},
 }
@@ -228,7 +206,7 @@ def _note(text: str, href: str) -> str:
     plain = unicodedata.normalize("NFKC", text).lower()
     plain = "".join(char for char in plain if unicodedata.category(char) != "Cf").strip()
     said = re.sub(r"^(?:https?://|mailto:)?(?:www\.)?", "", plain)
-    same = said.startswith(place.lower()) and said[len(place) :][:1] in {"", "/", "?", "#", ":"}
+    same = re.match(rf"{re.escape(place.lower())}(?:[/?#]\S*|:\d+)?\Z", said)
     return "" if same else f" ({place})"
 
 
@@ -283,21 +261,6 @@ def _push(state: StateInline | StateBlock, match: re.Match[str]) -> None:
     token.content = match[match.lastgroup or 0].strip()
     token.markup = match[0]
     token.meta = {"display": match.lastgroup in {"dollars", "square"}}
-
-
-def _harmless(tex: str) -> bool:
-    """Say whether a page may typeset a formula: it reaches out of nothing, and is not deep."""
-    names = _COMMAND.findall(tex)
-    if any(_ACTING_TEX.fullmatch(name) for name in names):
-        return False
-    if _FAR.search(tex) and any(_MOVING_TEX.fullmatch(name) for name in names):
-        return False
-    level = 0
-    for match in _LEVEL.finditer(tex):
-        level = max(level + {"open": 1, "only": 1, "close": -1}.get(match.lastgroup or "", 0), 0)
-        if level > _DEEPEST_TEX:
-            return False
-    return True
 
 
 class _Renderer(RendererHTML):
@@ -360,11 +323,12 @@ class _Renderer(RendererHTML):
         env["formulas"] += 1
         env["tex"] += len(token.content)
         few = env["formulas"] <= _MOST_FORMULAS and env["tex"] <= _MOST_TEX
-        if not env["live"] and few and _harmless(token.content):
+        if not env["live"] and few and formulas.typesettable(token.content):
             left, right = ("\\[", "\\]") if token.meta["display"] else ("\\(", "\\)")
             tex = escape(f"{left}{token.content}{right}", quote=False)
             tag = "div" if token.block else "span"
-            return f'<{tag} class="{TYPESET}">{tex}</{tag}>' + "\n" * token.block
+            style = f' style="{_ALONE}"' if formulas.goes_back(token.content) else ""
+            return f'<{tag} class="{TYPESET}"{style}>{tex}</{tag}>' + "\n" * token.block
         html = f"<code>{escape(token.markup, quote=False)}</code>"
         return _scrolling(f"<pre>{html}</pre>", "Formula") if token.block else html
 

@@ -22,6 +22,7 @@ ROW = re.compile(r"^\| (\d+) \| `(\w+)` \| .* \| (.*?) ?\|$", re.MULTILINE)
 MODULES = {name: (int(level), packages) for level, name, packages in ROW.findall(README)}
 PURE = (
     "autolinks",
+    "formulas",
     "wire",
     "errors",
     "record",
