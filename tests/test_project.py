@@ -23,6 +23,8 @@ MODULES = {name: (int(level), packages) for level, name, packages in ROW.findall
 PURE = (
     "autolinks",
     "formulas",
+    "links",
+    "directions",
     "wire",
     "errors",
     "record",

@@ -21,17 +21,15 @@ TAGS = set(
     """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong table tbody td th
     thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
 )
+TURNED = {"dir", "style"}
 ATTRIBUTES = {
     "a": {"href", "title", "target", "rel", "referrerpolicy"},
     "div": {"class", "dir", "style", "tabindex", "role", "aria-label"},
-    "ol": {"start"},
+    "ol": {"start", *TURNED},
     "pre": {"style"},
-    "h4": {"style"},
-    "h5": {"style"},
-    "h6": {"style"},
-    "span": {"class"},
-    "td": {"style"},
-    "th": {"style"},
+    **{tag: {"dir"} for tag in ("p", "code", "table")},
+    **dict.fromkeys(("ul", "blockquote", "h4", "h5", "h6", "td", "th"), TURNED),
+    "span": {"class", *TURNED},
 }
 REPLY = "chatmagic-reply mathjax_ignore tex2jax_ignore"
 CLIP = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
@@ -47,13 +45,15 @@ VALUES = {
     "target": r"_blank",
     "referrerpolicy": r"no-referrer",
     "rel": r"noopener noreferrer nofollow",
-    "dir": r"auto",
+    "dir": r"auto|ltr|rtl",
     "tabindex": r"0",
     "role": r"region",
     "aria-label": r"Code(, .{1,20})?|Table|Formula|Reply as plain text",
     "start": r"\d{1,9}",
     "style": r"text-align: (left|center|right);|overflow-x: auto; margin-bottom: 1em;|"
-    rf"{CLIP}|{UNBROKEN}|font-size: 1\.\d+em; font-weight: 600;",
+    rf"{CLIP}|{UNBROKEN}|font-size: 1\.\d+em; font-weight: 600;"
+    r"|padding-left: 0; padding-right: 2em;|display: inline-block;"
+    r"|border-left: none; border-right: 5px solid var\(--jp-border-color2, #bdbdbd\);",
     "class": "|".join(sorted(DIVS)) + r"|[a-z][a-z0-9]{0,2}",  # the last: Pygments' short ones
 }
 UNSEEN = re.compile(
@@ -135,7 +135,7 @@ class Page(HTMLParser):
 def page(text: str, *, live: bool = False) -> Page:
     """Give the checked page of a reply."""
     html = to_html(text, live=live)
-    assert html.startswith(ROOT)
+    assert html.replace('dir="rtl"', 'dir="auto"', 1).startswith(ROOT)
     assert html.endswith("</div>")
     assert not UNSEEN.search(html)
     return Page(html)
