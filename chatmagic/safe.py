@@ -69,14 +69,20 @@ _TAGS: Final = frozenset(
 )
 _ATTRIBUTES: Final = {"a": {"href", "title"}, "ol": {"start"}, "div": {"aria-label"}}
 _BOX: Final = "overflow-x: auto; margin-bottom: 1em;"
+# Code stands out as it does in the cells of the page.
+_CODE_BOX: Final = (
+    f"{_BOX} padding: 0.4em 0.8em; border-radius: 3px; "
+    "background-color: var(--jp-cell-editor-background, #f5f5f5);"
+)
 # No formula may be drawn over what stands around the reply, and no word makes the page wider.
 _CLIP: Final = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
 # A box is never narrower than nothing: formulas in a row can't add up their negative spaces.
 _ALONE: Final = "display: inline-block;"
 # Front ends break the lines of code; here the box around it scrolls.
+_BARE: Final = "background-color: transparent;"
 _UNBROKEN: Final = (
-    "white-space: pre; overflow-x: visible; overflow-y: visible; width: max-content; "
-    "min-width: 100%;"
+    f"{_BARE} white-space: pre; overflow-x: visible; overflow-y: visible; "
+    "width: max-content; min-width: 100%;"
 )
 # Front ends show headings this low as if they were text.
 _HEADINGS: Final = {
@@ -94,7 +100,7 @@ _REPLY: Final = f"chatmagic-reply {UNTYPESET}"
 _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     "div": {
         "class": {_REPLY, "chatmagic-scroll", "highlight", TYPESET},
-        "style": {_BOX, _CLIP, _ALONE},
+        "style": {_BOX, _CODE_BOX, _CLIP, _ALONE},
         "dir": {"auto", "ltr", "rtl"},
         "role": {"region"},
         "tabindex": {"0"},
@@ -102,7 +108,9 @@ _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     # An error token keeps no class: code is not told to be wrong by a red box.
     "pre": {"style": {_UNBROKEN}},
     **{tag: {"style": {style}, **_SIDES} for tag, style in _HEADINGS.items()},
-    **dict.fromkeys(("p", "table", "code"), _SIDES),
+    "table": _SIDES,
+    "code": {"style": {_BARE}, **_SIDES},
+    "p": {"style": _ALIGNED, **_SIDES},
     **{tag: {"style": {_TURNED["list"]}, **_SIDES} for tag in ("ol", "ul")},
     "blockquote": {"style": {_TURNED["quote"]}, **_SIDES},
     "a": {"referrerpolicy": {"no-referrer"}},
@@ -186,7 +194,8 @@ def _leading(_: str, name: str, value: str) -> str | None:
 def _scrolling(html: str, label: str, side: str = "") -> str:
     """Put a box around what may be too wide; it takes focus, so that keys can scroll it."""
     focus = f'tabindex="0" role="region" aria-label="{escape(label)}"'
-    return f'<div class="chatmagic-scroll" style="{_BOX}"{_dir(side)} {focus}>{html}</div>\n'
+    style = _CODE_BOX if html.startswith("<div") else _BOX
+    return f'<div class="chatmagic-scroll" style="{style}"{_dir(side)} {focus}>{html}</div>\n'
 
 
 def _dir(side: object) -> str:
@@ -249,6 +258,8 @@ class _Renderer(RendererHTML):
         # The only paragraph of a point has no element of its own, and may need one.
         side = _dir(tokens[idx].attrs.get("dir"))
         rest[-1]["turned"] = bool(side and tokens[idx].hidden)
+        if tokens[idx].meta.get("side") == "rtl":
+            tokens[idx].attrs["style"] = "text-align: right;"  # front ends say left
         return f"<span{side}>" if rest[-1]["turned"] else self.renderToken(tokens, idx, *rest)
 
     def paragraph_close(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
@@ -300,7 +311,7 @@ class _Renderer(RendererHTML):
                 lexer = get_lexer_by_name(language.lower(), stripnl=False, ensurenl=False)
                 html = highlight(code, lexer, _COLOURS)
         label = f"Code, {one_line(language, 20)}" if language else "Code"
-        pre = f'<pre style="{_UNBROKEN}"><code>{html}</code></pre>'
+        pre = f'<pre style="{_UNBROKEN}"><code style="{_BARE}">{html}</code></pre>'
         return _scrolling(
             f'<div class="highlight">{pre}</div>', label, directions.coded(tokens[idx])
         )

@@ -23,7 +23,7 @@ def test_each_part_has_its_own_direction() -> None:
     """A paragraph, a heading or a point that differs from what it stands in says so."""
     html = to_html(f"{ARABIC}\n\nEnglish\n\n# Title\n\n- {ARABIC}\n- point\n\n> quoted")
     for part in (
-        f"\n<p>{ARABIC}</p>",
+        f'\n<p style="text-align: right;">{ARABIC}</p>',
         '<p dir="ltr">English</p>',
         'font-weight: 600;" dir="ltr">Title</h4>',
         f"<ul {TURNED_LIST}>\n<li>{ARABIC}</li>",
@@ -34,7 +34,7 @@ def test_each_part_has_its_own_direction() -> None:
     html = to_html(f"English\n\n{HEBREW}\n\n- {HEBREW}\n  1. one\n\n> {HEBREW}")
     assert html.startswith("<div") and 'dir="auto"' in html.partition(">")[0]  # noqa: PT018 - one start
     for part in (
-        f'<p dir="rtl">{HEBREW}</p>',
+        f'<p dir="rtl" style="text-align: right;">{HEBREW}</p>',
         f'<ul dir="rtl" {TURNED_LIST}>',
         '<ol dir="ltr">\n<li>one',
         '<blockquote dir="rtl" style="border-left: none; border-right: 5px solid',
