@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Final
 
+import loopback
 import pytest
 from contrast import CONTRAST
 
@@ -51,6 +53,36 @@ $$
     f"| {' | '.join(f'column {n}' for n in range(40))} |\n|{'---|' * 40}\n"
     f"| {' | '.join('some words' for _ in range(40))} |\n\n"
     f"```\n{'a long line of code; ' * 40}\n```\n\n{'w' * 3000}\n\n$${' + '.join('x' * 300)}$$"
+)
+ASKED: Final = (
+    "%%chat\nWhat is the standard error of the mean?\nUse Python, and one table.",
+    "%%chat\nAnd if I ask four times as many people, in one sentence?",
+)
+PICTURED: Final = (
+    r"""# The standard error
+
+The **standard error** of the mean says how far $\bar{x}$ would move if the study were done again.
+For $n$ independent values with standard deviation $s$ it is
+
+$$
+\mathrm{SE}(\bar{x}) = \frac{s}{\sqrt{n}}
+$$
+
+```python
+import numpy as np
+
+def standard_error(values):
+    return np.std(values, ddof=1) / np.sqrt(len(values))  # ddof=1: a sample
+```
+
+| n | s | SE |
+|--:|--:|--:|
+| 25 | 2.0 | 0.40 |
+| 100 | 2.0 | 0.20 |
+
+More in [the NumPy manual](https://numpy.org/doc/stable/reference/generated/numpy.std.html).
+""",
+    r"Four times the people give **half** the standard error: it falls with $\sqrt n$, so that",
 )
 ROOT: Final = "document.querySelectorAll('.chatmagic')[given]"
 WIDE: Final = """
@@ -241,6 +273,46 @@ def test_a_reply_is_for_everybody(notebook7: Open) -> None:
     page.wait_for_function("innerWidth === 320")
     assert book.js(WIDE, 0) == []
     page.set_viewport_size({"width": 1200, "height": 900})
+
+
+def test_a_streamed_cell_can_be_read_in_both_themes(lab: Open) -> None:
+    """The README's pictures: a whole reply, and one that streams."""
+    go = threading.Event()
+    reset = {"X-RateLimit-Limit": "100", "X-RateLimit-Reset": "2026-01-02T00:00:00Z"}
+
+    def answer(peer: loopback.Peer) -> None:
+        for number, text in enumerate(PICTURED):
+            if not peer.request():
+                return
+            left = {"X-RateLimit-Remaining": str(97 - number)}
+            headers = {**loopback.EVENTS, "Transfer-Encoding": "chunked", **reset, **left}
+            peer.send(loopback.head(headers=headers), loopback.chunked(loopback.event(text)))
+            assert number == 0 or go.wait(30)
+            peer.send(loopback.chunked(loopback.DONE), loopback.CHUNKS_END)
+
+    with loopback.Server(answer) as service:
+        setup = f"%config ChatMagics.auth = 'none'\n%chat_connect {service.origin}"
+        book = lab([f"%load_ext chatmagic\n{setup}", *ASKED])
+        book.run(0)
+        book.run(1)
+        book.until("document.querySelectorAll('.chatmagic mjx-container').length === 4")
+        book.page.set_viewport_size({"width": 800, "height": 840})
+        book.js("app.shell.collapseLeft(); await notebook.scrollToItem(0)")
+        book.write(0, "%load_ext chatmagic")
+        book.js("notebook.widgets[0].outputArea.model.clear()")
+        book.start(2)
+        book.until("notebook.widgets[2].outputArea.node.innerText.includes('so that')")
+        for theme, name in ((LIGHT, "reply-light"), (DARK, "reply-dark")):
+            book.front.theme(theme)
+            for output in range(2):
+                assert book.js(f"return ({CONTRAST})({ROOT})", output) == [], (theme, output)
+            book.js("document.activeElement.blur()")
+            book.screenshot(name)
+        book.page.set_viewport_size({"width": 1200, "height": 900})
+        book.js("app.shell.expandLeft()")
+        book.front.theme(LIGHT)
+        go.set()
+        book.until("notebook.widgets[2].outputArea.node.querySelector('.chatmagic-credits')")
 
 
 def test_math_is_typeset_once_at_the_end(lab: Open, service: Emulator) -> None:
