@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic import errors
+    from chatmagic.accounting import Credits, Usage
     from chatmagic.client import Client
+    from chatmagic.current import ask, current_session
     from chatmagic.patience import Timeout
-    from chatmagic.session import Session, ask, current_session
-    from chatmagic.wire import Credits, Message, Reply, Usage
+    from chatmagic.session import Session
+    from chatmagic.wire import Message, Reply
 
 __version__ = "0.1.0"
 __all__ = [
@@ -35,14 +37,14 @@ on_session: Callable[[Session], object] | None = None
 
 _HOMES: Final = {
     "Client": "client",
-    "Credits": "wire",
+    "Credits": "accounting",
     "Message": "wire",
     "Reply": "wire",
     "Session": "session",
     "Timeout": "patience",
-    "Usage": "wire",
-    "ask": "session",
-    "current_session": "session",
+    "Usage": "accounting",
+    "ask": "current",
+    "current_session": "current",
 }
 
 

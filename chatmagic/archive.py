@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast, get_args
 
-from chatmagic import prompt, wire
-from chatmagic.conversation import Conversation, Entry, Turn
+from chatmagic import digests, prompt
+from chatmagic.conversation import Conversation
 from chatmagic.record import VERSION, NewerVersionError, Record
+from chatmagic.turn import Entry, Turn
 from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def _turn(value: object, owner: str | None) -> Turn:
     number, entry, text = value.get("number"), value.get("entry"), value.get("reply")
     carried = _list(value.get("carried"))
     record = Record.from_json(value.get("record"))
-    if not isinstance(text, str) or wire.digest(text) != record.reply:
+    if not isinstance(text, str) or digests.digest(text) != record.reply:
         raise ValueError("a reply in it is not what its record says")
     if not _is_count(number) or not all(map(_is_count, carried)) or entry not in get_args(Entry):
         raise ValueError("a turn in it is damaged")

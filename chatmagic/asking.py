@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from chatmagic.wire import without_lone_surrogates
+from chatmagic.scalars import without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from chatmagic.conversation import Conversation, Entry, Turn
+    from chatmagic.conversation import Conversation
     from chatmagic.record import Record, Value
+    from chatmagic.turn import Entry, Turn
     from chatmagic.wire import Reply
 
 

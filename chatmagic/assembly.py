@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.wire import Chunk, Credits, Origin, Reply, State, Usage, without_lone_surrogates
+from chatmagic.scalars import without_lone_surrogates
+from chatmagic.wire import Chunk, Origin, Reply, State
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from chatmagic.accounting import Credits, Usage
 
 JOINED_AT: Final = 1_000_000
 """How many characters are put to the text at once: a long reply is not held twice."""

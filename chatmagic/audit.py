@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from chatmagic import notebook, plain, restore
+from chatmagic.accounting import Usage
 from chatmagic.errors import InputError
-from chatmagic.wire import Usage, iso
+from chatmagic.scalars import iso
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

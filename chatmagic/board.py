@@ -10,15 +10,17 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import credits as crediting
-from chatmagic import display, gauge, plain, safe, transcript, wire
+from chatmagic import display, gauge, plain, safe, scalars, transcript
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from datetime import datetime
 
-    from chatmagic.conversation import Conversation, Turn
+    from chatmagic.accounting import Credits
+    from chatmagic.conversation import Conversation
     from chatmagic.errors import ChatError, ChatInterrupted
-    from chatmagic.wire import Credits, Reply
+    from chatmagic.turn import Turn
+    from chatmagic.wire import Reply
 
 PAGE: Final = 30
 """How many turns a page is sent at once; it asks for earlier ones."""
@@ -148,9 +150,9 @@ def credits(figures: Credits | None, took: int | None, *, now: datetime) -> dict
         "limit": limit,
         "left": left,
         "took": took,
-        "resets": wire.iso(resets),
-        "seen": wire.iso(seen),
-        "now": wire.iso(now),
+        "resets": scalars.iso(resets),
+        "seen": scalars.iso(seen),
+        "now": scalars.iso(now),
     }
 
 

@@ -18,8 +18,8 @@ from chatmagic.record import owner_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from chatmagic.conversation import Turn
     from chatmagic.record import Record
+    from chatmagic.turn import Turn
 
 
 def source(text: str) -> str:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from chatmagic import demo
 from chatmagic.errors import ChatError, InputError
+from chatmagic.secret import AUTH_WAYS
 from chatmagic.service import FAULTS, FRESH, Settings
-from chatmagic.wire import AUTH_WAYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,46 +6,36 @@ Loaded with the first command that is used, so that loading the extension stays 
 from __future__ import annotations
 
 import contextlib
-import getpass
-import os
 import re
-import secrets
-import sys
-from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from chatmagic import (
-    address,
     display,
     frontend,
     gauge,
-    keystore,
     options,
     page,
     plain,
     prompt,
     record,
-    settings,
-    taping,
 )
 from chatmagic.asking import Ask, Silent
+from chatmagic.connecting import ConnectCommands
 from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
-from chatmagic.session import Setup
-from chatmagic.wire import Secret
+from chatmagic.standing import Standing
+from chatmagic.taping import CassetteCommand
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.asking import View
     from chatmagic.bridge import Bridge
-    from chatmagic.emulator import Emulator
     from chatmagic.frontend import Execution
     from chatmagic.page import Layout
     from chatmagic.panel import Panels
     from chatmagic.session import Session
-    from chatmagic.settings import Connection
     from chatmagic.wire import Reply
 
 EXAMPLES: Final = (
@@ -56,17 +46,6 @@ EXAMPLES: Final = (
 )
 ALONE: Final = r"%%chat\b|(?:[^\n=()]+=)?[ \t]*%chat\b[^\n]*\Z"
 """A cell that holds nothing but one ask, so that a failed ask may clear what it shows."""
-
-PANELS: Final = (
-    ("Temperature", "temperature", "the service's own"),
-    ("Most tokens", "max_tokens", "the service's own"),
-    ("Turns sent along", "last", "all turns before"),
-    ("Without history", "no_history", "off"),
-    ("In one piece", "no_stream", "off"),
-    ("Seconds to wait", "timeout", "10 for a connection, 60 for an answer"),
-    ("More fields", "extra_body", "none"),
-)
-"""What the panel shows of the settings: a name, the trait, and what holds where it is unset."""
 
 
 class Configured(Protocol):
@@ -101,18 +80,16 @@ class Commands:
         self.session = session
         self._shell = shell
         self._configured = configured
-        self._chosen: str | None = None
-        self._typed: dict[str, Secret] = {}
-        self._emulator: Emulator | None = None
         self._panels: Panels | None = None
         self._shown: tuple[str | None, Reply] | None = None
-        self.cassette = taping.CassetteCommand(shell, session, configured)
         self._bridge: Bridge | None = None
+        self.cassette = CassetteCommand(shell, session, configured)
+        self.connecting = ConnectCommands(shell, session, configured, self.cassette)
+        self.standing = Standing(shell, session, configured, self.cassette, self.connecting)
         session.layout = self._layout
-        session.setup = self._setup
+        session.setup = self.connecting.setup
         session.deck.taping = self.cassette.taping
         session.execution = self._owner
-        settings.local_emulator = self._start_emulator
 
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
         """Do ``%%chat`` and ``%chat``; without a prompt, ``%chat`` shows the state."""
@@ -130,7 +107,7 @@ class Commands:
         asked = options.parse(line, self._configured.trait_values())
         text = asked.prompt
         if cell is None and not text:
-            print(self._state())
+            print(self.standing.state())
             return None
         body = (cell or "").removesuffix("\n")
         if body and not asked.raw:
@@ -198,14 +175,7 @@ class Commands:
             self._with_widgets().show_gauge(execution.cell)
             return
         _no_words("chat_credits", line.replace("--live", "", 1))
-        figures, took = self.session.credits, self.session.took
-        now, off = self._now(), self.session.clock_off
-        html = gauge.large_html(figures, took, now=now, clock_off=off)
-        words = gauge.large_words(figures, took, now=now, clock_off=off)
-        if (note := self.cassette.of_the_figures()) is not None:
-            html += f'<p style="{gauge.QUIET}">{escape(note)}</p>'
-            words += f"\n{note}"
-        display.show_html(html, words)
+        display.show_html(*self.standing.credits())
 
     def panel(self, line: str) -> None:
         """Show the chat panel: the same conversation, beside the cells.
@@ -226,74 +196,6 @@ class Commands:
             return
         print(board.NEEDS_A_PAGE)
 
-    def connect(self, line: str) -> None:
-        """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
-
-        Nothing is sent. A key goes only where it was given for: ``%chat_login`` asks for
-        one. The emulator runs in this kernel, needs no account, and says what it is.
-        """
-        word = line.strip()
-        if not word or len(word.split()) > 1:
-            raise InputError("Say where to: %chat_connect URL, or %chat_connect emulator.")
-        is_here = word.lower() == address.EMULATOR
-        self._chosen = address.EMULATOR if is_here else address.without_user(word)
-        self.session.disconnect()
-        connection = self._connection()
-        if settings.is_emulator(connection):
-            print(self._where(connection))
-        else:
-            # It is the same with a key and without one, so that a replay without a key repeats it.
-            print(f"Connected to {address.origin(connection.base_url)} ({connection.url_from}).")
-            print("Nothing was sent; the first question shows whether it answers.")
-            lacks_key = connection.key is None and connection.auth != "none"
-            is_told = frontend.execution(self._shell).audience != "machine"
-            if lacks_key and is_told and not self.cassette.is_replaying():
-                print("No key for this address yet: %chat_login asks for it.")
-        if count := len(self.session.conversation):
-            turns = f"{count:,} turn{'' if count == 1 else 's'}"
-            print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
-        for warning in settings.news(() if is_here else address.warnings_for(word)):
-            print(warning)
-
-    def login(self, line: str) -> None:
-        """Ask for the key by a hidden prompt, and offer to keep it.
-
-        The key belongs to the address that is connected now, and goes nowhere else.
-        ``%chat_login --forget`` forgets the key that was kept for it.
-        """
-        if self.cassette.is_replaying() and not line.strip():
-            print("As things are set nothing is sent (%chat_cassette), so no key is needed.")
-            return
-        connection = self._connection()
-        if settings.is_emulator(connection):
-            raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
-        origin = address.origin(connection.base_url)
-        store = keystore.open_store(os.environ)
-        if line.strip() == "--forget":
-            typed = ["this kernel"] if self._typed.pop(origin, None) else []
-            gone = ", ".join([*typed, *store.forget(origin)])
-            self.session.disconnect()
-            print(f"Forgotten for {origin}: {gone or 'there was no key'}.")
-            return
-        if line.strip():
-            raise InputError(
-                "%chat_login takes no key on its line, where it would be saved with the notebook."
-                if not line.strip().startswith("-")
-                else "%chat_login has one option: --forget."
-            )
-        key = _hidden(f"API key for {origin} (hidden): ")
-        self._typed[origin] = key
-        self.session.disconnect()
-        try:
-            answer = input(f"Keep it for next time? {_places(store)} Enter: this kernel only. ")
-        except EOFError:
-            answer = ""
-        places: dict[str, keystore.Place] = {"k": "keyring", "f": "private file"}
-        places["y"] = "keyring"
-        place = places.get(answer.strip().lower()[:1])
-        kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"
-        print(f"Key for {origin}: {kept}.")
-
     def shown(self, kind: str, reply: Reply) -> str | None:
         """Give a reply that displays itself, as one of a bundle's types; ``None`` if it just was.
 
@@ -307,57 +209,15 @@ class Commands:
             return display.printable(reply.text)
         return str(display.bundle(reply)[kind])
 
-    def now(self) -> datetime:
-        """Give the time by the service's clock, by which a live gauge counts."""
-        now = self._now()
-        figures, off = self.session.credits, self.session.clock_off
-        # The emulator's stands still where its figures were told.
-        return now if off is None or (figures and now == figures.seen_at) else now - off
-
-    def standing(self) -> dict[str, Any]:
-        """Give the state in one word, and the settings in force as rows of words."""
-        configured = self._configured.trait_values()
-        rows = [[name, _set(configured[trait], unset)] for name, trait, unset in PANELS]
-        if (tape := self.cassette.state()) is not None:
-            rows = [["Cassette", tape], *rows]
-        if self.cassette.is_replaying():
-            return {"state": "replay", "rows": rows}
-        try:
-            choice, connection = self.cassette.choice(), self._connection()
-        except ChatError as error:
-            return {"state": "not connected", "rows": [["Service", str(error)], *rows]}
-        state = "emulator" if settings.is_emulator(connection) else "live"
-        if choice is not None:
-            state = f"{state}, {choice.mode}"
-        return {"state": state, "rows": [["Service", self._where(connection)], *rows]}
-
-    def defaults(self) -> dict[str, Any]:
-        """Give the parameters of the panel's questions, which are every cell's defaults."""
-        asked = options.parse("", self._configured.trait_values())
-        return {
-            "max_tokens": asked.max_tokens,
-            "temperature": asked.temperature,
-            "stream": asked.stream,
-            "history": asked.history,
-            "last": asked.last,
-        }
-
-    def streams(self) -> bool:
-        """Tell whether pages show a reply while it comes."""
-        return bool(self._configured.stream != "off")
-
     def close(self) -> None:
         """Let go of what was opened for this kernel; the conversation stays."""
         if self._panels is not None:
             self._panels.close()
             self._panels = None
-        if self._emulator is not None:
-            self._emulator.stop()
-            self._emulator = None
+        self.connecting.close()
         if self._bridge is not None:
             self._bridge.close()
             self._bridge = None
-        settings.local_emulator = None
         self.session.set_free()
 
     def _with_widgets(self) -> Panels:
@@ -370,7 +230,7 @@ class Commands:
                     f"There are no widgets here ({error}). %%chat goes on working without them.",
                     hint="pip install anywidget, then restart the kernel.",
                 ) from None
-            self._panels = Panels(self.session, self)
+            self._panels = Panels(self.session, self.standing)
         return self._panels
 
     def _has_shown(self, reply: Reply) -> bool:
@@ -448,36 +308,6 @@ class Commands:
         execution = frontend.execution(self._shell)
         return execution.cell, execution.id
 
-    def _setup(self) -> Setup:
-        connection = settings.practised(self._connection())
-        for warning in settings.news(connection.warnings):
-            print(warning, file=sys.stderr)
-        return Setup(connection, self._configured.timeout, dict(self._configured.extra_body))
-
-    def _connection(self) -> Connection:
-        """Find out where to and with which key, as things are set now."""
-        configured = self._configured
-        url = configured.base_url
-        return settings.resolve(
-            os.environ,
-            chosen=self._chosen,
-            cell_config=url if url != configured.file_url else None,
-            file_config=configured.file_url,
-            auth_config=configured.auth,
-            typed=self._typed,
-            store=keystore.open_store(os.environ),
-        )
-
-    def _start_emulator(self) -> tuple[str, Secret]:
-        """Start this kernel's emulator, with an account of its own; give address and key."""
-        if self._emulator is None:
-            # tornado's server comes with the first practice.
-            from chatmagic import emulator  # noqa: PLC0415
-
-            self._emulator = emulator.Emulator(emulator.FRESH)
-            self._emulator_at = self._emulator.start(), Secret(f"practice-{secrets.token_hex(8)}")
-        return self._emulator_at
-
     def _step(self, step: Literal["undo", "redo"], line: str) -> None:
         """Take a change back, or do it again, and say which."""
         from chatmagic import transcript  # noqa: PLC0415 - as in chat_history
@@ -488,62 +318,6 @@ class Commands:
             _say(transcript.undone(session.change(Conversation.undo)), step)
         else:
             _say(transcript.redone(session.change(Conversation.redo)), step)
-
-    def _state(self) -> str:
-        """Say what ``%chat`` alone says: where, key from where, conversation, credits."""
-        tape = self.cassette.state()
-        try:
-            where = "" if self.cassette.is_replaying() else self._where(self._connection())
-        except ChatError as error:
-            where = str(error)
-        self.session.follow_pages(self._owner()[0])
-        conversation = self.session.conversation
-        count, stale = len(conversation), len(conversation.stale_turns())
-        notes = f", {stale:,} stale" if stale else ""
-        configured = self._configured.trait_values()
-        values = [
-            f"{option.trait} = {configured[option.trait]}"
-            for option in options.OPTIONS
-            if option.trait and configured[option.trait] not in (None, False)
-        ]
-        values += ["keep_values = True"] if configured["keep_values"] else []
-        return "\n".join(
-            (
-                *(line for line in (tape, where) if line),
-                f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
-                gauge.large_words(
-                    self.session.credits,
-                    self.session.took,
-                    now=self._now(),
-                    clock_off=self.session.clock_off,
-                ),
-                f"Set for every question: {', '.join(values) or 'nothing'}.",
-            )
-        )
-
-    def _now(self) -> datetime:
-        """Give the time; the emulator's and a recording's stand still: their outputs repeat."""
-        figures, connection = self.session.credits, self.session.connection
-        if figures is not None and connection is not None:
-            still = settings.is_emulator(connection) or self.cassette.of_the_figures()
-            if still:
-                return figures.seen_at
-        return datetime.now(UTC)
-
-    @staticmethod
-    def _where(connection: Connection) -> str:
-        """Say where a session asks and where its key comes from, and nothing of the key."""
-        if settings.is_emulator(connection):
-            return (
-                f"Connected to the emulator of this kernel ({connection.url_from}): practice "
-                "replies, no account, no key."
-            )
-        at = f"Connected to {address.origin(connection.base_url)} ({connection.url_from})"
-        if connection.auth == "none":
-            return f"{at}, without a key."
-        if connection.key is None:
-            return f"{at}. No key for this address yet: %chat_login asks for it."
-        return f"{at}; key from {connection.key_from}, sent as {connection.auth}."
 
 
 def usage() -> str:
@@ -557,31 +331,6 @@ def _say(words: str, kind: record.Did) -> None:
     display.show_html(html, words, record.note(kind))
 
 
-def _set(value: Any, unset: str) -> str:
-    """Say what a setting is; of fields for a server their names, as a value may be private."""
-    if isinstance(value, dict):
-        return ", ".join(map(str, value)) or unset
-    return unset if value in (None, False) else "on" if value is True else str(value)
-
-
 def _no_words(name: str, line: str) -> None:
     if line.strip():
         raise InputError(f"%{name} takes nothing after its name.", hint=f"%{name}? shows its help.")
-
-
-def _hidden(question: str) -> Secret:
-    try:
-        key = Secret.of(getpass.getpass(question).strip())
-    except Exception:  # noqa: BLE001 - whatever a front end says that has nobody to ask
-        raise InputError(
-            "Nobody can be asked for a key here.",
-            hint="Set CHATMAGIC_API_KEY, or CHATMAGIC_API_KEY_FILE, before the kernel starts.",
-        ) from None
-    if key is None:
-        raise InputError(settings.NO_KEY.format("What was typed"))
-    return key
-
-
-def _places(store: keystore.KeyStore) -> str:
-    keyring = "k: the system's keyring, " if store.keyring is not None else ""
-    return f"{keyring}f: a private file of yours,"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from chatmagic.errors import Which
     from chatmagic.patience import Timeout
-    from chatmagic.wire import Auth, Secret
+    from chatmagic.secret import Auth, Secret
 
 NAP: Final = 0.05
 """Seconds after which somebody who waits for a connection looks whether to stop."""

@@ -47,220 +47,21 @@ and a reader in another thread sees one of the two. Changes come from one thread
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Self
 
+from chatmagic import changes
+from chatmagic.changes import Snapshot
 from chatmagic.errors import InputError
-from chatmagic.record import Record
-from chatmagic.wire import Message, digest, turn_digest
+from chatmagic.places import Place, arranged, live, of_execution, with_place
+from chatmagic.turn import Context, is_stale, newest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from chatmagic.changes import Change
     from chatmagic.page import Layout
-    from chatmagic.record import Value
-    from chatmagic.wire import Reply, State
-
-Entry = Literal["cell", "panel", "python"]
-Kind = Literal["ask", "re-run", "reset", "set aside", "load"]
-
-UNDO_DEPTH: Final = 1000
-"""How many changes can be taken back; older ones are final."""
-
-_T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """One question and its reply.
-
-    Args:
-        prompt: the question as it was sent.
-        reply: the reply, whole or as far as it came.
-        number: its number in its conversation, never used twice; 0 until it is added.
-        owner: hash of the cell that owns it; ``None`` without one.
-        execution: what tells one execution of the cell from another; ``None`` is unknown.
-        entry: where it was asked: in a ``cell``, in the ``panel``, or from ``python``.
-        asker: who asked it, in words.
-        carried: numbers of the turns that its request carried, oldest first; 0 is a turn that
-            is not known here.
-        typed: the question as typed, with its ``{{ }}``; ``None`` where nothing was put in.
-        values: what was put in.
-        max_tokens: the request's limit on generated tokens; ``None`` where not set.
-        temperature: the request's sampling temperature; ``None`` where not set.
-        last: at most this many turns were to be carried; ``None`` where not set.
-        stream: whether the reply was asked for as a stream.
-        took: about how many credits it took, as far as known.
-        record: what its output keeps of it.
-    """
-
-    prompt: str
-    reply: Reply
-    number: int = 0
-    owner: str | None = None
-    execution: str | None = None
-    entry: Entry = "cell"
-    asker: str = ""
-    carried: tuple[int, ...] = ()
-    typed: str | None = None
-    values: tuple[Value, ...] = ()
-    max_tokens: int | None = None
-    temperature: float | None = None
-    last: int | None = None
-    stream: bool = True
-    took: int | None = None
-    record: Record | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def state(self) -> State:
-        """``complete``, ``interrupted`` or ``cut off``."""
-        return self.reply.state
-
-    @property
-    def messages(self) -> tuple[Message, Message]:
-        """The two messages by which a later request carries this turn (interface §2.1)."""
-        return Message("user", self.prompt), Message("assistant", self.reply.text)
-
-    @property
-    def digest(self) -> str:
-        """The digest by which a later request's record names this turn."""
-        return turn_digest(self.prompt, self.reply.text)
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The expressions whose values were not kept, so that the prompt only names them."""
-        return tuple(value.expression for value in self.values if value.text is None)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The parameters that were set, as a record keeps them."""
-        given = {
-            "max_tokens": self.max_tokens,
-            "temperature": self.temperature,
-            "last": self.last,
-            "stream": None if self.stream else False,
-        }
-        return {name: value for name, value in given.items() if value is not None}
-
-    def to_record(self, carried: Iterable[str], request: str) -> Record:
-        """Give the turn's record, with its values.
-
-        Args:
-            carried: digests of the turns that its request carried, oldest first.
-            request: digest of the canonical request.
-        """
-        reply = self.reply
-        return Record(
-            prompt=self.prompt if self.typed is None else self.typed,
-            values=self.values,
-            state=reply.state,
-            owner=self.owner,
-            carried=tuple(carried),
-            request=request,
-            reply=digest(reply.text),
-            parameters=self.parameters,
-            model=reply.model,
-            usage=reply.usage,
-            credits=reply.credits,
-            took=self.took,
-            finish_reason=reply.finish_reason,
-            date=reply.date,
-            origin=reply.origin,
-            turn=self.digest,
-            refusal=reply.refusal,
-            recorded=reply.recorded,
-            by_order=reply.by_order,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a request carries of the conversation.
-
-    Args:
-        turns: the turns it carries, oldest first.
-        total: how many there would be without ``last``.
-    """
-
-    turns: tuple[Turn, ...]
-    total: int
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """The turns' numbers, for :attr:`Turn.carried`."""
-        return tuple(turn.number for turn in self.turns)
-
-    @property
-    def digests(self) -> tuple[str, ...]:
-        """The turns' digests, for the new turn's record."""
-        return tuple(turn.digest for turn in self.turns)
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """The turns' messages, oldest first."""
-        return tuple(message for turn in self.turns for message in turn.messages)
-
-    @property
-    def from_panel(self) -> int:
-        """How many of the turns were asked in the panel, where Run All will not ask them."""
-        return sum(turn.entry == "panel" for turn in self.turns)
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What one step did to the live turns, for a message about it.
-
-    Args:
-        kind: the kind of change that was done, taken back, or done again.
-        went: the turns that were live before the step and are not now, in their order.
-        came: the turns that are live since the step, in their order.
-    """
-
-    kind: Kind
-    went: tuple[Turn, ...]
-    came: tuple[Turn, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A place: its key for life, the cell it belongs to, and what is live there.
-
-    ``earlier`` are the cells that it belonged to before (rule 13).
-    """
-
-    key: int
-    owner: str | None
-    turns: tuple[Turn, ...] = ()
-    earlier: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A change that can be gone back over: the turns of the places that it touched, by key.
-
-    A load also changes the order; ``orders`` is the places' keys before and after it.
-    """
-
-    kind: Kind
-    before: Mapping[int, tuple[Turn, ...]]
-    after: Mapping[int, tuple[Turn, ...]]
-    orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _All:
-    """Everything that a conversation knows.
-
-    ``void`` counts the undos that had nothing to take back and await a redo (rule 8);
-    ``away`` are the cells that are gone, and whose turns have been set aside (rule 12).
-    """
-
-    places: tuple[_Place, ...] = ()
-    done: tuple[_Step, ...] = ()
-    undone: tuple[_Step, ...] = ()
-    void: int = 0
-    next_number: int = 1
-    away: frozenset[str] = frozenset()
+    from chatmagic.turn import Turn
 
 
 class Conversation:
@@ -273,7 +74,7 @@ class Conversation:
     def __init__(self, name: str = "main") -> None:
         """Begin without any turn."""
         self.name = name
-        self._all = _All()
+        self._all = Snapshot()
 
     @classmethod
     def of(
@@ -291,17 +92,17 @@ class Conversation:
             ValueError: a cell has two places, or the numbers make no sense.
         """
         made = cls(name)
-        held = tuple(_Place(key, owner, tuple(turns)) for key, (owner, turns) in enumerate(places))
+        held = tuple(Place(key, owner, tuple(turns)) for key, (owner, turns) in enumerate(places))
         owners = [place.owner for place in held if place.owner is not None]
-        numbers = [turn.number for turn in _live(held)]
-        carried = [number for turn in _live(held) for number in turn.carried]
+        numbers = [turn.number for turn in live(held)]
+        carried = [number for turn in live(held) for number in turn.carried]
         if len(set(owners)) < len(owners):
             raise ValueError("a cell has two places")
         if len(set(numbers)) < len(numbers) or not all(0 < number <= added for number in numbers):
             raise ValueError("its turns are not numbered one by one")
         if not all(0 <= number <= added for number in carried):
             raise ValueError("a turn carried one that never was")
-        made._all = _All(held, next_number=added + 1)
+        made._all = Snapshot(held, next_number=added + 1)
         return made
 
     def __repr__(self) -> str:
@@ -319,7 +120,7 @@ class Conversation:
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The live turns in their order."""
-        return _live(self._all.places)
+        return live(self._all.places)
 
     @property
     def places(self) -> tuple[tuple[str | None, tuple[Turn, ...]], ...]:
@@ -370,9 +171,9 @@ class Conversation:
                 f"The number of turns to carry must be a whole number from 0 up, not {last!r}.",
                 hint="Leave it out to carry all of them.",
             )
-        places, index = _with_place(self._all.places, owner, order)
-        turns = _live(places[:index]) + _of_execution(places[index], execution)
-        return Context(_newest(turns, last), len(turns))
+        places, index = with_place(self._all.places, owner, order)
+        turns = live(places[:index]) + of_execution(places[index], execution)
+        return Context(newest(turns, last), len(turns))
 
     def add(self, turn: Turn, *, order: Sequence[str] | None = None) -> Change:
         """Put a turn where it belongs; in its cell's place it replaces older executions' turns.
@@ -384,22 +185,12 @@ class Conversation:
         Returns:
             The change; its ``came`` holds the turn with its number.
         """
-        now = self._all
-        places, index = _with_place(now.places, turn.owner, order)
-        place = places[index]
-        kept = _of_execution(place, turn.execution)
-        turns = (*kept, replace(turn, number=now.next_number))
-        kind: Kind = "ask" if kept == place.turns else "re-run"
-        then, change = _changed(replace(now, places=places), kind, {place.key: turns})
-        self._all = replace(then, next_number=now.next_number + 1)
+        self._all, change = changes.added(self._all, turn, order)
         return change
 
     def reset(self) -> Change:
         """Take every live turn out; the places stay. Counts as a change in any case (rule 8)."""
-        now = self._all
-        self._all, change = _changed(
-            now, "reset", {place.key: () for place in now.places if place.turns}
-        )
+        self._all, change = changes.reset(self._all)
         return change
 
     def load(self, other: Conversation) -> Change:
@@ -408,27 +199,8 @@ class Conversation:
         Args:
             other: the other one, which stays as it is.
         """
-        now, then = self._all, other._all
-        if now == _All() and then.done:
-            self._all = then
-            return Change("load", (), self.turns)
-        keys: dict[str | None, int] = {
-            place.owner: place.key for place in now.places if place.owner is not None
-        }
-        held = {place.key: place for place in now.places}
-        after: dict[int, tuple[Turn, ...]] = {place.key: () for place in now.places if place.turns}
-        for place in then.places:
-            key = keys.get(place.owner, len(held))
-            # Its own order counts, so what was there before moves behind it.
-            held[key] = held.pop(key, _Place(key, place.owner))
-            after[key] = tuple(_renumbered(turn, now.next_number - 1) for turn in place.turns)
-        moved = len(held) - len(then.places)
-        places = tuple(held.values())
-        places = (*places[moved:], *places[:moved])
-        orders = tuple(place.key for place in now.places), tuple(place.key for place in places)
-        done, change = _changed(replace(now, places=places), "load", after, orders)
-        self._all = replace(done, next_number=now.next_number + other.added)
-        return replace(change, went=_live(now.places))
+        self._all, change = changes.loaded(self._all, other._all)
+        return change
 
     def set_aside(self, owners: Collection[str]) -> Change | None:
         """Take out the live turns of cells that are gone from the page; their places stay.
@@ -439,7 +211,7 @@ class Conversation:
         Returns:
             The change, or ``None`` if none of them has a live turn: then nothing changed.
         """
-        self._all, change = _set_aside(self._all, owners)
+        self._all, change = changes.set_aside(self._all, owners)
         return change
 
     def undo(self) -> Change | None:
@@ -449,14 +221,7 @@ class Conversation:
             What went and what came back, or ``None`` if there was nothing to take back; that
             counts as a step, which :meth:`redo` goes over first (rule 8).
         """
-        now = self._all
-        if not now.done:
-            self._all = replace(now, void=now.void + 1)
-            return None
-        step = now.done[-1]
-        places = now.places if step.orders is None else _ordered(now.places, step.orders[0])
-        places, change = _moved(places, step.kind, step.before)
-        self._all = replace(now, places=places, done=now.done[:-1], undone=(*now.undone, step))
+        self._all, change = changes.undone(self._all)
         return change
 
     def redo(self) -> Change | None:
@@ -466,14 +231,7 @@ class Conversation:
             What went and what came back, or ``None`` if that undo had nothing to take back
             or there was none; :attr:`redo_depth` tells the two apart.
         """
-        now = self._all
-        if now.void or not now.undone:
-            self._all = replace(now, void=max(0, now.void - 1))
-            return None
-        step = now.undone[-1]
-        places = now.places if step.orders is None else _ordered(now.places, step.orders[1])
-        places, change = _moved(places, step.kind, step.after)
-        self._all = replace(now, places=places, done=(*now.done, step), undone=now.undone[:-1])
+        self._all, change = changes.redone(self._all)
         return change
 
     def hand_over(self, number: int, owner: str) -> None:
@@ -486,32 +244,7 @@ class Conversation:
             number: the turn's number; one that is not live is left alone.
             owner: hash of the cell.
         """
-        now = self._all
-
-        def handed(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-            return tuple(
-                replace(turn, owner=owner, entry="cell", asker="a cell that has not run yet")
-                if turn.number == number
-                else turn
-                for turn in turns
-            )
-
-        places = tuple(
-            replace(place, owner=owner, turns=handed(place.turns))
-            if any(turn.number == number for turn in place.turns)
-            else place
-            for place in now.places
-        )
-
-        def redone(step: _Step) -> _Step:
-            before, after = (
-                {key: handed(turns) for key, turns in side.items()}
-                for side in (step.before, step.after)
-            )
-            return _Step(step.kind, before, after)
-
-        done, undone = (tuple(map(redone, steps)) for steps in (now.done, now.undone))
-        self._all = replace(now, places=places, done=done, undone=undone)
+        self._all = changes.handed_over(self._all, number, owner)
 
     def arrange(self, order: Sequence[str]) -> None:
         """Let the places follow the page (rule 5); this is not a change to undo.
@@ -520,7 +253,7 @@ class Conversation:
             order: hashes of the page's cells from top to bottom.
         """
         now = self._all
-        self._all = replace(now, places=_arranged(now.places, order))
+        self._all = replace(now, places=arranged(now.places, order))
 
     def follow(self, layout: Layout) -> Change | None:
         """Let the conversation follow the pages: rules 13, 12 and 5, in this order.
@@ -531,7 +264,7 @@ class Conversation:
         Returns:
             The change, if turns were set aside.
         """
-        self._all, change = _followed(self._all, layout)
+        self._all, change = changes.followed(self._all, layout)
         return change
 
     def stale_owners(self, layout: Layout | None = None) -> frozenset[str]:
@@ -541,173 +274,18 @@ class Conversation:
             layout: how the cells stand, for what would be if the conversation followed it,
                 which it does not yet.
         """
-        now = self._all if layout is None else _followed(self._all, layout)[0]
+        now = self._all if layout is None else changes.followed(self._all, layout)[0]
         owners = [place.owner for place in now.places for _ in place.turns]
-        turns = _live(now.places)
-        stale = (owner for index, owner in enumerate(owners) if _is_stale(turns, index))
+        turns = live(now.places)
+        stale = (owner for index, owner in enumerate(owners) if is_stale(turns, index))
         return frozenset(owner for owner in stale if owner is not None)
 
     def stale(self, turn: Turn) -> bool:
         """Tell whether a live turn would be asked otherwise now (rule 9); others never are."""
         turns = self.turns
-        return turn in turns and _is_stale(turns, turns.index(turn))
+        return turn in turns and is_stale(turns, turns.index(turn))
 
     def stale_turns(self) -> tuple[Turn, ...]:
         """Give the live turns that would be asked otherwise now, in their order (rule 9)."""
         turns = self.turns
-        return tuple(turn for index, turn in enumerate(turns) if _is_stale(turns, index))
-
-
-def _renumbered(turn: Turn, by: int) -> Turn:
-    """Move a turn's number, and those it carried; 0 stands for a turn that is not known."""
-    carried = tuple(number + by if number else 0 for number in turn.carried)
-    return replace(turn, number=turn.number + by, carried=carried)
-
-
-def _live(places: Sequence[_Place]) -> tuple[Turn, ...]:
-    return tuple(turn for place in places for turn in place.turns)
-
-
-def _newest(items: tuple[_T, ...], last: int | None) -> tuple[_T, ...]:
-    return items if last is None else items[max(0, len(items) - last) :]
-
-
-def _is_stale(turns: tuple[Turn, ...], index: int) -> bool:
-    turn = turns[index]
-    now = _newest(turns[:index], turn.last)
-    return turn.carried != tuple(other.number for other in now)
-
-
-def _of_execution(place: _Place, execution: str | None) -> tuple[Turn, ...]:
-    """Give the place's turns that belong to this execution (rule 3)."""
-    if execution is None:
-        return ()
-    return tuple(turn for turn in place.turns if turn.execution == execution)
-
-
-def _with_place(
-    places: tuple[_Place, ...], owner: str | None, order: Sequence[str] | None
-) -> tuple[tuple[_Place, ...], int]:
-    """Give the places, arranged, with one for the owner's next turn, and say which it is."""
-    if order is not None:
-        places = _arranged(places, order)
-    owners = [place.owner for place in places]
-    if owner is not None and owner in owners:
-        return places, owners.index(owner)
-    index = len(places)
-    if owner is not None and order is not None and owner in order:
-        below = set(order[order.index(owner) :])
-        index = next((i for i, other in enumerate(owners) if other in below), index)
-    return (*places[:index], _Place(len(places), owner), *places[index:]), index
-
-
-def _arranged(places: tuple[_Place, ...], order: Sequence[str]) -> tuple[_Place, ...]:
-    """Sort the places as the page does; one not on the page goes with the one before it."""
-    on_page: dict[str | None, int] = {owner: rank for rank, owner in enumerate(order)}
-    return _sorted(places, [on_page.get(place.owner) for place in places])
-
-
-def _ordered(places: tuple[_Place, ...], keys: Sequence[int]) -> tuple[_Place, ...]:
-    """Sort the places as they stood once; a newer one goes with the one before it."""
-    stood = {key: rank for rank, key in enumerate(keys)}
-    return _sorted(places, [stood.get(place.key) for place in places])
-
-
-def _sorted(places: tuple[_Place, ...], given: Sequence[int | None]) -> tuple[_Place, ...]:
-    """Sort the places by their ranks; one without goes with the one before it."""
-    ranks: dict[int, int] = {}
-    last = -1
-    for place, rank in zip(places, given, strict=True):
-        last = ranks[place.key] = last if rank is None else rank
-    return tuple(sorted(places, key=lambda place: ranks[place.key]))
-
-
-def _followed(now: _All, layout: Layout) -> tuple[_All, Change | None]:
-    if layout.order is None:
-        # What was loaded has an order of its own, which counts.
-        loaded = any(step.orders is not None for step in now.done)
-        places = now.places if loaded else sorted(now.places, key=lambda place: place.key)
-        return replace(now, places=tuple(places)), None
-    now = _taken_over(now, layout)
-    owners = {place.owner for place in now.places if place.owner is not None}
-    for owner in (now.away - layout.gone) & owners:
-        now = _brought_back(now, owner)
-    now, change = _set_aside(now, layout.gone - now.away)
-    return replace(now, places=_arranged(now.places, layout.order), away=layout.gone), change
-
-
-def _set_aside(now: _All, owners: Collection[str]) -> tuple[_All, Change | None]:
-    after: dict[int, tuple[Turn, ...]] = {
-        place.key: () for place in now.places if place.turns and place.owner in owners
-    }
-    return _changed(now, "set aside", after) if after else (now, None)
-
-
-def _taken_over(now: _All, layout: Layout) -> _All:
-    """Give places of cells that are gone to the cells whose records name them (rule 13)."""
-    places, away = list(now.places), now.away
-    taken = {place.owner for place in places}
-    for cell, named in layout.named.items():
-        if cell in taken:
-            continue
-        for index, place in enumerate(places):
-            owner = place.owner
-            if owner is None or owner in layout.present or named not in {owner, *place.earlier}:
-                continue
-            places[index] = replace(place, owner=cell, earlier=place.earlier | {owner})
-            # What was set aside with the cell that is gone comes back with this one.
-            away = away | {cell} if owner in away else away
-            break
-    return replace(now, places=tuple(places), away=away)
-
-
-def _brought_back(now: _All, owner: str) -> _All:
-    """Give a cell back what was set aside when it went (rule 12)."""
-    place = next(place for place in now.places if place.owner == owner)
-    index = next(
-        (
-            index
-            for index in reversed(range(len(now.done)))
-            if now.done[index].kind == "reset" or place.key in now.done[index].after
-        ),
-        None,
-    )
-    if index is None or now.done[index].kind != "set aside":
-        return now
-    step = now.done[index]
-    turns = step.before[place.key]
-    before, after = (
-        {key: turns for key, turns in side.items() if key != place.key}
-        for side in (step.before, step.after)
-    )
-    left = (replace(step, before=before, after=after),) if after else ()
-    places, _ = _moved(now.places, step.kind, {place.key: turns})
-    done = (*now.done[:index], *left, *now.done[index + 1 :])
-    return replace(now, places=places, done=done)
-
-
-def _changed(
-    now: _All,
-    kind: Kind,
-    after: Mapping[int, tuple[Turn, ...]],
-    orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
-) -> tuple[_All, Change]:
-    """Do something new: put these turns into these places, and remember it for undo."""
-    before = {place.key: place.turns for place in now.places if place.key in after}
-    places, change = _moved(now.places, kind, after)
-    done = (*now.done, _Step(kind, before, after, orders))[-UNDO_DEPTH:]
-    return replace(now, places=places, done=done, undone=(), void=0), change
-
-
-def _moved(
-    places: tuple[_Place, ...], kind: Kind, turns: Mapping[int, tuple[Turn, ...]]
-) -> tuple[tuple[_Place, ...], Change]:
-    """Put these turns into these places, by key, and say which went and which came."""
-    moved = tuple(
-        replace(place, turns=turns[place.key]) if place.key in turns else place for place in places
-    )
-    before, after = _live(places), _live(moved)
-    was, now = ({turn.number for turn in live} for live in (before, after))
-    went = tuple(turn for turn in before if turn.number not in now)
-    came = tuple(turn for turn in after if turn.number not in was)
-    return moved, Change(kind, went, came)
+        return tuple(turn for index, turn in enumerate(turns) if is_stale(turns, index))

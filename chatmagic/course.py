@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from chatmagic.conversation import Context
 from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.turn import Context, Turn
 from chatmagic.wire import Message, Request
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from chatmagic.asking import Answer, Ask, View
     from chatmagic.cassette import Play
-    from chatmagic.conversation import Change
+    from chatmagic.changes import Change
     from chatmagic.wire import Reply
 
 NOTHING: Final = Context(turns=(), total=0)
@@ -113,6 +113,26 @@ def request_of(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> tup
         return request, request.digest()
     except ValueError as error:
         raise InputError(f"{error}. Nothing was sent.") from None
+
+
+def turn_of(ask: Ask, context: Context, reply: Reply, took: int | None) -> Turn:
+    """Give the turn that an ask makes: the question, what it carried, and what came."""
+    return Turn(
+        prompt=ask.text,
+        reply=reply,
+        owner=ask.owner,
+        execution=ask.execution,
+        entry=ask.entry,
+        asker=ask.asker,
+        carried=context.numbers,
+        typed=ask.typed,
+        values=ask.values,
+        max_tokens=ask.max_tokens,
+        temperature=ask.temperature,
+        last=ask.last,
+        stream=ask.stream,
+        took=took,
+    )
 
 
 def notes(ask: Ask, context: Context) -> list[str]:

@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Final, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
-from chatmagic import wire
-from chatmagic.wire import Credits
+from chatmagic import errorbody, scalars
+from chatmagic.accounting import Credits
 
 Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 Level = Literal["unknown", "ok", "low", "empty"]
@@ -54,7 +54,7 @@ def from_headers(headers: Headers, now: datetime) -> Credits | None:
     return _credits(limit, remaining, used, resets_at, seen_at, dated=written is not None)
 
 
-def from_error(body: wire.ErrorBody, headers: Headers, now: datetime) -> Credits | None:
+def from_error(body: errorbody.ErrorBody, headers: Headers, now: datetime) -> Credits | None:
     """Read the figures of an error response: its body's first, then its headers'.
 
     Args:
@@ -273,7 +273,7 @@ def _one(
 
 
 def _figure(text: str) -> int | None:
-    return _bounded(wire.whole_number(text))
+    return _bounded(scalars.whole_number(text))
 
 
 def _bounded(figure: int | None) -> int | None:
@@ -311,7 +311,7 @@ def _reset(text: str, seen_at: datetime) -> datetime | None:
     """Read ISO 8601; or a count since the epoch, if that is a time within reach."""
     number = _figure(text)
     if number is None:
-        return wire.timestamp(text)
+        return scalars.timestamp(text)
     for per_second in (1, 1000):
         since = number / per_second
         if abs(since - (seen_at - _EPOCH).total_seconds()) <= _YEAR.total_seconds():

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from chatmagic.asking import Ask
-    from chatmagic.conversation import Turn
     from chatmagic.session import Session
+    from chatmagic.turn import Turn
     from chatmagic.underway import UnderWay
 
 Role = Literal["panel", "gauge", "output"]

@@ -25,6 +25,7 @@ from tornado.httpserver import HTTPServer
 from tornado.iostream import StreamClosedError
 from tornado.web import Application, RequestHandler
 
+from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import InputError
 from chatmagic.faults import Mark, steps
 from chatmagic.service import (
@@ -37,7 +38,6 @@ from chatmagic.service import (
     common_headers,
     keys_given,
 )
-from chatmagic.wire import Auth, ErrorBody, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from tornado.http1connection import HTTP1Connection
+
+    from chatmagic.secret import Auth, Secret
 
 __all__ = ["FRESH", "HOST", "Emulator", "Received", "Settings", "serve"]
 

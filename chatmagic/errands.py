@@ -13,7 +13,7 @@ import threading
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import board, cells, transcript, wire
+from chatmagic import board, cells, scalars, transcript
 from chatmagic.asking import Ask, Silent
 from chatmagic.conversation import Conversation
 from chatmagic.record import owner_of
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.asking import Answer
-    from chatmagic.conversation import Change, Turn
+    from chatmagic.changes import Change
     from chatmagic.record import Record
     from chatmagic.session import Session
+    from chatmagic.turn import Turn
     from chatmagic.underway import Log, UnderWay
 
 LONGEST_PROMPT: Final = 1_000_000
@@ -134,7 +135,7 @@ class Errands:
             return
         # A turn of the panel is asked again as a cell is run again: in the same place.
         ask = Ask(
-            wire.without_lone_surrogates(str(text)),
+            scalars.without_lone_surrogates(str(text)),
             owner=secrets.token_hex(8) if old is None else old.owner,
             execution=secrets.token_hex(8),
             entry="panel",

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from chatmagic.wire import Credits, Reply
+    from chatmagic.accounting import Credits
+    from chatmagic.wire import Reply
 
 Fault = Literal["you", "service", "network"]
 Which = Literal["connect", "first_byte", "silence", "total"]

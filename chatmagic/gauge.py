@@ -15,7 +15,7 @@ from chatmagic import credits as crediting
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from chatmagic.wire import Credits, Usage
+    from chatmagic.accounting import Credits, Usage
 
 CELLS: Final = 10
 COLOURS: Final = {

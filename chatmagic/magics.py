@@ -208,7 +208,7 @@ class ChatMagics(Magics):
         Nothing is sent. A key goes only where it was given for: ``%chat_login`` asks for
         one. The emulator runs in this kernel, needs no account, and says what it is.
         """
-        self.commands.connect(line)
+        self.commands.connecting.connect(line)
 
     @no_var_expand
     @line_magic
@@ -232,7 +232,7 @@ class ChatMagics(Magics):
         The key belongs to the address that is connected now, and goes nowhere else.
         ``%chat_login --forget`` forgets the key that was kept for it.
         """
-        self.commands.login(line)
+        self.commands.connecting.login(line)
 
 
 def load(shell: InteractiveShell) -> None:
@@ -252,9 +252,9 @@ def load(shell: InteractiveShell) -> None:
     lines.install(shell)
     shell.events.register("pre_run_cell", magics.show_replies)
     chatmagic.on_session = magics.join
-    session = sys.modules.get("chatmagic.session")
-    if session is not None and session.has_begun():
-        magics.join(session.current_session())
+    current = sys.modules.get("chatmagic.current")
+    if current is not None and current.has_begun():
+        magics.join(current.current_session())
 
 
 def unload(shell: InteractiveShell) -> None:

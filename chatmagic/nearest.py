@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from chatmagic import wire
+from chatmagic import digests
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,10 +86,10 @@ def _parts(one: Recorded) -> list[_Part]:
             continue
         last = found[-1].messages if found else ()
         if item.role == "assistant" and len(last) == 1 and last[0].role == "user":
-            digest = wire.turn_digest(last[0].content, item.content)
+            digest = digests.turn_digest(last[0].content, item.content)
             found[-1] = _Part((*last, item), digest)
         else:
-            found.append(_Part((item,), wire.digest(item.to_json())))
+            found.append(_Part((item,), digests.digest(item.to_json())))
     return found
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
-from chatmagic import wire
+from chatmagic import digests
 from chatmagic.errors import InputError
 from chatmagic.record import VERSION, Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.tape import Recorded, headers_for
@@ -58,7 +58,7 @@ class Told:
         return (
             self.record is not None
             and self.text is not None
-            and wire.digest(self.text) == self.record.reply
+            and digests.digest(self.text) == self.record.reply
         )
 
 
@@ -256,7 +256,7 @@ def _fingerprint(cells: object) -> str:
         outputs = _get(cell, "outputs")
         texts = [_texts(output) for output in outputs] if isinstance(outputs, list) else []
         found.append([str(_get(cell, "cell_type")), _joined(_get(cell, "source")), texts])
-    return wire.digest(found)
+    return digests.digest(found)
 
 
 def cells(numbers: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from chatmagic import wire
+from chatmagic import scalars
 
 UNTYPESET: Final = "mathjax_ignore tex2jax_ignore"
 """Classes of an element in which no page looks for formulas: a dollar acts in HTML, too.
@@ -36,7 +36,7 @@ def visible(text: str) -> str:
     (U+202A-202E, U+2066-2069), tag characters (U+E0000-E007F) and lone surrogates become
     U+FFFD. The marks that ordinary text needs (U+200C-200F, for one) stay.
     """
-    return _ACTING.sub(_symbol, wire.without_lone_surrogates(text))
+    return _ACTING.sub(_symbol, scalars.without_lone_surrogates(text))
 
 
 def to_terminal(text: str) -> str:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette import Cassette, Play
     from chatmagic.connection import Halt
+    from chatmagic.secret import Secret
     from chatmagic.transport import Exchange, Transport
-    from chatmagic.wire import Origin, Reply, Secret
+    from chatmagic.wire import Origin, Reply
 
 LONGEST_ERROR: Final = 65_536
 """How many bytes of an error's body are kept at most."""

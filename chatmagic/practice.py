@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.wire import Usage, without_lone_surrogates
+from chatmagic.accounting import Usage
+from chatmagic.scalars import without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

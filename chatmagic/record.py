@@ -13,17 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self, get_args
 
-from chatmagic.wire import (
-    Credits,
-    Origin,
-    State,
-    Usage,
-    digest,
-    iso,
-    timestamp,
-    whole_number,
-    without_lone_surrogates,
-)
+from chatmagic.accounting import Credits, Usage
+from chatmagic.digests import digest
+from chatmagic.scalars import iso, timestamp, whole_number, without_lone_surrogates
+from chatmagic.wire import Origin, State
 
 if TYPE_CHECKING:
     from datetime import datetime

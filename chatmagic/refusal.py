@@ -14,6 +14,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import credits as crediting
+from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -24,11 +25,13 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.plain import one_line
-from chatmagic.wire import Credits, ErrorBody, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+
+    from chatmagic.accounting import Credits
+    from chatmagic.secret import Secret
 
 BODY_BYTES: Final = 65_536
 EXCERPT: Final = 200

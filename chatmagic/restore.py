@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import archive, plain
 from chatmagic.conversation import Conversation
+from chatmagic.digests import turn_digest
 from chatmagic.notebook import cells
-from chatmagic.wire import turn_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from chatmagic.conversation import Turn
     from chatmagic.notebook import Notebook, Told
     from chatmagic.record import Record
+    from chatmagic.turn import Turn
 
 SHOWN: Final = 200
 NOT_KEPT: Final = (

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import archive, display, notebook, plain, prompt, restore, wire
+from chatmagic import archive, digests, display, notebook, plain, prompt, restore
 from chatmagic.autolinks import unlinked
 from chatmagic.errors import InputError
 from chatmagic.record import VERSION, NewerVersionError
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.conversation import Conversation, Turn
+    from chatmagic.conversation import Conversation
     from chatmagic.record import Record
     from chatmagic.session import Session
+    from chatmagic.turn import Turn
 
 FORMATS: Final = "FILE.json (all of it), FILE.ipynb (a notebook) or FILE.md (to read)"
 FORCE: Final = "--force"
@@ -202,7 +203,7 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
 
 def _markdown(conversation: Conversation, *, keep_values: bool) -> str:  # noqa: ARG001 - it holds none
     text = archive.markdown(conversation)
-    return f"{text}\n<!-- chatmagic {wire.digest(text)} -->\n"
+    return f"{text}\n<!-- chatmagic {digests.digest(text)} -->\n"
 
 
 _CONTENTS: Final = {".json": _json, ".ipynb": _ipynb, ".md": _markdown}
@@ -237,7 +238,7 @@ def _spare(path: Path) -> None:
     elif suffix == ".md":
         text = content.decode("utf-8", "surrogatepass")
         seal = _SEAL.search(text)
-        ours = seal is not None and wire.digest(text[: seal.start()]) == seal[1]
+        ours = seal is not None and digests.digest(text[: seal.start()]) == seal[1]
     else:
         ours = _is_archive(content)
     if not ours:

@@ -18,10 +18,11 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from chatmagic import wire
+from chatmagic import digests, scalars
+from chatmagic.accounting import Usage
 from chatmagic.errors import InputError
 from chatmagic.tape import KEPT_HEADERS, Recorded
-from chatmagic.wire import Message, Usage
+from chatmagic.wire import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -109,7 +110,7 @@ def _answer(one: Recorded) -> dict[str, Any]:
         "usage": None if one.usage is None else one.usage.to_json(),
         "refusal": one.refusal,
         "took": one.took,
-        "sha256": None if one.text is None else wire.digest(one.text),
+        "sha256": None if one.text is None else digests.digest(one.text),
         "error": one.error,
     }
     return {
@@ -222,7 +223,7 @@ def _draft(block: _Block, name: str) -> Recorded:
     told = answer.get("sha256")
     if told is None and not isinstance(answer.get("error"), dict):
         raise _damaged(name, block.answer_number, "it is neither a reply nor an error")
-    if told != (None if told is None else wire.digest(text)):
+    if told != (None if told is None else digests.digest(text)):
         raise _damaged(name, block.answer_number, "the reply is not the one that was recorded")
     try:
         return Recorded(
@@ -240,7 +241,7 @@ def _draft(block: _Block, name: str) -> Recorded:
             finish_reason=_of(answer, "finish_reason", str, None),
             usage=Usage.from_json(answer.get("usage")),
             refusal=_of(answer, "refusal", str, None),
-            took=wire.whole_number(answer.get("took")),
+            took=scalars.whole_number(answer.get("took")),
             origin="emulator" if answer.get("from") == "emulator" else "live",
         )
     except ValueError as error:

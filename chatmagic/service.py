@@ -34,13 +34,16 @@ from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import parse_qs
 
 from chatmagic import practice, sse
+from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import InputError
-from chatmagic.wire import EMULATOR_SERVER, PATH, Chunk, ErrorBody, Reply, Request, Secret, iso
+from chatmagic.scalars import iso
+from chatmagic.secret import Secret
+from chatmagic.wire import EMULATOR_SERVER, PATH, Chunk, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from chatmagic.wire import Auth
+    from chatmagic.secret import Auth
 
 Fault = Literal["cut", "hold", "garbage", "error", "buffer"]
 

@@ -6,13 +6,10 @@ Python, magic and panel all come through :meth:`Session.run`, one at a time.
 from __future__ import annotations
 
 import contextlib
-import os
-import threading
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
-import chatmagic
-from chatmagic import address, deck, loading, playback, repeatable, settings
+from chatmagic import clients, deck, playback, repeatable
 from chatmagic.asking import (
     Answer,
     Ask,
@@ -23,7 +20,8 @@ from chatmagic.asking import (
     Told,
     View,
 )
-from chatmagic.conversation import Change, Context, Conversation, Turn
+from chatmagic.clients import Clients, Setup
+from chatmagic.conversation import Conversation
 from chatmagic.course import (
     NOTHING,
     Course,
@@ -33,34 +31,28 @@ from chatmagic.course import (
     notes,
     request_of,
     set_aside,
+    turn_of,
 )
 from chatmagic.deck import Deck, Taping
 from chatmagic.errors import InputError
 from chatmagic.reel import Question
-from chatmagic.settings import Connection
 from chatmagic.tape import Recorded
 from chatmagic.turnstile import Turnstile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from datetime import timedelta
     from pathlib import Path
 
+    from chatmagic.accounting import Credits
     from chatmagic.cassette import Play, Who
+    from chatmagic.changes import Change
     from chatmagic.client import Client
     from chatmagic.connection import Halt
     from chatmagic.page import Layout
-    from chatmagic.patience import Timeout
-    from chatmagic.wire import Credits, Reply, Request
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """Where and how a session asks."""
-
-    connection: Connection
-    timeout: Timeout | Mapping[str, float | None] | float | None = None
-    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    from chatmagic.settings import Connection
+    from chatmagic.turn import Context
+    from chatmagic.wire import Reply, Request
 
 
 class Session:
@@ -75,9 +67,7 @@ class Session:
         self.conversation = Conversation()
         self.deck = Deck(_in_notebook)
         self.set_free()
-        self._given = client
-        self._client = client
-        self._clients: dict[Who, tuple[Setup, Client]] = {}
+        self._clients = Clients(client)
         self._took: int | None = None
         self._followers: tuple[Callable[[Event], object], ...] = ()
         self._turnstile = Turnstile()
@@ -86,17 +76,20 @@ class Session:
     @property
     def credits(self) -> Credits | None:
         """The latest credits; ``None`` is unknown."""
-        return None if self._client is None else self._client.credits
+        client = self._clients.latest
+        return None if client is None else client.credits
 
     @property
     def clock_off(self) -> timedelta | None:
         """How far the clock here is ahead of the service's; ``None`` if it may be right."""
-        return None if self._client is None else self._client.clock_off
+        client = self._clients.latest
+        return None if client is None else client.clock_off
 
     @property
     def connection(self) -> Connection | None:
         """Where the latest ask went, and with which key; ``None`` before the first."""
-        return None if self._client is None else self._client.connection
+        client = self._clients.latest
+        return None if client is None else client.connection
 
     @property
     def took(self) -> int | None:
@@ -245,17 +238,9 @@ class Session:
         Raises:
             InputError: an ask of this very thread is under way.
         """
-        self._turnstile.refuse_its_holder()
-        try:
-            try:
-                self._turnstile.enter("a change of the conversation", lambda _: None)
-                change = action(self.conversation)
-            finally:
-                self._turnstile.leave()
-        except BaseException:
-            # As in run.
-            self._turnstile.leave()
-            raise
+        change = self._turnstile.alone(
+            "a change of the conversation", lambda: action(self.conversation)
+        )
         self._tell(Changed())
         return change
 
@@ -273,23 +258,17 @@ class Session:
         Raises:
             ChatError: what is chosen cannot be used, or what is out cannot be saved.
         """
-        self._turnstile.refuse_its_holder()
-        try:
-            try:
-                self._turnstile.enter("a change of the cassette", lambda _: None)
-                summary = self.deck.eject(whole=whole) if again else None
-                if not again:
-                    self.deck.retry()
-                if not whole:
-                    # Who is done asks for none; what the environment has comes with the next ask.
-                    self.deck.insert()
-            finally:
-                self._turnstile.leave()
-        except BaseException:
-            # As in run.
-            self._turnstile.leave()
-            raise
-        return summary
+
+        def exchanged() -> str | None:
+            summary = self.deck.eject(whole=whole) if again else None
+            if not again:
+                self.deck.retry()
+            if not whole:
+                # Who is done asks for none; what the environment has comes with the next ask.
+                self.deck.insert()
+            return summary
+
+        return self._turnstile.alone("a change of the cassette", exchanged)
 
     def follow_pages(self, owner: str | None = None) -> Change | None:
         """Let the conversation follow the pages, unless an ask is under way.
@@ -326,11 +305,11 @@ class Session:
     def _asked(self, course: Course, view: View, halt: Halt | None) -> None:
         """Ask, and keep what came, with what ended it early."""
         asked, taping = course.ask, self.deck.insert()
-        setup = self.setup() if taping is None and self._given is None else None
+        setup = self.setup() if taping is None and self._clients.given is None else None
         aside = self._follow_for(course)
         ask = course.ask
         course.context = context = self._context(ask)
-        source = cast("Client | Taping | Setup", self._given or taping or setup)
+        source = cast("Client | Taping | Setup", self._clients.given or taping or setup)
         request, course.digest = request_of(ask, context, source.extra_body)
         course.play = play = None if taping is None else self._play(ask, context, request)
         # The view warms its renderer while requests is loaded and the headers awaited.
@@ -341,7 +320,8 @@ class Session:
                 *notes(asked, context),
             ]
         )
-        client = self._connected(setup, taping, play)
+        who: Who = "service" if play is None else play.who
+        client = self._clients.of(who, lambda: self._setup_for(who, setup, taping))
         through = playback.through(
             play,
             self.deck.cassette,
@@ -367,22 +347,19 @@ class Session:
 
     def set_free(self) -> None:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
-        self.setup: Callable[[], Setup] = _from_environment
+        self.setup: Callable[[], Setup] = clients.from_environment
         self.deck.taping = deck.from_environment
         self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
         self.layout: Callable[[str | None], Layout | None] = _unknown
 
     def disconnect(self) -> None:
         """Forget the connection and what it told of the credits; the next ask makes its own."""
-        self.close()
-        self._clients.clear()
-        self._client, self._took = self._given, None
+        self._clients.forget()
+        self._took = None
 
     def close(self) -> None:
         """Close the connections that are kept."""
-        for client in (self._given, *(client for _, client in self._clients.values())):
-            if client is not None:
-                client.close()
+        self._clients.close()
 
     def _play(self, ask: Ask, context: Context, request: Request) -> Play | None:
         """Find out who answers, while a cassette is in."""
@@ -401,33 +378,12 @@ class Session:
         put_in = ask.text if ask.values or ask.entry == "python" else ""
         return repeatable.warnings(self.conversation, context, below if ask.history else [], put_in)
 
-    def _connected(self, setup: Setup | None, taping: Taping | None, play: Play | None) -> Client:
-        """Give the client for what is set now; a new one only where that has changed."""
-        who: Who = "service" if play is None else play.who
-        if who == "service" and self._given is not None:
-            self._client = self._given
-            return self._given
+    def _setup_for(self, who: Who, setup: Setup | None, taping: Taping | None) -> Setup:
+        """Say where and how to ask the one who answers."""
         if taping is not None and who != "service":
-            connection = deck.CASSETTE if who == "recording" else _practice()
-            setup = Setup(connection, taping.timeout, taping.extra_body)
-        setup = setup or self.setup()
-        known = self._clients.get(who)
-        if known is None or known[0] != setup:
-            # requests comes with the first question, not with the extension.
-            loading.load("chatmagic.transport")
-            from chatmagic.client import Client  # noqa: PLC0415
-
-            door, timeout, extra_body = setup.connection, setup.timeout, setup.extra_body
-            if known is not None and door.is_door_of(known[1].connection):
-                client = known[1]
-                client.retune(door, timeout=timeout, extra_body=extra_body)
-            else:
-                if known is not None:
-                    known[1].close()
-                client = Client.connected(door, timeout=timeout, extra_body=extra_body)
-            known = self._clients[who] = setup, client
-        self._client = known[1]
-        return self._client
+            connection = deck.CASSETTE if who == "recording" else clients.practice()
+            return Setup(connection, taping.timeout, taping.extra_body)
+        return setup or self.setup()
 
     def _context(self, ask: Ask) -> Context:
         if not ask.history:
@@ -437,26 +393,12 @@ class Session:
     def _keep(self, course: Course, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, once, as the last step."""
         ask, context = course.ask, course.context
-        self._took = None if self._client is None else self._client.took
+        client = self._clients.latest
+        self._took = None if client is None else client.took
         if course.play is not None and (recorded := course.play.recorded) is not None:
             self._took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=course.play.by_order)
-        turn = Turn(
-            prompt=ask.text,
-            reply=reply,
-            owner=ask.owner,
-            execution=ask.execution,
-            entry=ask.entry,
-            asker=ask.asker,
-            carried=context.numbers,
-            typed=ask.typed,
-            values=ask.values,
-            max_tokens=ask.max_tokens,
-            temperature=ask.temperature,
-            last=ask.last,
-            stream=ask.stream,
-            took=self._took,
-        )
+        turn = turn_of(ask, context, reply, self._took)
         record = turn.to_record(context.digests, course.digest)
         if not ask.history:
             record = replace(record, parameters={**record.parameters, "history": False})
@@ -464,31 +406,6 @@ class Session:
         if ask.history and self.conversation.added == course.added:
             self.conversation.add(replace(turn, record=answer.record), order=ask.order)
         course.answer = answer
-
-
-def current_session() -> Session:
-    """Give this process's session: the one that the magics of a kernel talk with."""
-    global _current  # noqa: PLW0603 - one per kernel is the point
-    with _current_lock:
-        if _current is None:
-            _current = Session()
-            if chatmagic.on_session is not None:
-                chatmagic.on_session(_current)
-        return _current
-
-
-def has_begun() -> bool:
-    """Tell whether this process's session has been made."""
-    return _current is not None
-
-
-def ask(text: str, **options: Any) -> Reply:
-    """Ask in this process's session; see :meth:`Session.ask`."""
-    return current_session().ask(text, **options)
-
-
-_current: Session | None = None
-_current_lock = threading.Lock()
 
 
 def _or_new(halt: Halt | None) -> Halt:
@@ -505,17 +422,6 @@ def _nobody() -> tuple[str | None, str | None]:
 
 def _unknown(_owner: str | None) -> None:
     """Tell that no page says how its cells stand."""
-
-
-def _from_environment() -> Setup:
-    return Setup(settings.for_client(os.environ))
-
-
-def _practice() -> Connection:
-    """Give the emulator of this kernel, for what a cassette does not hold."""
-    return settings.practised(
-        Connection(address.EMULATOR, "bearer", None, "--else emulator", address.EMULATOR)
-    )
 
 
 def _in_notebook(path: Path) -> tuple[Recorded, ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic.address import EMULATOR, origin, warnings_for, without_user
 from chatmagic.errors import ConnectError, InputError
-from chatmagic.wire import AUTH_WAYS, Auth, Secret
+from chatmagic.secret import AUTH_WAYS, Auth, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from chatmagic import wire
-from chatmagic.wire import Message, Origin, Request, Usage
+from chatmagic import digests, scalars, wire
+from chatmagic.wire import Message, Origin, Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from chatmagic.wire import Credits
+    from chatmagic.accounting import Credits, Usage
 
 KEPT_HEADERS: Final = (
     "content-type",
@@ -98,7 +98,7 @@ class Recorded:
     @property
     def turn(self) -> str | None:
         """The digest of the turn that it makes; ``None`` for an error."""
-        return None if self.text is None else wire.turn_digest(self.prompt, self.text)
+        return None if self.text is None else digests.turn_digest(self.prompt, self.text)
 
     @classmethod
     def asked(cls, request: Request, **known: Any) -> Self:
@@ -137,5 +137,5 @@ def headers_for(credits: Credits | None, date: datetime | None) -> tuple[tuple[s
             (f"X-RateLimit-{name}", None if figure is None else str(figure))
             for name, figure in figures
         ]
-        found.append(("X-RateLimit-Reset", wire.iso(credits.resets_at)))
+        found.append(("X-RateLimit-Reset", scalars.iso(credits.resets_at)))
     return tuple((name, value) for name, value in found if value is not None)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from chatmagic import plain, safe
 
 if TYPE_CHECKING:
-    from chatmagic.conversation import Change, Conversation, Turn
+    from chatmagic.changes import Change
+    from chatmagic.conversation import Conversation
+    from chatmagic.turn import Turn
 
 EXCERPT = 60
 AS_RUN = "in the order as first run"

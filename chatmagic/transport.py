@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from chatmagic.connection import Halt
     from chatmagic.errors import Which
     from chatmagic.patience import Timeout
-    from chatmagic.wire import Auth, Origin, Secret
+    from chatmagic.secret import Auth, Secret
+    from chatmagic.wire import Origin
 
 PIECE_BYTES = 65_536
 DRAIN_BYTES = 4_096

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from chatmagic.errors import ChatInterrupted, InputError
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from chatmagic.connection import Halt
+
+_T = TypeVar("_T")
 
 NAP: Final = 0.1
 """Seconds after which an ask that waits for another one looks whether it was interrupted."""
@@ -49,6 +51,28 @@ class Turnstile:
             return False
         self._holder, self._thread = asker, threading.get_ident()
         return True
+
+    def alone(self, asker: str, action: Callable[[], _T]) -> _T:
+        """Do something while nobody else is let through, and give what it gives.
+
+        Args:
+            asker: who does it, in words, for whoever has to wait.
+            action: what is done.
+
+        Raises:
+            InputError: this very thread is in the middle of an ask.
+        """
+        self.refuse_its_holder()
+        try:
+            try:
+                self.enter(asker, lambda _: None)
+                return action()
+            finally:
+                self.leave()
+        except BaseException:
+            # Again, for an interrupt that came just before.
+            self.leave()
+            raise
 
     def leave(self) -> None:
         """Give the place free, if it is this thread's."""

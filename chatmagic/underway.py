@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from chatmagic.asking import Answer, Ask
     from chatmagic.connection import Halt
-    from chatmagic.conversation import Conversation, Turn
+    from chatmagic.conversation import Conversation
+    from chatmagic.turn import Turn
 
 MOST_ASIDES: Final = 50
 NOT_KEPT: Final = "Not kept: this question was asked without history."

@@ -1,8 +1,23 @@
-"""How hard the properties are tried: ``--hypothesis-profile`` chooses one of these profiles."""
+"""How hard the properties are tried, and a shell of one's own with an emulator to ask.
+
+``--hypothesis-profile`` chooses one of the profiles.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import HealthCheck, settings
+from shells import FIXED, KEY, Shell, alone
+
+from chatmagic.current import current_session
+from chatmagic.emulator import Emulator
+from chatmagic.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 # A busy machine is no reason to fail, so nothing here looks at a clock.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -17,3 +32,46 @@ settings.register_profile("long", UNHURRIED, max_examples=20_000, print_blob=Tru
 settings.register_profile("few", settings.get_profile("steady"), max_examples=10)
 
 settings.load_profile("steady")
+
+
+@pytest.fixture
+def emulator() -> Iterator[Emulator]:
+    """Give a running emulator whose clock stands still."""
+    with Emulator(FIXED) as running:
+        yield running
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Shell]:
+    """Give a shell with the extension, connected to nothing; look for the key in the end."""
+    with alone(monkeypatch, tmp_path):
+        made = Shell()
+        yield made
+        for ran in made.ran:
+            assert KEY not in ran.everything
+        for number in range(1, len(made.ran) + 1):
+            assert KEY not in made.run(f"%history -n {number}").everything
+        for turn in current_session().conversation:
+            assert KEY not in repr(turn)
+        assert KEY not in repr(current_session().connection)
+
+
+@pytest.fixture
+def shell(bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """Give a shell with the extension, which the environment connects to the emulator."""
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+    return bare
+
+
+@pytest.fixture
+def session(
+    emulator: Emulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Session]:
+    """Give a session that the environment connects to the emulator."""
+    with alone(monkeypatch, tmp_path):
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+        made = Session()
+        yield made
+        made.close()

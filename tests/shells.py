@@ -8,6 +8,7 @@ import io
 import sys
 import threading
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import chatmagic
-from chatmagic import keystore, session, settings
+from chatmagic import current, keystore, settings
+from chatmagic.emulator import Emulator, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +28,13 @@ if TYPE_CHECKING:
 
 KEY = "sk-test-4f9c1e77-do-not-show"
 """The throw-away key that no output, record, log or repr may hold."""
+FIXED = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
+"""An emulator whose clock stands still."""
+
+
+def bodies(emulator: Emulator) -> list[Any]:
+    """Give the bodies of the requests."""
+    return [received.body for received in emulator.requests]
 
 
 class Page(DisplayPublisher):
@@ -200,7 +209,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
     monkeypatch.setattr(keystore, "_keyring", lambda: None)
     monkeypatch.setattr(chatmagic, "on_session", None)
-    monkeypatch.setattr(session, "_current", None)
+    monkeypatch.setattr(current, "_current", None)
     monkeypatch.setattr(settings, "local_emulator", None)
     monkeypatch.setattr(settings, "_told", set())
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
@@ -209,7 +218,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
         yield
     finally:
         sys.excepthook = hook
-        made = session._current
+        made = current._current
         if made is not None:
             made.close()
         if InteractiveShell.initialized():

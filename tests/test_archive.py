@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic import archive
-from chatmagic.conversation import Conversation, Turn
+from chatmagic.conversation import Conversation
+from chatmagic.digests import digest
 from chatmagic.errors import InputError
 from chatmagic.record import NewerVersionError, Value
-from chatmagic.wire import Reply, digest
+from chatmagic.turn import Turn
+from chatmagic.wire import Reply
 
 texts = st.text(max_size=12)
 replies = st.builds(

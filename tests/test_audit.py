@@ -15,9 +15,11 @@ import pytest
 from pages import cell, output, save, text_cell
 
 from chatmagic import audit, cli
-from chatmagic.conversation import Turn
+from chatmagic.accounting import Credits, Usage
 from chatmagic.record import Value
-from chatmagic.wire import Credits, Message, Reply, Request, Usage, timestamp
+from chatmagic.scalars import timestamp
+from chatmagic.turn import Turn
+from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

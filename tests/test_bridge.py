@@ -12,9 +12,9 @@ from shells import Shell, alone
 
 from chatmagic import bridge as module
 from chatmagic.asking import Ask, Began, Ended, Fragment
+from chatmagic.current import current_session
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.errors import ServiceError
-from chatmagic.session import current_session
 from chatmagic.wire import Reply
 
 if TYPE_CHECKING:

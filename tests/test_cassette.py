@@ -22,6 +22,7 @@ import chatmagic
 from chatmagic import taping
 from chatmagic.asking import Ask
 from chatmagic.cassette import Choice, Chosen, choose
+from chatmagic.current import current_session
 from chatmagic.deck import Taping
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.errors import (
@@ -33,7 +34,7 @@ from chatmagic.errors import (
     RateLimitError,
 )
 from chatmagic.recording import File
-from chatmagic.session import Session, current_session
+from chatmagic.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -579,7 +580,7 @@ def test_run_all_twice_and_replayed_twice(
     if how == "page":
         run_all(live, how=how)
         assert bodies(emulator)[:count] == bodies(emulator)[count:]
-    monkeypatch.setattr(chatmagic.session, "_current", None)
+    monkeypatch.setattr(chatmagic.current, "_current", None)
     emulator.requests.clear()
     recording = Shell()
     recording.do(f"%chat_cassette {FILE} --record")
@@ -591,7 +592,7 @@ def test_run_all_twice_and_replayed_twice(
         assert texts(second) == texts(first)
     no_service(monkeypatch)
     for person in ("page", "machine"):
-        monkeypatch.setattr(chatmagic.session, "_current", None)
+        monkeypatch.setattr(chatmagic.current, "_current", None)
         replaying = Shell()
         replaying.do(f"%chat_cassette {FILE} --replay")
         assert texts(run_all(replaying, how=person)) == texts(first)
@@ -617,7 +618,7 @@ def test_a_prompt_that_was_changed_three_times(
     shell.page("%chat echo:three", "c")
     assert prompts() == ["echo:one", "echo:two", "echo:three"]
     no_service(monkeypatch)
-    monkeypatch.setattr(chatmagic.session, "_current", None)
+    monkeypatch.setattr(chatmagic.current, "_current", None)
     other = Shell()
     other.do(NOTEBOOK)
     for prompt in ("one", "two", "three"):

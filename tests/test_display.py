@@ -12,9 +12,11 @@ import pytest
 from shells import Page, Shell, alone, left
 
 from chatmagic import display
+from chatmagic.accounting import Credits, Usage
 from chatmagic.asking import Answer, Silent
+from chatmagic.digests import digest
 from chatmagic.record import Record
-from chatmagic.wire import Credits, Reply, Usage, digest
+from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic import errors
+from chatmagic.accounting import Credits
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.wire import Credits, Reply
+from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable

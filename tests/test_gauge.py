@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from chatmagic import gauge
-from chatmagic.wire import Credits, Usage
+from chatmagic.accounting import Credits, Usage
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -34,8 +34,9 @@ from shells import KEY, Shell, alone
 
 import chatmagic
 from chatmagic.conversation import Conversation
+from chatmagic.current import current_session
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.session import Session, current_session
+from chatmagic.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,9 +48,20 @@ WATCHED: Final = (
     *(
         str(PACKAGE / f"{name}.py")
         for name in (
-            *("transport", "connection", "client", "assembly"),
-            *("asking", "conversation", "course", "deck", "playback", "session", "turnstile"),
-            *("display", "commands", "magics"),
+            *("transport", "connection", "client", "stream", "reading", "tally", "assembly"),
+            *(
+                "asking",
+                "changes",
+                "conversation",
+                "places",
+                "turn",
+                "course",
+                "deck",
+                "playback",
+                "session",
+                "turnstile",
+            ),
+            *("display", "commands", "connecting", "standing", "magics"),
         )
     ),
     contextlib.__file__,
@@ -311,7 +323,7 @@ POINTS: Final = {
     "putting together": "chatmagic.assembly.Assembly.add",
     "accounting": "chatmagic.credits.Ledger.after",
     "keeping": "chatmagic.conversation.Conversation.add",
-    "recording": "chatmagic.conversation.Turn.to_record",
+    "recording": "chatmagic.turn.Turn.to_record",
     "being done": "chatmagic.transport.HttpExchange.finish",
     "giving the connection back": "urllib3.HTTPResponse.release_conn",
 }

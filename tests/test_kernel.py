@@ -39,7 +39,7 @@ def fresh(started: Kernel, service: Emulator) -> Kernel:
     """The kernel with the extension loaded anew and an empty conversation."""
     service.settings = Settings(credits=1000)
     service.accounts = {}
-    started.run("import chatmagic.session\nchatmagic.session._current = None")
+    started.run("import chatmagic.current\nchatmagic.current._current = None")
     started.run("%reload_ext chatmagic" if _loaded(started) else "%load_ext chatmagic")
     service.requests.clear()
     return started
@@ -230,7 +230,7 @@ def test_run_all_twice_sends_the_same_requests(fresh: Kernel, service: Emulator)
     first, second, third = run_all(), run_all(), run_all()
     assert first == second == third
     assert [len(body["messages"]) for body in first] == [1, 3, 3, 5, 7, 1]
-    fresh.run("import chatmagic.session\nchatmagic.session._current = None")
+    fresh.run("import chatmagic.current\nchatmagic.current._current = None")
     fresh.run("%reload_ext chatmagic")
     assert run_all() == first
 
@@ -247,8 +247,8 @@ def test_the_key_is_nowhere_to_be_read(fresh: Kernel, service: Emulator) -> None
         "%chat hello again",
         "%chat too many",
         f"%chat echo: my key is {KEY[:6]}' + '{KEY[6:]}",
-        "import chatmagic\ns = chatmagic.current_session()\n[s, vars(s), s._client]",
-        "vars(s._client), vars(s._client._transport), vars(s._client._transport._session)",
+        "import chatmagic\ns = chatmagic.current_session()\nc = s._clients.latest\n[s, vars(s), c]",
+        "vars(s._clients), vars(c), vars(c._transport), vars(c._transport._session)",
         "s.ask({{}})",
         "%xmode Context",
         "logging.getLogger().setLevel(logging.WARNING)",

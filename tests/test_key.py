@@ -37,9 +37,10 @@ from chatmagic.connection import Halt
 from chatmagic.emulator import Emulator
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError
 from chatmagic.patience import Timeout
+from chatmagic.secret import Auth, Secret
 from chatmagic.session import Session
 from chatmagic.transport import HttpTransport
-from chatmagic.wire import Auth, Message, Secret
+from chatmagic.wire import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -302,7 +303,7 @@ def test_no_reply_tells_the_key(
         reply = session.ask("Hello?")
         look(key, repr(reply), pickle.dumps(reply), pickle.dumps(session.conversation.turns))
         look(key, *held_by(session, session.connection))
-        assert repr(session._client) == f"Client('{server.origin}')"
+        assert repr(session._clients.latest) == f"Client('{server.origin}')"
         session.close()
     look(key, caplog.text, *(vars(record) for record in caplog.records), *capfd.readouterr())
 
@@ -357,8 +358,8 @@ def test_a_notebook_holds_no_key(tmp_path: Path) -> None:
         "%config ChatMagics",
         "%chat -t nonsense echo:two",
         "import chatmagic\nchatmagic.Client(base_url='ftp://x')",
-        "import pickle\npickle.dumps(chatmagic.current_session()._client)",
-        "raise KeyError(chatmagic.current_session()._client.connection)",
+        "import pickle\npickle.dumps(chatmagic.current_session()._clients.latest)",
+        "raise KeyError(chatmagic.current_session()._clients.latest.connection)",
         "%history",
     ]
     made = [

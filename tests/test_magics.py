@@ -2,83 +2,35 @@
 
 from __future__ import annotations
 
-import getpass
 import hashlib
-import stat
 import subprocess
 import sys
 from dataclasses import replace
-from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shells import KEY, Ran, Shell, alone
+from shells import FIXED, KEY, Ran, Shell, bodies
 
 import chatmagic
 from chatmagic import options
-from chatmagic.emulator import Emulator, Settings
+from chatmagic.current import current_session
+from chatmagic.emulator import Emulator
 from chatmagic.errors import (
-    AuthenticationError,
     ChatInterrupted,
-    ConnectError,
     CutOffError,
     InputError,
-    RateLimitError,
 )
-from chatmagic.session import current_session
 from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable, Iterator
     from pathlib import Path
-
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-FIXED = Settings(now=NOON)
-
-
-@pytest.fixture
-def emulator() -> Iterator[Emulator]:
-    """Give a running emulator whose clock stands still."""
-    with Emulator(FIXED) as running:
-        yield running
-
-
-@pytest.fixture
-def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Shell]:
-    """Give a shell with the extension, connected to nothing; look for the key in the end."""
-    with alone(monkeypatch, tmp_path):
-        made = Shell()
-        yield made
-        for ran in made.ran:
-            assert KEY not in ran.everything
-        for number in range(1, len(made.ran) + 1):
-            assert KEY not in made.run(f"%history -n {number}").everything
-        for turn in current_session().conversation:
-            assert KEY not in repr(turn)
-        assert KEY not in repr(current_session().connection)
-
-
-@pytest.fixture
-def shell(bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """Give a shell with the extension, which the environment connects to the emulator."""
-    monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
-    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-    return bare
 
 
 def asked(emulator: Emulator) -> list[list[str]]:
     """Give the contents of the messages of each request."""
     return [[message["content"] for message in body["messages"]] for body in bodies(emulator)]
-
-
-def bodies(emulator: Emulator) -> list[Any]:
-    """Give the bodies of the requests."""
-    return [received.body for received in emulator.requests]
-
-
-# --- asking ---------------------------------------------------------------------------------
 
 
 def test_a_cell_and_a_line_ask(shell: Shell, emulator: Emulator) -> None:
@@ -216,9 +168,6 @@ def test_no_history_touches_nothing(shell: Shell, emulator: Emulator) -> None:
     assert asked(emulator) == [["echo:a"], ["echo:b"], ["echo:a", "a", "echo:c"]]
 
 
-# --- values ---------------------------------------------------------------------------------
-
-
 def test_values_are_put_in_and_not_recorded(shell: Shell, emulator: Emulator) -> None:
     """The request has the value; record and metadata have its expression, size and hash."""
     secret = "4711-value"
@@ -283,9 +232,6 @@ def test_a_wrong_option_names_the_nearest(shell: Shell) -> None:
     assert "--temperature" in shell.fails("%%chat --temprature 5\nwhy?").traceback[0]
 
 
-# --- what a front end gets ------------------------------------------------------------------
-
-
 def test_the_last_state_is_the_same_for_all(shell: Shell) -> None:
     """A page's last state is what a machine is shown once, data and metadata."""
     shell.do("%config ChatMagics.no_history = True")
@@ -330,9 +276,6 @@ def test_a_terminal_is_printed_to(shell: Shell) -> None:
     shell.do("%chat -q -o r echo:\x1b[31mred")
     assert "\x1b[31mred" not in shell.do("r").printed
     assert shell["r"].text == "\x1b[31mred"
-
-
-# --- the conversation -----------------------------------------------------------------------
 
 
 def test_a_cell_that_runs_again_replaces_its_turn(shell: Shell, emulator: Emulator) -> None:
@@ -448,43 +391,6 @@ def test_commands_without_words(shell: Shell, name: str) -> None:
     assert len(current_session().conversation) == 1
 
 
-# --- credits --------------------------------------------------------------------------------
-
-
-def test_credits(shell: Shell, emulator: Emulator) -> None:
-    """Unknown is unknown; then what is left, what the last turn took, as of when."""
-    unknown = shell.do("%chat_credits")
-    assert unknown.texts == ["Credits: unknown. No answer has told them yet."]
-    emulator.settings = replace(FIXED, credits=10, cost=3)
-    shell.machine("%chat echo:a")
-    known = shell.do("%chat_credits")
-    assert "7 of 10 credits left" in known.texts[0]
-    assert "took" not in known.texts[0]
-    assert "As of 2026-01-01 12:00:00 UTC" in known.texts[0]
-    assert "2026-01-02 00:00 UTC" in known.html
-    shell.machine("%chat echo:b")
-    assert "took about 3" in shell.do("%chat_credits").texts[0]
-    low = shell.machine("%chat echo:c")
-    assert "credits low: 1 of 10 left" in low.html
-    assert "credits low: 1 of 10 left" in shell.do("%chat_credits").texts[0]
-
-
-def test_no_credits_left(shell: Shell, emulator: Emulator) -> None:
-    """The rate-limit error says used of limit and the reset, whatever its status."""
-    for status in (429, 403, 503):
-        emulator.settings = replace(FIXED, credits=0, rate_limit_status=status)
-        ran = shell.fails("%chat echo:a", person=False)
-        assert isinstance(ran.error, RateLimitError)
-        assert "0 of 0 used" in ran.traceback[0]
-        assert "2026-01-02 00:00 UTC" in ran.traceback[0]
-        assert ran.outputs == []
-    assert "no credits left" in shell.do("%chat_credits").texts[0].casefold()
-    assert len(current_session().conversation) == 0
-
-
-# --- what goes wrong ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("person", [True, False])
 def test_a_reply_that_is_cut_off(shell: Shell, emulator: Emulator, person: bool) -> None:
     """What came is shown and kept, marked; the cell fails in one line or two."""
@@ -537,221 +443,6 @@ def test_a_failure_leaves_nothing_behind(shell: Shell, emulator: Emulator) -> No
     assert all(message["kind"] != "clear" for message in ran.messages)
 
 
-# --- connecting -----------------------------------------------------------------------------
-
-
-def test_unconnected(bare: Shell) -> None:
-    """The first ask without an address says how to connect, in two lines."""
-    ran = bare.fails("%%chat\nhello")
-    assert isinstance(ran.error, ConnectError)
-    assert len(ran.traceback) == 2
-    assert "CHATMAGIC_BASE_URL" in ran.traceback[0]
-    assert "%chat_connect emulator" in ran.traceback[1]
-    state = bare.do("%chat").printed
-    assert "Not connected yet" in state
-    assert "Credits: unknown" in state
-
-
-def test_the_kernels_own_emulator(bare: Shell) -> None:
-    """It needs no account, says what it is, and starts afresh with a fixed clock."""
-    said = bare.do("%chat_connect emulator").printed
-    assert "emulator" in said
-    assert "no key" in said
-    ran = bare.machine("%chat echo:hi")
-    assert ran.texts == ["hi"]
-    assert ran.records[0]["origin"] == "emulator"
-    assert ran.records[0]["date"] == "2026-01-01T12:00:00Z"
-    assert "ago" not in bare.do("%chat_credits").texts[0]
-    assert "emulator" in bare.do("%chat").printed
-    assert "emulator" in bare.fails("%chat_login").traceback[0]
-
-
-@pytest.mark.parametrize(
-    "words",
-    ["", "a b", "chat.example.org", "ftp://example.org", "https://example.org?u:p", "http://"],
-)
-def test_a_wrong_address(bare: Shell, words: str) -> None:
-    """What is no address is refused in a line that repeats none of it."""
-    ran = bare.fails(f"%chat_connect {words}")
-    assert isinstance(ran.error, InputError)
-    assert "u:p" not in "\n".join(ran.traceback)
-
-
-def test_another_origin_gets_no_key(shell: Shell, emulator: Emulator) -> None:
-    """The environment's key goes to the environment's address alone."""
-    with Emulator(FIXED) as other:
-        said = shell.do(f"%chat_connect {other.url}").printed
-        assert "%chat_login" in said
-        ran = shell.fails("%chat echo:a")
-        assert isinstance(ran.error, AuthenticationError)
-        assert emulator.url in ran.traceback[0]
-        assert other.requests == []
-        shell.do(f"%chat_connect {emulator.url}")
-        shell.machine("%chat echo:b")
-        assert len(emulator.requests) == 1
-        shell.do("%unload_ext chatmagic\n%load_ext chatmagic")
-        shell.do(f"%config ChatMagics.base_url = {other.url!r}")
-        shell.machine("%chat echo:c")
-        assert (len(emulator.requests), other.requests) == (2, [])
-
-
-def test_config_in_a_cell_gets_no_key(
-    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An address that a cell configures does not get the environment's key."""
-    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-    bare.do(f"%config ChatMagics.base_url = {emulator.url!r}")
-    assert isinstance(bare.fails("%chat echo:a").error, AuthenticationError)
-    assert emulator.requests == []
-
-
-def test_a_configuration_file(
-    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An address from a file gets the environment's key, until a cell changes it."""
-    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-    bare.do("%unload_ext chatmagic")
-    made = Shell(config={"ChatMagics": {"base_url": emulator.url, "temperature": 0.25}})
-    made.machine("%chat echo:a")
-    assert bodies(emulator)[0]["temperature"] == 0.25
-    assert "configuration file" in made.do("%chat").printed
-    with Emulator(FIXED) as other:
-        made.do(f"%config ChatMagics.base_url = {other.url!r}")
-        assert isinstance(made.fails("%chat echo:b").error, AuthenticationError)
-        assert other.requests == []
-
-
-@pytest.mark.parametrize("way", ["bearer", "x-api-key", "query", "none"])
-def test_the_ways_of_the_key(
-    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
-    """The key is given in the way that is set, alone."""
-    monkeypatch.setenv("CHATMAGIC_AUTH", way)
-    ran = shell.run("%chat echo:a", person=False)
-    ways = () if way == "none" else (way,)
-    assert [received.ways for received in emulator.requests] == [ways]
-    assert (ran.error is None) == (way != "none")
-
-
-def test_extra_body(shell: Shell, emulator: Emulator) -> None:
-    """``extra_body`` is merged into the request, for servers that want more."""
-    shell.do("%config ChatMagics.extra_body = {'model': 'small'}")
-    shell.machine("%chat echo:a")
-    assert bodies(emulator)[0]["model"] == "small"
-
-
-# --- the key --------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]:
-    """Let a person type a key into the hidden prompt, and an answer after it."""
-    questions: list[str] = []
-
-    def typing(key: str, place: str) -> list[str]:
-        def hidden(question: str = "") -> str:
-            questions.append(question)
-            return key
-
-        def seen(question: object = "") -> str:
-            questions.append(str(question))
-            return place
-
-        monkeypatch.setattr(getpass, "getpass", hidden)
-        monkeypatch.setattr("builtins.input", seen)
-        return questions
-
-    return typing
-
-
-def test_login_for_this_kernel(
-    bare: Shell, emulator: Emulator, answers: Callable[[str, str], list[str]], tmp_path: Path
-) -> None:
-    """A typed key goes to the address it was typed for, and nowhere else."""
-    questions = answers(KEY, "")
-    bare.do(f"%chat_connect {emulator.url}")
-    said = bare.do("%chat_login").printed
-    assert emulator.url in questions[0]
-    assert "this kernel only" in said
-    bare.machine("%chat echo:a")
-    assert emulator.requests[0].ways == ("bearer",)
-    assert "key from %chat_login" in bare.do("%chat").printed
-    with Emulator(FIXED) as other:
-        bare.do(f"%chat_connect {other.url}")
-        bare.fails("%chat echo:b")
-        assert other.requests == []
-    assert not (tmp_path / "config").exists()
-    bare.do(f"%chat_connect {emulator.url}")
-    assert "this kernel" in bare.do("%chat_login --forget").printed
-    bare.fails("%chat echo:c")
-    assert len(emulator.requests) == 1
-
-
-def test_login_that_is_kept(
-    bare: Shell, emulator: Emulator, answers: Callable[[str, str], list[str]], tmp_path: Path
-) -> None:
-    """A kept key is in a private file, is found by the next kernel, and can be forgotten."""
-    answers(KEY, "f")
-    bare.do(f"%chat_connect {emulator.url}")
-    assert "private file" in bare.do("%chat_login").printed
-    (file,) = (tmp_path / "config").rglob("*.json")
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    bare.do("%unload_ext chatmagic")
-    made = Shell()
-    made.do(f"%chat_connect {emulator.url}")
-    assert "key from private file" in made.do("%chat").printed
-    made.machine("%chat echo:a")
-    assert "private file" in made.do("%chat_login --forget").printed
-    assert KEY not in file.read_text()
-    made.fails("%chat echo:b")
-    assert len(emulator.requests) == 1
-
-
-def test_login_is_careful(
-    bare: Shell, emulator: Emulator, answers: Callable[[str, str], list[str]]
-) -> None:
-    """A key on the line is refused unrepeated; an empty or broken one is not kept."""
-    bare.do(f"%chat_connect {emulator.url}")
-    for word in ("sk-typed-on-the-line", "--keep", "--forget now"):
-        questions = answers(KEY, "")
-        ran = bare.fails(f"%chat_login {word}")
-        assert questions == []
-        assert "sk-typed" not in "\n".join(ran.traceback)
-    for wrong in ("", "  ", "two words", "na\u00efve"):
-        answers(wrong, "")
-        assert isinstance(bare.fails("%chat_login").error, InputError)
-    bare.fails("%chat echo:a")
-    assert emulator.requests == []
-
-
-def test_login_where_nobody_can_be_asked(
-    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A front end without input gets one line and a hint."""
-
-    def refuses(_: str) -> str:
-        raise RuntimeError("raw_input was called, but this frontend does not support input")
-
-    monkeypatch.setattr(getpass, "getpass", refuses)
-    bare.do(f"%chat_connect {emulator.url}")
-    ran = bare.fails("%chat_login", person=False)
-    assert "CHATMAGIC_API_KEY" in ran.traceback[1]
-
-
-def test_the_state_shows_no_key(shell: Shell, emulator: Emulator) -> None:
-    """``%chat`` says where, the key from where, the conversation and the credits."""
-    shell.machine("%chat echo:a")
-    shell.do("%config ChatMagics.temperature = 0.5")
-    state = shell.do("%chat").printed
-    assert emulator.url in state
-    assert "(CHATMAGIC_BASE_URL)" in state
-    assert "key from CHATMAGIC_API_KEY" in state
-    assert "1 turn." in state
-    assert "99 of 100 credits left" in state
-    assert "temperature = 0.5" in state
-    assert len(emulator.requests) == 1
-
-
 def test_the_key_is_in_nothing(
     shell: Shell, emulator: Emulator, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -769,9 +460,6 @@ def test_the_key_is_in_nothing(
     del shell.ran[3:4]  # the cell in which the key was typed, history and all
     history: Any = shell.shell.history_manager
     history.input_hist_raw[4] = history.input_hist_parsed[4] = ""
-
-
-# --- the extension --------------------------------------------------------------------------
 
 
 def test_loading_twice_and_reloading(shell: Shell, emulator: Emulator) -> None:
@@ -883,9 +571,6 @@ def test_errors_are_never_usage_errors(shell: Shell, emulator: Emulator) -> None
     assert shell["kind"] == "you"
 
 
-# --- the package ----------------------------------------------------------------------------
-
-
 def test_public_names() -> None:
     """Every public name is there, and listed."""
     for name in chatmagic.__all__:
@@ -934,19 +619,6 @@ def test_a_comment_for_a_tool_above_the_cell_is_refused(shell: Shell, emulator: 
     assert emulator.requests == []
 
 
-def test_an_address_from_a_cell_gets_no_key_after_a_reload(
-    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What ``%config`` set in a cell does not become a file's word by loading again."""
-    monkeypatch.delenv("CHATMAGIC_BASE_URL")
-    shell.do(f"%config ChatMagics.base_url = '{emulator.url}'")
-    assert isinstance(shell.fails("%chat hello").error, AuthenticationError)
-    shell.do("%reload_ext chatmagic")
-    shell.do(f"%config ChatMagics.base_url = '{emulator.url}'")
-    assert isinstance(shell.fails("%chat hello").error, AuthenticationError)
-    assert emulator.requests == []
-
-
 def test_what_is_said_of_the_conversation_holds_no_inserted_value(shell: Shell) -> None:
     """History and undo show a prompt as it was typed."""
     shell.do("secret = 'patient 4711'")
@@ -954,20 +626,3 @@ def test_what_is_said_of_the_conversation_holds_no_inserted_value(shell: Shell) 
     said = [shell.do(code) for code in ("%chat_history", "%chat_undo")]
     assert all("{{ secret }}" in ran.everything for ran in said)
     assert "echo:patient" not in "".join(ran.everything for ran in said)
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        ("0.1", "first-byte time-out of 0.1 s"),
-        ('{"total": 0.1}', "total time-out of 0.1 s"),
-        ("chatmagic.Timeout(total=0.1)", "total time-out of 0.1 s"),
-    ],
-)
-def test_time_outs_are_set_by_number_or_by_name(
-    shell: Shell, emulator: Emulator, value: str, words: str
-) -> None:
-    """As %config gives them; a time-out's message is a line that %config takes."""
-    emulator.settings = replace(FIXED, fault="hold", fault_after=-1)
-    shell.do(f"import chatmagic\n%config ChatMagics.timeout = {value}")
-    assert words in str(shell.fails("%chat hi").error)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from chatmagic.digests import turn_digest
 from chatmagic.nearest import difference, nearest
 from chatmagic.tape import Recorded
-from chatmagic.wire import Message, Request, turn_digest
+from chatmagic.wire import Message, Request
 
 
 def asked(*contents: str, typed: str | None = None, **parameters: object) -> Recorded:

@@ -15,13 +15,17 @@ from hypothesis import strategies as st
 from pages import cell, output, save, text_cell
 
 from chatmagic import notebook, restore
-from chatmagic.conversation import Conversation, Turn
+from chatmagic.accounting import Credits, Usage
 from chatmagic.errors import InputError
 from chatmagic.record import Record, Value, note, owner_of
-from chatmagic.wire import Credits, Message, Reply, Request, Usage, timestamp
+from chatmagic.scalars import timestamp
+from chatmagic.turn import Turn
+from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from chatmagic.conversation import Conversation
 
 HERE = Path("stranger.ipynb")
 NOON = timestamp("2026-01-01T12:00:00Z")

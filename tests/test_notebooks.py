@@ -28,7 +28,7 @@ from nbval.plugin import (  # type: ignore[import-untyped] # it says nothing of 
     coalesce_streams,
 )
 
-from chatmagic import cli, demo, display, practice, script, wire
+from chatmagic import cli, demo, digests, display, practice, script
 from chatmagic.errors import InputError
 from chatmagic.wire import Message, Reply
 
@@ -344,7 +344,7 @@ def test_nbval_itself_fails_at_a_changed_word(tmp_path: Path) -> None:
 
 def with_digest(cassette: str, before: str, after: str) -> str:
     """Change a one-line reply in a cassette, and its digest with it."""
-    for old, new in ((before, after), (wire.digest(before), wire.digest(after))):
+    for old, new in ((before, after), (digests.digest(before), digests.digest(after))):
         assert cassette.count(f'"{old}"') == 1
         cassette = cassette.replace(f'"{old}"', f'"{new}"')
     return cassette

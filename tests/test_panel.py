@@ -16,13 +16,15 @@ from shells import Shell, alone
 
 import chatmagic
 from chatmagic import board, cells, display
+from chatmagic.accounting import Credits
 from chatmagic.asking import Ask, Began, Ended, Fragment, Silent
-from chatmagic.conversation import Conversation, Turn
+from chatmagic.conversation import Conversation
 from chatmagic.desk import Desk, Page
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.record import owner_of
 from chatmagic.session import Session
-from chatmagic.wire import Credits, Reply
+from chatmagic.turn import Turn
+from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -893,34 +895,6 @@ def test_without_the_widgets_installed_one_line_says_so(
 def test_words_after_the_name_are_refused(shell: Shell, line: str) -> None:
     """Neither takes any."""
     shell.fails(line, cell="P")
-
-
-def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -> None:
-    """Unset is the service's own; of fields for a server the values may be private."""
-    commands = shell.shell.magics_manager.registry["ChatMagics"].commands
-    rows = dict(commands.standing()["rows"])
-    assert rows["Temperature"] == rows["Most tokens"] == "the service's own"
-    assert commands.standing()["state"] == "live"
-    shell.do("%config ChatMagics.temperature = 0.5")
-    shell.do("%config ChatMagics.no_history = True")
-    shell.do("%config ChatMagics.extra_body = {'token': 'secret'}")
-    shell.do("%config ChatMagics.stream = 'off'")
-    rows = dict(commands.standing()["rows"])
-    assert (rows["Temperature"], rows["Without history"]) == ("0.5", "on")
-    assert rows["More fields"] == "token"
-    assert commands.defaults()["temperature"] == 0.5
-    assert commands.defaults()["history"] is False
-    assert commands.streams() is False
-    shell.do("%chat_connect emulator")
-    assert commands.standing()["state"] == "emulator"
-    tape = tmp_path / "tape.json"
-    shell.do(f"%chat_cassette {tape} --record")
-    assert commands.standing()["state"] == "emulator, record"
-    shell.page("%%chat\necho:hello", "A")
-    shell.do(f"%chat_cassette {tape} --replay")
-    told = commands.standing()
-    assert told["state"] == "replay"
-    assert told["rows"][0][0] == "Cassette"
 
 
 def test_unloading_takes_the_panels_away(shell: Shell) -> None:

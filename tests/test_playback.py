@@ -15,18 +15,19 @@ from loopback import DONE, EVENTS, answer, document, event, head, once, playing,
 from loopback import Server as Loopback
 
 from chatmagic import Client, playback
+from chatmagic.accounting import Usage
 from chatmagic.connection import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
 from chatmagic.playback import Heard, Recording, Replay
 from chatmagic.tape import KEPT_HEADERS, Recorded
-from chatmagic.wire import Message, Reply, Request, Usage
+from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loopback import Peer
 
-    from chatmagic.client import ReplyStream
+    from chatmagic.stream import ReplyStream
 
 KEY = "sk-playback-81c4aa07"
 HELLO = Request((Message("user", "hello"),))

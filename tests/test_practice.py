@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatmagic.accounting import Usage
 from chatmagic.practice import complete, in_words, reply, tokens
-from chatmagic.wire import Message, Usage
+from chatmagic.wire import Message
 
 TEXTS = st.text(st.characters(codec=None), max_size=80)
 

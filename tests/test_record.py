@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic import record as module
+from chatmagic.accounting import Credits, Usage
+from chatmagic.digests import digest
 from chatmagic.record import NewerVersionError, Record, Value
-from chatmagic.wire import Credits, Usage, digest
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 REQUEST, REPLY = digest("request"), digest("reply")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -20,7 +21,7 @@ from chatmagic.errors import (
 )
 from chatmagic.plain import one_line
 from chatmagic.refusal import EXCERPT, decoded, excerpt, in_reply, read_error, refusal
-from chatmagic.wire import ErrorBody, Secret
+from chatmagic.secret import Secret
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KEY = Secret("key-7d1f-throw-away")

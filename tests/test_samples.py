@@ -19,7 +19,8 @@ from chatmagic import errors
 from chatmagic.client import Client
 from chatmagic.errors import ChatError
 from chatmagic.patience import Timeout
-from chatmagic.wire import Message, Reply, iso
+from chatmagic.scalars import iso
+from chatmagic.wire import Message, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -13,9 +13,9 @@ import pytest
 from pages import Paper, cell, save
 from shells import KEY, Ran, Shell, alone
 
-from chatmagic import saving, session
+from chatmagic import current, saving
+from chatmagic.current import current_session
 from chatmagic.emulator import Emulator, Settings
-from chatmagic.session import current_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +61,7 @@ def run(shell: Shell, paper: Paper, id: str, source: str, **how: Any) -> Ran:
 
 def restart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what the kernel knew, as its restart does."""
-    monkeypatch.setattr(session, "_current", None)
+    monkeypatch.setattr(current, "_current", None)
     current_session()
 
 
@@ -596,7 +596,7 @@ def test_a_file_keeps_its_rights_and_a_link_its_file(shell: Shell, tmp_path: Pat
 
 def test_a_conversation_without_records_is_saved_too(shell: Shell) -> None:
     """A turn that Python put there by itself gets one made."""
-    from chatmagic.conversation import Turn  # noqa: PLC0415
+    from chatmagic.turn import Turn  # noqa: PLC0415
     from chatmagic.wire import Reply  # noqa: PLC0415
 
     talking = current_session().conversation

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic import wire
+from chatmagic import digests
+from chatmagic.accounting import Usage
+from chatmagic.digests import digest, turn_digest
 from chatmagic.errors import InputError
 from chatmagic.script import read, write
 from chatmagic.tape import Recorded
-from chatmagic.wire import Message, Request, Usage, digest, turn_digest
+from chatmagic.wire import Message, Request
 
 HEADERS = (("Content-Type", "text/event-stream"), ("Date", "Thu, 01 Jan 2026 12:00:00 GMT"))
 FIRST = Recorded.asked(
@@ -142,13 +144,13 @@ def test_a_long_talk_costs_one_digest_a_turn(monkeypatch: pytest.MonkeyPatch) ->
     talk = [Message(("user", "assistant")[n % 2], f"m{n}") for n in range(2 * count)]
     requests = [Request(tuple(talk[: 2 * n + 1])) for n in range(count)]
     held = [Recorded.asked(one, text=f"m{2 * n + 1}") for n, one in enumerate(requests)]
-    real, made = wire.turn_digest, []
+    real, made = digests.turn_digest, []
 
     def counted(prompt: str, reply: str) -> str:
         made.append(prompt)
         return real(prompt, reply)
 
-    monkeypatch.setattr(wire, "turn_digest", counted)
+    monkeypatch.setattr(digests, "turn_digest", counted)
     text = write(held)
     assert len(made) == count
     assert read(text, "talk.jsonl") == tuple(held)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shells import KEY, alone
+from shells import FIXED, KEY
 
-import chatmagic
 from chatmagic.asking import Answer, Ask, Began, Changed, Ended, Fragment
-from chatmagic.conversation import Conversation, Turn
-from chatmagic.emulator import Emulator, Settings
+from chatmagic.conversation import Conversation
 from chatmagic.errors import (
     ChatInterrupted,
-    ConnectError,
     CutOffError,
     InputError,
     NotUnderstoodError,
@@ -24,38 +20,16 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.page import Layout
-from chatmagic.session import Session, Setup, current_session
-from chatmagic.settings import Connection
-from chatmagic.wire import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     from chatmagic.asking import Event
+    from chatmagic.emulator import Emulator, Settings
+    from chatmagic.session import Session
+    from chatmagic.turn import Turn
 
-FIXED = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
 PATIENCE = 10.0
-
-
-@pytest.fixture
-def emulator() -> Iterator[Emulator]:
-    """Give a running emulator whose clock stands still."""
-    with Emulator(FIXED) as running:
-        yield running
-
-
-@pytest.fixture
-def session(
-    emulator: Emulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[Session]:
-    """Give a session that the environment connects to the emulator."""
-    with alone(monkeypatch, tmp_path):
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
-        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-        made = Session()
-        yield made
-        made.close()
 
 
 @dataclass
@@ -374,78 +348,6 @@ def test_asking_from_a_listener_is_refused(session: Session, emulator: Emulator)
     assert session.ask("echo:next").text == "next"
 
 
-def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) -> None:
-    """Another address or key does; other fields and time-outs keep connection and ledger."""
-    held: dict[str, Any] = {"url": emulator.url, "extra": {}, "key": KEY, "timeout": None}
-    session.setup = lambda: Setup(
-        Connection(held["url"], "bearer", Secret(held["key"]), "test", "test"),
-        timeout=held["timeout"],
-        extra_body=dict(held["extra"]),
-    )
-    session.ask("echo:a")
-    session.ask("echo:b")
-    assert len({received.port for received in emulator.requests}) == 1
-    held["extra"] = {"model": "small"}
-    session.ask("echo:c")
-    assert emulator.requests[-1].body["model"] == "small"
-    assert "model" not in emulator.requests[0].body
-    held["timeout"] = 5
-    session.ask("echo:d")
-    figures = session.credits
-    assert figures is not None
-    assert (session.took, figures.remaining) == (1, 96)
-    assert len({received.port for received in emulator.requests}) == 1
-    held["timeout"] = "long"
-    with pytest.raises(InputError, match="time-out"):
-        session.ask("echo:e")
-    held.update(timeout=5, key=f"{KEY}-other")
-    refreshed = session.ask("echo:e")
-    assert refreshed.credits == session.credits
-    assert len({received.port for received in emulator.requests}) == 2
-    with Emulator(replace(FIXED, credits=7)) as other:
-        held["url"] = other.url
-        session.ask("echo:f")
-        assert len(other.requests[0].body["messages"]) == 11
-        assert session.credits is not None
-        assert session.credits.limit == 7
-        assert session.connection is not None
-        assert session.connection.base_url == other.url
-
-
-def test_a_given_client_is_kept(session: Session, emulator: Emulator) -> None:
-    """A session over a client asks with that client whatever the environment says."""
-    with chatmagic.Client(emulator.url, KEY, auth="x-api-key") as client:
-        own = Session(client)
-        assert own.ask("echo:a").text == "a"
-        assert own.credits == client.credits
-    assert emulator.requests[0].ways == ("x-api-key",)
-    assert prompts(session) == []
-
-
-def test_the_environment_is_read_at_each_ask(
-    session: Session, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was set after the start counts, and what is unset is told in two lines."""
-    monkeypatch.delenv("CHATMAGIC_BASE_URL")
-    with pytest.raises(ConnectError) as caught:
-        session.ask("echo:a")
-    assert "CHATMAGIC_BASE_URL" in caught.value.message
-    assert caught.value.hint is not None
-    monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{emulator.url}/v1")
-    monkeypatch.setenv("CHATMAGIC_AUTH", "query")
-    assert session.ask("echo:b").text == "b"
-    assert emulator.requests[0].ways == ("query",)
-
-
-def test_the_kernels_session(session: Session, emulator: Emulator) -> None:
-    """There is one, and ``chatmagic.ask`` asks in it."""
-    assert current_session() is current_session() is chatmagic.current_session()
-    assert current_session() is not session
-    assert chatmagic.ask("echo:short", max_tokens=3).text == "short"
-    assert prompts(current_session()) == ["echo:short"]
-    assert emulator.requests[0].body["max_tokens"] == 3
-
-
 def test_the_record(session: Session) -> None:
     """It names what was carried by digest and holds no more than a reader can see."""
     session.ask("echo:a")
@@ -489,15 +391,6 @@ def test_a_change_waits_for_its_turn(session: Session) -> None:
     assert len(session.conversation) == 0
     with pytest.raises(InputError, match="still streaming"):
         session.ask("echo:two", on_fragment=lambda _: session.change(Conversation.redo))
-
-
-def test_a_new_connection_forgets_the_old_ones_credits(session: Session) -> None:
-    """What another account had left is not shown for this one."""
-    session.ask("echo:one")
-    before = session.credits
-    session.disconnect()
-    assert before is not None
-    assert (session.credits, session.took) == (None, None)
 
 
 def test_followers_hear_of_every_ask_and_change(session: Session, emulator: Emulator) -> None:

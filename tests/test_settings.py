@@ -13,6 +13,7 @@ from chatmagic import settings
 from chatmagic.address import EMULATOR, origin, warnings_for
 from chatmagic.errors import ChatError, ConnectError, InputError
 from chatmagic.keystore import KeyStore
+from chatmagic.secret import Secret
 from chatmagic.settings import (
     Connection,
     for_client,
@@ -21,7 +22,6 @@ from chatmagic.settings import (
     practised,
     resolve,
 )
-from chatmagic.wire import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

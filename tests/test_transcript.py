@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chatmagic import transcript
-from chatmagic.conversation import Conversation, Turn
+from chatmagic.conversation import Conversation
+from chatmagic.turn import Turn
 from chatmagic.wire import Origin, Reply, State
 
 HOSTILE = "<script>\x1b[2J\u202e</td>"

@@ -49,8 +49,8 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.patience import Timeout
+from chatmagic.secret import Auth, Secret
 from chatmagic.transport import HttpExchange, HttpTransport
-from chatmagic.wire import Auth, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

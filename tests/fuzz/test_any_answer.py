@@ -15,8 +15,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic import client as client_module
-from chatmagic import sse
+from chatmagic import reading, sse, stream
+from chatmagic.accounting import Usage
 from chatmagic.client import Client
 from chatmagic.errors import (
     ChatError,
@@ -26,7 +26,8 @@ from chatmagic.errors import (
     RequestTimeoutError,
 )
 from chatmagic.plain import one_line
-from chatmagic.wire import Chunk, Message, Reply, Request, Usage, without_lone_surrogates
+from chatmagic.scalars import without_lone_surrogates
+from chatmagic.wire import Chunk, Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,8 @@ class StandingClock(datetime):
 def clock() -> Iterator[None]:
     """Let the client's clock stand still."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client_module, "datetime", StandingClock)
+        patch.setattr(reading, "datetime", StandingClock)
+        patch.setattr(stream, "datetime", StandingClock)
         yield
 
 

@@ -13,17 +13,19 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from chatmagic import sse
 from chatmagic.asking import Answer, Ask
 from chatmagic.client import Client
-from chatmagic.conversation import Change, Conversation
+from chatmagic.conversation import Conversation
+from chatmagic.digests import turn_digest
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
 from chatmagic.session import Session
 from chatmagic.settings import Connection
-from chatmagic.wire import Chunk, Reply, turn_digest
+from chatmagic.wire import Chunk, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from chatmagic.changes import Change
     from chatmagic.connection import Halt
-    from chatmagic.conversation import Entry
+    from chatmagic.turn import Entry
     from chatmagic.wire import Origin
 
 FATES = [

@@ -14,25 +14,19 @@ import requests
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from chatmagic import address, errors, gauge, settings, sse, wire
+from chatmagic import address, digests, errors, gauge, scalars, settings, sse, wire
 from chatmagic import credits as crediting
+from chatmagic.accounting import Credits, Usage
 from chatmagic.assembly import Assembly
+from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import ChatError, InputError
 from chatmagic.plain import one_line
 from chatmagic.prompt import fill
 from chatmagic.record import Record, Value
 from chatmagic.refusal import refusal
-from chatmagic.wire import (
-    Chunk,
-    Credits,
-    ErrorBody,
-    Message,
-    Reply,
-    Request,
-    Secret,
-    Usage,
-    without_lone_surrogates,
-)
+from chatmagic.scalars import without_lone_surrogates
+from chatmagic.secret import SECRET_LENGTH, Secret
+from chatmagic.wire import Chunk, Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,8 +164,8 @@ def test_a_record_is_json(
         state=reply.state,
         owner=None,
         carried=carried,
-        request=wire.digest(prompt),
-        reply=wire.digest(reply.text),
+        request=digests.digest(prompt),
+        reply=digests.digest(reply.text),
         parameters={},
         model=reply.model,
         usage=reply.usage,
@@ -183,7 +177,7 @@ def test_a_record_is_json(
     ).to_json()
     assert json.loads(json.dumps(record, allow_nan=False), strict=True) == crossed(record)
     assert None not in record.values()
-    assert wire.timestamp(record.get("date")) == reply.date
+    assert scalars.timestamp(record.get("date")) == reply.date
 
 
 @given(value=JSON)
@@ -195,7 +189,7 @@ def test_a_digest_knows_no_order(value: Any) -> None:
             return {name: turned(item[name]) for name in reversed(item)}
         return [turned(one) for one in item] if isinstance(item, list) else item
 
-    assert wire.digest({"x": turned(value)}) == wire.digest({"x": value})
+    assert digests.digest({"x": turned(value)}) == digests.digest({"x": value})
 
 
 HALVES = st.text(st.sampled_from("a\ud83d\ude00"), max_size=12)
@@ -364,7 +358,7 @@ def test_what_no_header_can_carry_is_no_key(text: str) -> None:
     try:
         secret = Secret(text)
     except ValueError as error:
-        assert len(text) < wire.SECRET_LENGTH or text not in str(error)  # noqa: PT017 - taking it is fine too
+        assert len(text) < SECRET_LENGTH or text not in str(error)  # noqa: PT017 - taking it is fine too
     else:
         assert secret.reveal() == text
         text.encode("ascii")

@@ -1,0 +1,44 @@
+"""The digests by which requests, replies and turns are known again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_HASHED_AT_ONCE: Final = 100_000
+
+
+def digest(value: object) -> str:
+    """Give the SHA-256 of a JSON value's canonical form, or of a text, in hexadecimal."""
+    return _sha256(_parts(value if isinstance(value, str) else _canonical(value)))
+
+
+def turn_digest(prompt: str, reply: str) -> str:
+    """Give the digest by which a later request's record names a turn that it carried.
+
+    It is that of the JSON array of the two.
+    """
+    quoted = (_canonical(part)[1:-1] for part in _parts(prompt))
+    replied = (_canonical(part)[1:-1] for part in _parts(reply))
+    return _sha256(chain(['["'], quoted, ['","'], replied, ['"]']))
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Give a text in parts, so that a long one is not held twice."""
+    return (text[at : at + _HASHED_AT_ONCE] for at in range(0, len(text), _HASHED_AT_ONCE))
+
+
+def _sha256(parts: Iterable[str]) -> str:
+    made = hashlib.sha256()
+    for part in parts:
+        made.update(part.encode("utf-8", "surrogatepass"))
+    return made.hexdigest()

@@ -1,0 +1,266 @@
+"""Reading an answer: its body to the fragments of a reply, or to an error."""
+
+from __future__ import annotations
+
+import json
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from chatmagic import credits as crediting
+from chatmagic import sse
+from chatmagic.errorbody import ErrorBody
+from chatmagic.errors import (
+    COST_UNKNOWN,
+    ChatError,
+    CutOffError,
+    NotUnderstoodError,
+    ServiceError,
+)
+from chatmagic.refusal import ADDRESS_HINT, BODY_BYTES, decoded, excerpt, in_reply, packing, refusal
+from chatmagic.wire import Chunk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from chatmagic.assembly import Assembly
+    from chatmagic.connection import Halt
+    from chatmagic.secret import Secret
+    from chatmagic.tally import Entry
+    from chatmagic.transport import Exchange
+
+BODY_SECONDS: Final = 5.0
+"""How long an error's body may take: the status is known, and is what counts."""
+
+
+class Reading:
+    """One answer that is read, from its status and headers on.
+
+    Args:
+        exchange: the answer.
+        assembly: the reply in the making, to which each chunk is added.
+        entry: where an error that the answer tells is entered with its credits.
+        halt: what is cut where a body does not come to its end.
+        key: the key that was sent, which no error shows.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        assembly: Assembly,
+        entry: Entry,
+        halt: Halt,
+        key: Secret | None,
+    ) -> None:
+        """Read nothing yet."""
+        self.ended = False
+        """Whether the answer has been read to its end."""
+        self._exchange = exchange
+        self._assembly = assembly
+        self._entry = entry
+        self._halt = halt
+        self._key = key
+        self._foreign = ""
+        self._complaint: ErrorBody | None = None
+
+    def fragments(self) -> Iterator[str]:
+        """Give the fragments of the reply as they come.
+
+        Raises:
+            ChatError: the reply is cut off, or is none.
+        """
+        content_type = next(
+            (value for name, value in self._exchange.headers if name.lower() == "content-type"),
+            None,
+        )
+        head = b""
+        kind = None
+        while kind is None:
+            piece = self._exchange.read()
+            head += piece
+            kind = sse.kind(content_type, head, ended=not piece)
+            if kind is None and head.isspace():
+                head = b""  # signs of life, of which there may be any number
+        if kind == "sse":
+            yield from self._events(head)
+        elif kind == "json":
+            yield from self._document(head)
+        elif kind == "empty":
+            raise ServiceError(
+                f"The answer is empty (HTTP {self._exchange.status}).",
+                hint=COST_UNKNOWN,
+            )
+        else:
+            raise self._refusal(self._beginning(head)[0])
+
+    def _events(self, head: bytes) -> Iterator[str]:
+        """Read a stream; interface §4.1, and what else servers make of it."""
+        decoder = sse.Decoder()
+        piece = head
+        while piece:
+            for event in decoder.feed(piece):
+                if fragment := self._event(event):
+                    yield fragment
+            if decoder.done:
+                break
+            piece = self._exchange.read()
+        else:
+            for event in decoder.end():
+                if fragment := self._event(event):
+                    yield fragment
+        if rest := self._assembly.rest():
+            yield rest
+        self._check_end(done=decoder.done, cut=decoder.cut)
+        self.ended = True
+
+    def _check_end(self, *, done: bool, cut: bool) -> None:
+        """Tell the end of a reply from that of something else, and from a cut."""
+        key, finish_reason = self._key, self._assembly.finish_reason
+        if self._complaint and not done and finish_reason is None:
+            raise self._told(self._complaint)
+        if self._foreign and not self._assembly.begun:
+            words = excerpt(self._foreign, key, 80)
+            raise NotUnderstoodError(
+                f'The stream is not the chat service\'s; it holds "{words}".', hint=ADDRESS_HINT
+            )
+        if done:
+            return
+        packed = packing(self._exchange.headers)
+        if packed and not self._assembly.begun:
+            what = f"The answer is packed as {excerpt(packed, key, 20)}, which was not asked for."
+            raise NotUnderstoodError(what, hint=COST_UNKNOWN)
+        if not self._assembly.begun:
+            raise CutOffError("The stream ended before the reply began.", hint=COST_UNKNOWN)
+        if cut or finish_reason is None:
+            raise CutOffError(
+                "The reply was cut off: the stream ended without its end mark.", hint=COST_UNKNOWN
+            )
+
+    def _event(self, event: sse.Event) -> str:
+        """Take one event in and give the fragment that it adds."""
+        if isinstance(event, sse.Payload):
+            value = event.value
+            if (told := _error_in(event)) is not None:
+                raise self._told(told)
+            if isinstance(value, dict):
+                self._complaint = None
+                if "choices" not in value:
+                    self._foreign = self._foreign or json.dumps(value)[:BODY_BYTES]
+                    # In no shape of an error by itself; but it may be the last that came.
+                    self._complaint = ErrorBody.from_json(value)
+                return self._assembly.add(Chunk.from_json(value))
+        elif isinstance(event, sse.Malformed):
+            raise self._unreadable(event.text)
+        return ""
+
+    def _told(self, told: ErrorBody) -> ChatError:
+        """Give the error for an error object inside a stream, or instead of a reply."""
+        return self._counted(
+            in_reply(
+                self._exchange.status,
+                self._exchange.headers,
+                told,
+                now=time_of(self._exchange),
+                key=self._key,
+                begun=bool(self._assembly.text),
+            )
+        )
+
+    def _unreadable(self, text: str) -> ChatError:
+        words = excerpt(text, self._key, 80)
+        if self._assembly.text:
+            return CutOffError(
+                f'A part of the reply could not be read: "{words}".', hint=COST_UNKNOWN
+            )
+        return NotUnderstoodError(f'The answer could not be read: "{words}".', hint=ADDRESS_HINT)
+
+    def _document(self, head: bytes) -> Iterator[str]:
+        """Read a reply in one piece (interface §2.3), or chunks that are no events."""
+        pieces = [head]
+        while piece := self._exchange.read():
+            pieces.append(piece)
+        text = decoded(b"".join(pieces), self._exchange.headers)
+        try:
+            values = sse.documents(text)
+        except ValueError as error:
+            if sse.is_cut(error):
+                raise CutOffError(
+                    f"The answer ended in the middle of its JSON (HTTP {self._exchange.status}).",
+                    hint=COST_UNKNOWN,
+                ) from None
+            raise self._unreadable(text[:BODY_BYTES]) from None
+        streamed = len(values) > 1
+        for value in values:
+            if (told := ErrorBody.in_reply(value)) is not None:
+                self.ended = True
+                raise self._told(told)
+            if not isinstance(value, dict) or "choices" not in value:
+                raise self._refusal(text[:BODY_BYTES].encode("utf-8", "replace"))
+            if fragment := self._assembly.add(Chunk.from_json(value)):
+                yield fragment
+        if rest := self._assembly.rest():
+            yield rest
+        if streamed:
+            self._check_end(done=False, cut=False)
+        self.ended = True
+
+    def refusal(self) -> ChatError:
+        """Read the body of an answer that is no reply; give the error that it tells."""
+        body, self.ended = self._beginning()
+        return self._refusal(body)
+
+    def _refusal(self, body: bytes) -> ChatError:
+        key = self._key
+        now = time_of(self._exchange)
+        return self._counted(
+            refusal(self._exchange.status, self._exchange.headers, body, now=now, key=key)
+        )
+
+    def _counted(self, error: ChatError) -> ChatError:
+        """Enter what an error says of the credits, in place of its headers alone."""
+        self._entry.write(error.credits)
+        return error
+
+    def _beginning(self, head: bytes = b"") -> tuple[bytes, bool]:
+        """Read on to the bounds from the head of a body; say whether that is all of it.
+
+        A body that drips is cut: by then the connection is good for nothing else.
+        """
+        late = threading.Event()
+
+        def cut() -> None:
+            late.set()
+            self._halt.cut()
+
+        timer = threading.Timer(BODY_SECONDS, cut)
+        timer.daemon = True
+        timer.start()
+        pieces = [head]
+        size = len(head)
+        try:
+            while size < BODY_BYTES and not late.is_set():
+                piece = self._exchange.read()
+                if not piece:
+                    return b"".join(pieces), not late.is_set()
+                pieces.append(piece)
+                size += len(piece)
+        except ChatError:
+            pass  # The status is known, which is more than how its body ended.
+        finally:
+            timer.cancel()
+        return b"".join(pieces)[:BODY_BYTES], False
+
+
+def time_of(exchange: Exchange) -> datetime:
+    """Give the time here or, for a replayed answer, the time that it tells itself."""
+    here = datetime.now(UTC)
+    return (crediting.date(exchange.headers) or here) if exchange.origin == "replay" else here
+
+
+def _error_in(event: sse.Payload) -> ErrorBody | None:
+    value = event.value
+    if event.event != "error" or (isinstance(value, dict) and "choices" in value):
+        return ErrorBody.in_reply(value)
+    if isinstance(value, str):
+        return ErrorBody(message=value)
+    return ErrorBody.from_json(value) or ErrorBody(error="error")

@@ -1,0 +1,128 @@
+"""An API key that shows itself to nobody by accident, and the ways to send one."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from html.entities import codepoint2name
+from typing import Final, Literal, NoReturn, Self
+from urllib.parse import unquote
+
+Auth = Literal["bearer", "x-api-key", "query", "none"]
+
+AUTH_WAYS: Final[tuple[Auth, ...]] = ("bearer", "x-api-key", "query", "none")
+SECRET_LENGTH: Final = 8
+"""A key that is shorter than this is no secret."""
+REMOVED: Final = "[key removed]"
+"""What stands where a key stood."""
+
+_URL_SAFE: Final = str.maketrans("+/", "-_")
+
+
+class Secret:
+    """An API key that shows itself to nobody by accident (interface §2.6).
+
+    Args:
+        value: the key, an opaque string.
+
+    Raises:
+        ValueError: the key is empty, or holds a character that no header can carry.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        """Keep the key."""
+        if not (isinstance(value, str) and value.isascii() and value.isprintable()) or (
+            not value or " " in value
+        ):
+            del value  # a traceback with its locals is no place for a key either
+            raise ValueError(
+                "an API key is one word of printable ASCII characters; this one is not"
+            ) from None
+        self._value = value
+
+    @classmethod
+    def of(cls, value: object) -> Self | None:
+        """Give the key that ``value`` is; ``None`` if it cannot be one."""
+        try:
+            return cls(value)  # type: ignore[arg-type] # that is looked at there
+        except ValueError:
+            return None
+
+    def reveal(self) -> str:
+        """Give the key itself; only the place that puts it on the wire asks for it."""
+        return self._value
+
+    def is_in(self, text: str) -> bool:
+        """Tell whether a text holds the key, as it is or as URLs, JSON, HTML or base64 write it.
+
+        One of a few letters may be a word of the text, so it is never found.
+        """
+        if len(self._value) < SECRET_LENGTH:
+            return False
+        readings = {text, unquote(text), html.unescape(text)}
+        # However often it was quoted: JSON and Python only put backslashes in.
+        readings |= {reading.replace("\\", "") for reading in readings}
+        bare = self._value.replace("\\", "")
+        forms = {self._value, *self._encoded()} | ({bare} if len(bare) >= SECRET_LENGTH else set())
+        return any(form in reading for reading in readings for form in forms)
+
+    def redact(self, text: str) -> str:
+        """Give ``text`` with every occurrence of the key taken out, in any of its writings.
+
+        So is what may be the beginning of one, where the text was cut in the middle of it.
+        """
+        # A letter or two would be found in every word.
+        edge = (r"(?<!\w)", r"(?!\w)") if len(self._value) < SECRET_LENGTH else ("", "")
+        letters = "".join(map(_writings, self._value)).join(edge)
+        encoded = (rf"[\w+/-]{{0,4}}{re.escape(form)}[\w+/-]{{0,4}}=*" for form in self._encoded())
+        found = re.compile("|".join((letters, *encoded)), re.IGNORECASE | re.ASCII)
+        text = found.sub(REMOVED, text)
+        parts = range(len(self._value) - 1, SECRET_LENGTH - 1, -1)
+        part = next((size for size in parts if text.endswith(self._value[:size])), 0)
+        return text[:-part] + REMOVED if part else text
+
+    def _encoded(self) -> set[str]:
+        """Give what base64 and hexadecimal make of the key, whatever stands around it."""
+        data = self._value.encode()
+        if len(data) < SECRET_LENGTH:
+            return set()
+        forms = {data.hex()}
+        for before in range(3):
+            # The letters of base64 at either end hold bits of what stands there.
+            whole = base64.b64encode(bytes(before) + data).rstrip(b"=").decode()
+            inner = whole[(0, 2, 3)[before] : (before + len(data)) * 8 // 6]
+            forms |= {inner, inner.translate(_URL_SAFE)}
+        return forms
+
+    def __repr__(self) -> str:
+        """Show that there is a key, and nothing of it."""
+        return "Secret(…)"
+
+    def __eq__(self, other: object) -> bool:
+        """Two secrets are equal when their keys are."""
+        return self._value == other._value if isinstance(other, Secret) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Hash like the key."""
+        return hash(self._value)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled: a key is not written to a file by the way.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError("an API key is not pickled")
+
+
+def _writings(letter: str) -> str:
+    """Give the pattern of one letter as it is, and as URLs, JSON, HTML and Python write it."""
+    code = ord(letter)
+    name = "apos" if letter == "'" else codepoint2name.get(code, "")
+    ways = (re.escape(letter), f"%(?:25)*{code:02x}", f"(?:u00|x){code:02x}")
+    entity = f"&(?:amp;)*(?:#0*{code}|#x0*{code:x}{name and f'|{name}'});?"
+    # A text may be quoted within a quoted text; the bound keeps the search linear.
+    return rf"(?:{entity}|\\{{0,4}}(?:{'|'.join(ways)}))"

@@ -1,0 +1,204 @@
+"""One ask as a stream of fragments: sent once, read as it comes, closed whatever happens."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Self
+
+from chatmagic import address, settings
+from chatmagic import credits as crediting
+from chatmagic.assembly import Assembly
+from chatmagic.cassette import is_replay
+from chatmagic.errors import (
+    COST_UNKNOWN,
+    AuthenticationError,
+    ChatError,
+    ChatInterrupted,
+    InputError,
+    NotRecordedError,
+)
+from chatmagic.reading import Reading, time_of
+from chatmagic.tally import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from chatmagic.connection import Halt
+    from chatmagic.settings import Connection
+    from chatmagic.tally import Tally
+    from chatmagic.transport import Exchange, Transport
+    from chatmagic.wire import Reply, Request, State
+
+
+class ReplyStream:
+    """One ask: enter it to send, iterate over its fragments, then look at ``reply``.
+
+    Leaving it early closes the connection. Whatever happens, ``reply`` holds what came.
+
+    Args:
+        request: what is asked.
+        transport: what sends it.
+        connection: where it goes, and with which key.
+        tally: where it is entered what the answer tells.
+        halt: stops it from another thread.
+        recorded: whether a cassette stands before the transport.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        transport: Transport,
+        connection: Connection,
+        tally: Tally,
+        halt: Halt | None = None,
+        *,
+        recorded: bool = False,
+    ) -> None:
+        """Send nothing yet."""
+        # requests comes with the first client, not with the extension.
+        from chatmagic.connection import Halt  # noqa: PLC0415
+
+        self._request = request
+        self._transport = transport
+        self._connection = connection
+        self._tally = tally
+        self._entry = Entry(tally)
+        self._halt = halt or Halt()
+        self._is_recorded = recorded
+        self._exchange: Exchange | None = None
+        self._reading: Reading | None = None
+        self._sent = False
+        self._iterator: Iterator[str] | None = None
+        self._assembly = Assembly()
+        self._state: State = "interrupted"
+        self._finished = False
+
+    @property
+    def reply(self) -> Reply:
+        """The reply as far as it has come; ``complete`` only after the loop."""
+        return self._assembly.reply(self._state)
+
+    def __enter__(self) -> Self:
+        """Send the request; give the stream when the answer has begun.
+
+        Raises:
+            InputError: it was sent already, or cannot be sent as it stands.
+            NotRecordedError: the environment says that nothing is to be sent.
+            ChatError: as the tree in :mod:`chatmagic.errors` has it.
+        """
+        if self._sent:
+            raise InputError("This stream was sent already; ask for another one.")
+        if not self._is_recorded and is_replay(os.environ):
+            raise NotRecordedError(
+                "CHATMAGIC_MODE says replay, and a client by itself is not recorded. "
+                "Nothing was sent.",
+                hint="A session's questions are: chatmagic.ask(…), or Session(client).ask(…).",
+            )
+        connection = self._connection
+        if connection.key is None and connection.auth != "none":
+            what, hint = settings.no_key_message(connection)
+            raise AuthenticationError(what, hint=hint)
+        try:
+            body = self._request.encode()
+        except ValueError as error:
+            raise InputError(f"{error}. Nothing was sent.") from None
+        # As typed and as JSON writes it, which differ where a key holds a quotation mark.
+        texts = [body.decode(), *(message.content for message in self._request.messages)]
+        keys = {*connection.guarded, connection.key} - {None}
+        if any(key.is_in(text) for key in keys if key for text in texts):
+            raise InputError(
+                "The prompt, the conversation or extra_body holds your API key. Nothing was sent.",
+                hint="Take it out; a key that was shown to anybody is better revoked.",
+            )
+        self._sent = True
+        asked = datetime.now(UTC)
+        try:
+            self._exchange = self._transport.send(
+                body, stream=self._request.stream, halt=self._halt
+            )
+            self._reading = Reading(
+                self._exchange, self._assembly, self._entry, self._halt, connection.key
+            )
+            self._begin(self._exchange, self._reading, asked)
+            return self  # noqa: TRY300 - an interrupt here closes the connection too
+        except BaseException as error:
+            self.close()
+            if self._exchange is None:
+                # Without an answer, what the next one took cannot be told.
+                self._entry.write(None)
+            if isinstance(error, ChatError):
+                raise error.alone()  # noqa: B904 - it is that very error
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Keep the connection if the reply has ended, else close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Keep the connection if the answer has ended, else close it; may be repeated."""
+        try:
+            if self._exchange is not None and self._has_ended and not self._finished:
+                self._finished = True
+                self._exchange.finish()
+        finally:
+            try:
+                if self._exchange is not None:
+                    self._exchange.abort()
+            finally:
+                self._halt.cut()
+
+    @property
+    def _has_ended(self) -> bool:
+        """Whether the answer has been read to its end."""
+        return self._reading is not None and self._reading.ended
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the fragments as they come; a second loop goes on where the first one stopped.
+
+        Raises:
+            ChatError: the reply is cut off, or is none; the part that came is in ``reply``.
+            ChatInterrupted: it was stopped from another thread.
+        """
+        if self._exchange is None or self._reading is None:
+            raise InputError("Enter the stream first: with client.stream(…) as stream: …")
+        if self._iterator is None:
+            self._iterator = self._iterate(self._exchange, self._reading)
+        return self._iterator
+
+    def _iterate(self, exchange: Exchange, reading: Reading) -> Iterator[str]:
+        """Give the fragments; tell the state, and add to an error what is known."""
+        try:
+            yield from reading.fragments()
+        except (ChatError, ChatInterrupted) as error:
+            self._state = "interrupted" if isinstance(error, ChatInterrupted) else "cut off"
+            error.reply = error.reply or (self.reply if self.reply.text else None)
+            if error.reply is not None and error.hint == COST_UNKNOWN:
+                error.hint = "What came is kept, marked; nothing was sent again."
+            error.credits = error.credits or self._assembly.credits
+            error.status = error.status or exchange.status
+            raise error.alone()  # noqa: B904 - it is that very error
+        self._state = "complete"
+
+    def _begin(self, exchange: Exchange, reading: Reading, asked: datetime) -> None:
+        """Take note of what the status and headers say; refuse what is no reply."""
+        now = time_of(exchange)
+        headers = exchange.headers
+        assembly = self._assembly
+        assembly.credits = crediting.from_headers(headers, now)
+        assembly.date = crediting.date(headers)
+        assembly.origin = exchange.origin
+        here = address.is_loopback(self._connection.base_url)
+        if assembly.origin == "live" and not here and assembly.date is not None:
+            self._tally.clock_off = crediting.clock_off(assembly.date, asked, now)
+        good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
+        if not good or exchange.status == HTTPStatus.NO_CONTENT:
+            raise reading.refusal()
+        self._entry.write(assembly.credits)

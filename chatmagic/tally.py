@@ -1,0 +1,49 @@
+"""What the answers told one client: the credits, entered once an ask, and its clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from chatmagic.credits import Ledger
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from chatmagic.accounting import Credits
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is known of a service from its answers so far.
+
+    Args:
+        ledger: the credits.
+        clock_off: how far the clock here is ahead of the service's; ``None`` where the
+            latest live answer from another machine did not tell, or it may be right.
+    """
+
+    ledger: Ledger = field(default_factory=Ledger)
+    clock_off: timedelta | None = None
+
+
+class Entry:
+    """What one answer says of the credits; said again, it takes the place of what was said.
+
+    Args:
+        tally: where it is entered.
+    """
+
+    def __init__(self, tally: Tally) -> None:
+        """Enter nothing yet."""
+        self._tally = tally
+        self._before: Ledger | None = None
+
+    def write(self, seen: Credits | None) -> None:
+        """Enter what the answer says of the credits, in place of what it said before.
+
+        Args:
+            seen: the credits; ``None`` is nothing.
+        """
+        self._before = self._before or self._tally.ledger
+        self._tally.ledger = self._before.after(seen)

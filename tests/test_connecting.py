@@ -1,0 +1,247 @@
+"""Where a kernel asks, and with which key: what is connected, configured and typed."""
+
+from __future__ import annotations
+
+import getpass
+import stat
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from shells import FIXED, KEY, Shell, bodies
+
+from chatmagic.emulator import Emulator
+from chatmagic.errors import (
+    AuthenticationError,
+    ConnectError,
+    InputError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def test_unconnected(bare: Shell) -> None:
+    """The first ask without an address says how to connect, in two lines."""
+    ran = bare.fails("%%chat\nhello")
+    assert isinstance(ran.error, ConnectError)
+    assert len(ran.traceback) == 2
+    assert "CHATMAGIC_BASE_URL" in ran.traceback[0]
+    assert "%chat_connect emulator" in ran.traceback[1]
+    state = bare.do("%chat").printed
+    assert "Not connected yet" in state
+    assert "Credits: unknown" in state
+
+
+def test_the_kernels_own_emulator(bare: Shell) -> None:
+    """It needs no account, says what it is, and starts afresh with a fixed clock."""
+    said = bare.do("%chat_connect emulator").printed
+    assert "emulator" in said
+    assert "no key" in said
+    ran = bare.machine("%chat echo:hi")
+    assert ran.texts == ["hi"]
+    assert ran.records[0]["origin"] == "emulator"
+    assert ran.records[0]["date"] == "2026-01-01T12:00:00Z"
+    assert "ago" not in bare.do("%chat_credits").texts[0]
+    assert "emulator" in bare.do("%chat").printed
+    assert "emulator" in bare.fails("%chat_login").traceback[0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "a b", "chat.example.org", "ftp://example.org", "https://example.org?u:p", "http://"],
+)
+def test_a_wrong_address(bare: Shell, words: str) -> None:
+    """What is no address is refused in a line that repeats none of it."""
+    ran = bare.fails(f"%chat_connect {words}")
+    assert isinstance(ran.error, InputError)
+    assert "u:p" not in "\n".join(ran.traceback)
+
+
+def test_another_origin_gets_no_key(shell: Shell, emulator: Emulator) -> None:
+    """The environment's key goes to the environment's address alone."""
+    with Emulator(FIXED) as other:
+        said = shell.do(f"%chat_connect {other.url}").printed
+        assert "%chat_login" in said
+        ran = shell.fails("%chat echo:a")
+        assert isinstance(ran.error, AuthenticationError)
+        assert emulator.url in ran.traceback[0]
+        assert other.requests == []
+        shell.do(f"%chat_connect {emulator.url}")
+        shell.machine("%chat echo:b")
+        assert len(emulator.requests) == 1
+        shell.do("%unload_ext chatmagic\n%load_ext chatmagic")
+        shell.do(f"%config ChatMagics.base_url = {other.url!r}")
+        shell.machine("%chat echo:c")
+        assert (len(emulator.requests), other.requests) == (2, [])
+
+
+def test_config_in_a_cell_gets_no_key(
+    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address that a cell configures does not get the environment's key."""
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+    bare.do(f"%config ChatMagics.base_url = {emulator.url!r}")
+    assert isinstance(bare.fails("%chat echo:a").error, AuthenticationError)
+    assert emulator.requests == []
+
+
+def test_a_configuration_file(
+    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address from a file gets the environment's key, until a cell changes it."""
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+    bare.do("%unload_ext chatmagic")
+    made = Shell(config={"ChatMagics": {"base_url": emulator.url, "temperature": 0.25}})
+    made.machine("%chat echo:a")
+    assert bodies(emulator)[0]["temperature"] == 0.25
+    assert "configuration file" in made.do("%chat").printed
+    with Emulator(FIXED) as other:
+        made.do(f"%config ChatMagics.base_url = {other.url!r}")
+        assert isinstance(made.fails("%chat echo:b").error, AuthenticationError)
+        assert other.requests == []
+
+
+@pytest.mark.parametrize("way", ["bearer", "x-api-key", "query", "none"])
+def test_the_ways_of_the_key(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """The key is given in the way that is set, alone."""
+    monkeypatch.setenv("CHATMAGIC_AUTH", way)
+    ran = shell.run("%chat echo:a", person=False)
+    ways = () if way == "none" else (way,)
+    assert [received.ways for received in emulator.requests] == [ways]
+    assert (ran.error is None) == (way != "none")
+
+
+def test_extra_body(shell: Shell, emulator: Emulator) -> None:
+    """``extra_body`` is merged into the request, for servers that want more."""
+    shell.do("%config ChatMagics.extra_body = {'model': 'small'}")
+    shell.machine("%chat echo:a")
+    assert bodies(emulator)[0]["model"] == "small"
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]:
+    """Let a person type a key into the hidden prompt, and an answer after it."""
+    questions: list[str] = []
+
+    def typing(key: str, place: str) -> list[str]:
+        def hidden(question: str = "") -> str:
+            questions.append(question)
+            return key
+
+        def seen(question: object = "") -> str:
+            questions.append(str(question))
+            return place
+
+        monkeypatch.setattr(getpass, "getpass", hidden)
+        monkeypatch.setattr("builtins.input", seen)
+        return questions
+
+    return typing
+
+
+def test_login_for_this_kernel(
+    bare: Shell, emulator: Emulator, answers: Callable[[str, str], list[str]], tmp_path: Path
+) -> None:
+    """A typed key goes to the address it was typed for, and nowhere else."""
+    questions = answers(KEY, "")
+    bare.do(f"%chat_connect {emulator.url}")
+    said = bare.do("%chat_login").printed
+    assert emulator.url in questions[0]
+    assert "this kernel only" in said
+    bare.machine("%chat echo:a")
+    assert emulator.requests[0].ways == ("bearer",)
+    assert "key from %chat_login" in bare.do("%chat").printed
+    with Emulator(FIXED) as other:
+        bare.do(f"%chat_connect {other.url}")
+        bare.fails("%chat echo:b")
+        assert other.requests == []
+    assert not (tmp_path / "config").exists()
+    bare.do(f"%chat_connect {emulator.url}")
+    assert "this kernel" in bare.do("%chat_login --forget").printed
+    bare.fails("%chat echo:c")
+    assert len(emulator.requests) == 1
+
+
+def test_login_that_is_kept(
+    bare: Shell, emulator: Emulator, answers: Callable[[str, str], list[str]], tmp_path: Path
+) -> None:
+    """A kept key is in a private file, is found by the next kernel, and can be forgotten."""
+    answers(KEY, "f")
+    bare.do(f"%chat_connect {emulator.url}")
+    assert "private file" in bare.do("%chat_login").printed
+    (file,) = (tmp_path / "config").rglob("*.json")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    bare.do("%unload_ext chatmagic")
+    made = Shell()
+    made.do(f"%chat_connect {emulator.url}")
+    assert "key from private file" in made.do("%chat").printed
+    made.machine("%chat echo:a")
+    assert "private file" in made.do("%chat_login --forget").printed
+    assert KEY not in file.read_text()
+    made.fails("%chat echo:b")
+    assert len(emulator.requests) == 1
+
+
+def test_login_is_careful(
+    bare: Shell, emulator: Emulator, answers: Callable[[str, str], list[str]]
+) -> None:
+    """A key on the line is refused unrepeated; an empty or broken one is not kept."""
+    bare.do(f"%chat_connect {emulator.url}")
+    for word in ("sk-typed-on-the-line", "--keep", "--forget now"):
+        questions = answers(KEY, "")
+        ran = bare.fails(f"%chat_login {word}")
+        assert questions == []
+        assert "sk-typed" not in "\n".join(ran.traceback)
+    for wrong in ("", "  ", "two words", "na\u00efve"):
+        answers(wrong, "")
+        assert isinstance(bare.fails("%chat_login").error, InputError)
+    bare.fails("%chat echo:a")
+    assert emulator.requests == []
+
+
+def test_login_where_nobody_can_be_asked(
+    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A front end without input gets one line and a hint."""
+
+    def refuses(_: str) -> str:
+        raise RuntimeError("raw_input was called, but this frontend does not support input")
+
+    monkeypatch.setattr(getpass, "getpass", refuses)
+    bare.do(f"%chat_connect {emulator.url}")
+    ran = bare.fails("%chat_login", person=False)
+    assert "CHATMAGIC_API_KEY" in ran.traceback[1]
+
+
+def test_an_address_from_a_cell_gets_no_key_after_a_reload(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ``%config`` set in a cell does not become a file's word by loading again."""
+    monkeypatch.delenv("CHATMAGIC_BASE_URL")
+    shell.do(f"%config ChatMagics.base_url = '{emulator.url}'")
+    assert isinstance(shell.fails("%chat hello").error, AuthenticationError)
+    shell.do("%reload_ext chatmagic")
+    shell.do(f"%config ChatMagics.base_url = '{emulator.url}'")
+    assert isinstance(shell.fails("%chat hello").error, AuthenticationError)
+    assert emulator.requests == []
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("0.1", "first-byte time-out of 0.1 s"),
+        ('{"total": 0.1}', "total time-out of 0.1 s"),
+        ("chatmagic.Timeout(total=0.1)", "total time-out of 0.1 s"),
+    ],
+)
+def test_time_outs_are_set_by_number_or_by_name(
+    shell: Shell, emulator: Emulator, value: str, words: str
+) -> None:
+    """As %config gives them; a time-out's message is a line that %config takes."""
+    emulator.settings = replace(FIXED, fault="hold", fault_after=-1)
+    shell.do(f"import chatmagic\n%config ChatMagics.timeout = {value}")
+    assert words in str(shell.fails("%chat hi").error)

@@ -1,0 +1,91 @@
+"""What is in force and what is left, in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from shells import FIXED, Shell
+
+from chatmagic.current import current_session
+from chatmagic.errors import (
+    RateLimitError,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from chatmagic.emulator import Emulator
+
+
+def test_credits(shell: Shell, emulator: Emulator) -> None:
+    """Unknown is unknown; then what is left, what the last turn took, as of when."""
+    unknown = shell.do("%chat_credits")
+    assert unknown.texts == ["Credits: unknown. No answer has told them yet."]
+    emulator.settings = replace(FIXED, credits=10, cost=3)
+    shell.machine("%chat echo:a")
+    known = shell.do("%chat_credits")
+    assert "7 of 10 credits left" in known.texts[0]
+    assert "took" not in known.texts[0]
+    assert "As of 2026-01-01 12:00:00 UTC" in known.texts[0]
+    assert "2026-01-02 00:00 UTC" in known.html
+    shell.machine("%chat echo:b")
+    assert "took about 3" in shell.do("%chat_credits").texts[0]
+    low = shell.machine("%chat echo:c")
+    assert "credits low: 1 of 10 left" in low.html
+    assert "credits low: 1 of 10 left" in shell.do("%chat_credits").texts[0]
+
+
+def test_no_credits_left(shell: Shell, emulator: Emulator) -> None:
+    """The rate-limit error says used of limit and the reset, whatever its status."""
+    for status in (429, 403, 503):
+        emulator.settings = replace(FIXED, credits=0, rate_limit_status=status)
+        ran = shell.fails("%chat echo:a", person=False)
+        assert isinstance(ran.error, RateLimitError)
+        assert "0 of 0 used" in ran.traceback[0]
+        assert "2026-01-02 00:00 UTC" in ran.traceback[0]
+        assert ran.outputs == []
+    assert "no credits left" in shell.do("%chat_credits").texts[0].casefold()
+    assert len(current_session().conversation) == 0
+
+
+def test_the_state_shows_no_key(shell: Shell, emulator: Emulator) -> None:
+    """``%chat`` says where, the key from where, the conversation and the credits."""
+    shell.machine("%chat echo:a")
+    shell.do("%config ChatMagics.temperature = 0.5")
+    state = shell.do("%chat").printed
+    assert emulator.url in state
+    assert "(CHATMAGIC_BASE_URL)" in state
+    assert "key from CHATMAGIC_API_KEY" in state
+    assert "1 turn." in state
+    assert "99 of 100 credits left" in state
+    assert "temperature = 0.5" in state
+    assert len(emulator.requests) == 1
+
+
+def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -> None:
+    """Unset is the service's own; of fields for a server the values may be private."""
+    kernel = shell.shell.magics_manager.registry["ChatMagics"].commands.standing
+    rows = dict(kernel.standing()["rows"])
+    assert rows["Temperature"] == rows["Most tokens"] == "the service's own"
+    assert kernel.standing()["state"] == "live"
+    shell.do("%config ChatMagics.temperature = 0.5")
+    shell.do("%config ChatMagics.no_history = True")
+    shell.do("%config ChatMagics.extra_body = {'token': 'secret'}")
+    shell.do("%config ChatMagics.stream = 'off'")
+    rows = dict(kernel.standing()["rows"])
+    assert (rows["Temperature"], rows["Without history"]) == ("0.5", "on")
+    assert rows["More fields"] == "token"
+    assert kernel.defaults()["temperature"] == 0.5
+    assert kernel.defaults()["history"] is False
+    assert kernel.streams() is False
+    shell.do("%chat_connect emulator")
+    assert kernel.standing()["state"] == "emulator"
+    tape = tmp_path / "tape.json"
+    shell.do(f"%chat_cassette {tape} --record")
+    assert kernel.standing()["state"] == "emulator, record"
+    shell.page("%%chat\necho:hello", "A")
+    shell.do(f"%chat_cassette {tape} --replay")
+    told = kernel.standing()
+    assert told["state"] == "replay"
+    assert told["rows"][0][0] == "Cassette"

@@ -1,0 +1,79 @@
+"""What the answers told a client of its credits, counted once an ask."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from loopback import (
+    Peer,
+    document,
+    playing,
+    stream,
+)
+from served import ASK, HELLO, LIMIT, WHOLE, left, served
+
+from chatmagic.errors import (
+    RateLimitError,
+    RequestRejectedError,
+    ServiceError,
+)
+
+
+def test_credits_come_with_every_answer() -> None:
+    """Headers count on success and on errors; an answer without them changes nothing."""
+    script = playing(
+        document(WHOLE, headers=left(90)),
+        document({"error": "bad"}, "400 Bad", headers=left(80)),
+        document(WHOLE),
+        stream(*HELLO, headers=left(70)),
+        document(LIMIT),
+    )
+    with served(script) as (client, _):
+        assert (client.credits, client.took) == (None, None)
+        reply = client.complete(ASK)
+        assert reply.credits is client.credits
+        assert reply.credits is not None
+        assert (reply.credits.remaining, reply.credits.used, client.took) == (90, 10, None)
+        assert reply.credits.seen_at == datetime(2026, 3, 1, 12, tzinfo=UTC)
+        with pytest.raises(RequestRejectedError) as caught:
+            client.complete(ASK)
+        assert caught.value.credits is client.credits
+        assert client.credits is not None
+        assert (client.credits.remaining, client.took) == (80, 10)
+        assert client.complete(ASK).credits is None
+        assert (client.credits.remaining, client.took) == (80, None)
+        with client.stream(ASK) as replying:
+            assert client.credits.remaining == 70
+            list(replying)
+        assert client.took is None
+
+
+def test_a_rate_limit_as_a_success_is_counted_once() -> None:
+    """Figures in the body take the place of the same answer's headers in the ledger."""
+    script = playing(document(WHOLE, headers=left(30)), document(LIMIT, headers=left(10)))
+    with served(script) as (client, _):
+        client.complete(ASK)
+        with pytest.raises(RateLimitError):
+            client.complete(ASK)
+        assert client.credits is not None
+        assert (client.credits.remaining, client.took) == (0, 30)
+
+
+def test_after_an_ask_without_an_answer_nobody_knows_what_the_next_one_took() -> None:
+    """A request that was sent may have cost something, so the next fall is not one turn's."""
+    answers = iter((90, None, 70))
+
+    def script(peer: Peer) -> None:
+        remaining = next(answers)
+        if peer.request() and remaining is not None:
+            peer.send(document(WHOLE, headers=left(remaining)))
+
+    with served(script) as (client, server):
+        client.complete(ASK)
+        server.wait_closed()
+        with pytest.raises(ServiceError, match="without an answer"):
+            client.complete(ASK)
+        client.complete(ASK)
+        assert client.credits is not None
+        assert (client.credits.remaining, client.took) == (70, None)
