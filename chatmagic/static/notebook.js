@@ -16,6 +16,13 @@ function bridgeSpeaks(model) {
   return Boolean(bridge && !bridge.stopped);
 }
 
+/** @param {any} model @returns {Set<object>} the views of panels in this notebook, the oldest first */
+function panelViews(model) {
+  const notebook = notebookModel(model) || {};
+  const panels = Symbol.for("chatmagic.panels");
+  return (notebook[panels] = notebook[panels] || new Set());
+}
+
 /** @param {any} model @returns {string[]} the cells' ids from top to bottom */
 function cellIds(model) {
   const notebook = notebookModel(model);

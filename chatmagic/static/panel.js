@@ -18,6 +18,8 @@ class ChatView {
     this.pending = null;
     /** @type {?number} the key of what this view asked last */
     this.own = null;
+    /** @type {?number} the key of the reply that this view last said has begun */
+    this.spoken = null;
     /** Whether the kernel is gone, as far as is known: what was under way never ends. */
     this.gone = false;
     this.editing = null;
@@ -37,6 +39,7 @@ class ChatView {
     this.liveness = () => this.checkKernel();
     model.on("msg:custom", this.hear);
     model.on("comm_live_update", this.liveness);
+    panelViews(model).add(this);
     this.say({ kind: "hello", first: opened++ === 0 });
     // One message after the view is drawn lets newer kernels route the next ones past a busy cell.
     this.ping = setTimeout(() => this.say({ kind: "ping" }), 1000);
@@ -47,6 +50,7 @@ class ChatView {
     clearTimeout(this.draftTimer);
     clearTimeout(this.lost);
     clearTimeout(this.impatient);
+    panelViews(this.model).delete(this);
     this.gauge.stop();
     this.log.resized.disconnect();
     this.model.off("msg:custom", this.hear);
@@ -65,6 +69,7 @@ class ChatView {
     clearTimeout(this.lost);
     if (this.pending) this.forget(true);
     this.gone = true;
+    panelViews(this.model).delete(this);
     this.announce("This panel has lost its kernel: run its cell again. What is typed stays.", true);
     this.refresh();
   }
@@ -135,6 +140,7 @@ class ChatView {
   take(message) {
     if (message.view && message.view !== this.view) return;
     if (!this.ready && message.kind !== "all") return;
+    if (this.gone) panelViews(this.model).add(this);
     this.gone = false;
     const handle = this[`on_${message.kind}`];
     if (handle) handle.call(this, message);
@@ -194,7 +200,9 @@ class ChatView {
   /** An ask is over: say so, and give a prompt that failed back. */
   over(message, entry) {
     if (message.said === undefined) return;
-    this.announce(message.said, !message.fine, Boolean(entry) && this.elsewhere(entry.live));
+    // Who has said that a reply began says how it ends: the bridge may have come in between.
+    const ours = Boolean(entry) && entry.live.key === this.spoken;
+    this.announce(message.said, !message.fine, Boolean(entry) && !ours && this.elsewhere(entry.live));
     // It stands in full in the log.
     this.status.classList.toggle("cm-brief", !message.fine);
     clearTimeout(this.impatient);
@@ -216,6 +224,7 @@ class ChatView {
     const elsewhere = this.elsewhere(message);
     if (message.stage === "waiting") this.announce(message.note, false, elsewhere);
     else if (message.stage === "began") {
+      if (!elsewhere) this.spoken = message.key;
       this.announce(message.mine ? "Reply started." : `Reply to ${message.by} started.`, false, elsewhere);
     }
   }
@@ -406,9 +415,11 @@ class ChatView {
     this.pending = null;
   }
 
-  /** Whether a screen reader hears of an ask from somewhere else: the view that asked, or the bridge. */
+  /** Whether a screen reader hears of an ask from somewhere else: the view that asked, the bridge, an older view. */
   elsewhere(live) {
-    return live.mine ? live.key !== this.own : bridgeSpeaks(this.model);
+    if (live.mine) return live.key !== this.own;
+    const oldest = panelViews(this.model).values().next().value || this;
+    return bridgeSpeaks(this.model) || oldest !== this;
   }
 
   /**
