@@ -6,6 +6,7 @@ const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 const PATIENCE = 3000;
 /** How many views this page has opened. */
 let opened = 0;
+const LOST = "This panel has lost its kernel: run its cell again. What is typed stays.";
 const NO_CELLS = "This front end lets nobody make cells; ";
 
 class ChatView {
@@ -70,8 +71,19 @@ class ChatView {
     if (this.pending) this.forget(true);
     this.gone = true;
     panelViews(this.model).delete(this);
-    this.announce("This panel has lost its kernel: run its cell again. What is typed stays.", true);
+    if (this.input.value) keepLostDraft(this.model, this.input.value);
+    this.announce(LOST, true);
+    this.showState();
     this.refresh();
+  }
+
+  /** What was lost answers after all: it was busy, or the network was away. */
+  find() {
+    this.gone = false;
+    panelViews(this.model).add(this);
+    takeLostDraft(this.model);
+    this.announce("The kernel is back.");
+    this.showState();
   }
 
   build() {
@@ -101,7 +113,8 @@ class ChatView {
     }
     this.el.classList.add("chatmagic-live");
     this.el.append(this.root);
-    this.write(this.model.get("draft") || "", true);
+    const lost = takeLostDraft(this.model);
+    this.write(this.model.get("draft") || lost, true);
     this.refresh();
   }
 
@@ -140,8 +153,7 @@ class ChatView {
   take(message) {
     if (message.view && message.view !== this.view) return;
     if (!this.ready && message.kind !== "all") return;
-    if (this.gone) panelViews(this.model).add(this);
-    this.gone = false;
+    if (this.gone) this.find();
     const handle = this[`on_${message.kind}`];
     if (handle) handle.call(this, message);
     this.refresh();
@@ -188,13 +200,19 @@ class ChatView {
     this.gauge.show(message.credits);
     if (message.asides) this.log.showAsides(message.asides);
     this.log.showEmpty();
-    const standing = message.standing;
-    this.badge.textContent = standing.state;
-    this.badge.hidden = !standing.state;
-    this.badge.dataset.state = standing.state;
+    this.showState();
     this.rows.replaceChildren(
-      ...standing.rows.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value, { dir: "auto" })]),
+      ...message.standing.rows.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value, { dir: "auto" })]),
     );
+  }
+
+  /** The state in a word: the kernel's, or that there is none. */
+  showState() {
+    const state = this.gone ? "no kernel" : this.state.standing && this.state.standing.state;
+    this.badge.textContent = state || "";
+    this.badge.hidden = !state;
+    this.root.classList.toggle("cm-gone", this.gone);
+    this.log.lose(this.gone);
   }
 
   /** An ask is over: say so, and give a prompt that failed back. */
@@ -282,6 +300,7 @@ class ChatView {
   submit() {
     const text = this.input.value;
     if (!text.trim()) return this.announce("Nothing is typed yet.");
+    if (this.gone) return this.seek();
     if (this.busy()) return this.announce("A question from the panel is under way; Escape stops it.");
     const instead = this.editing ? this.editing.n : undefined;
     if (this.editing) this.stopEditing(this.editing.draft);
@@ -294,6 +313,7 @@ class ChatView {
    * @param {boolean} [again] whether it is asked letter for letter as before
    */
   ask(text, instead, again) {
+    if (this.gone) return this.seek();
     if (this.busy()) return this.announce("A question from the panel is under way; Escape stops it.");
     const nonce = Math.random().toString(36).slice(2);
     const timer = setTimeout(
@@ -318,7 +338,7 @@ class ChatView {
       this.forget(true);
       this.announce("Taken back before it was sent.");
       if (!this.input.value) this.write(text);
-    } else if (one) {
+    } else if (one && !this.gone) {
       this.say({ kind: "stop", key: one.key });
       this.announce("Stopping.");
       if (!one.mine) this.insist(one);
@@ -353,6 +373,7 @@ class ChatView {
 
   put(turns) {
     const cells = cellIds(this.model);
+    if (this.gone) return this.seek();
     if (!notebookModel(this.model)) return this.announce(`${NO_CELLS}ask in a %%chat cell instead.`, true);
     this.say({ kind: "put", turns, cells });
     this.input.focus({ preventScroll: true });
@@ -445,6 +466,7 @@ class ChatView {
   keepDraft() {
     clearTimeout(this.draftTimer);
     this.draftTimer = setTimeout(() => {
+      if (this.gone) return keepLostDraft(this.model, this.input.value);
       try {
         this.model.set("draft", this.input.value);
         this.model.save_changes();
@@ -462,15 +484,21 @@ class ChatView {
 
   refresh() {
     const live = Boolean(this.pending) || (this.log.live.size > 0 && !this.gone);
+    const can = !live && !this.gone;
     this.halt.hidden = !live;
-    enable(this.send, !this.busy());
-    enable(this.undo, this.state.undo && !live);
-    enable(this.redo, this.state.redo && !live);
-    enable(this.clear, this.state.count > 0 && !live);
+    enable(this.send, !this.busy() && !this.gone);
+    enable(this.undo, this.state.undo && can);
+    enable(this.redo, this.state.redo && can);
+    enable(this.clear, this.state.count > 0 && can);
     const mine = Array.from(this.log.turns.values()).some((entry) => entry.turn.mine);
-    enable(this.putAll, mine && !live);
+    enable(this.putAll, mine && can);
     this.root.classList.toggle("cm-busy", live);
-    this.root.classList.toggle("cm-gone", this.gone);
+  }
+
+  /** Somebody wants something of a kernel that is gone, as far as is known: look again. */
+  seek() {
+    this.announce(LOST, true);
+    this.checkKernel();
   }
 
   /** The connection has changed: ask whether the kernel still knows us. */
