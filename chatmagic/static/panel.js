@@ -341,10 +341,20 @@ class ChatView {
     } else if (one && !this.gone) {
       this.say({ kind: "stop", key: one.key });
       this.announce("Stopping.");
-      if (!one.mine) this.insist(one);
+      if (one.mine) this.excuse(one);
+      else this.insist(one);
     } else if (this.editing) this.stopEditing(this.editing.draft);
     this.input.focus({ preventScroll: true });
     this.refresh();
+  }
+
+  /** Kernels of old hear nothing while a cell runs; an interrupt would end that cell, so it is not ours to send. */
+  excuse(one) {
+    clearTimeout(this.impatient);
+    this.impatient = setTimeout(() => {
+      if (this.gone || !this.log.live.has(one.key)) return;
+      this.announce("The kernel is busy with a cell, and hears Stop when that ends or is interrupted.", true);
+    }, PATIENCE);
   }
 
   /** A kernel that is busy with the cell may not hear us: interrupt it, if it still streams. */
