@@ -54,6 +54,7 @@ class ChatView {
     panelViews(this.model).delete(this);
     this.gauge.stop();
     this.log.resized.disconnect();
+    this.sized.disconnect();
     this.model.off("msg:custom", this.hear);
     this.model.off("comm_live_update", this.liveness);
   }
@@ -139,6 +140,13 @@ class ChatView {
     const foot = make("div", "cm-under");
     foot.append(this.status, make("div", "cm-keys", "Enter sends · Shift+Enter new line · Esc stops"));
     composer.append(this.banner, row, foot);
+    // What is typed, or the placeholder, takes other lines in another width.
+    let width = 0;
+    this.sized = new ResizeObserver(([entry]) => {
+      if (entry.contentRect.width !== width) this.grow();
+      width = entry.contentRect.width;
+    });
+    this.sized.observe(this.input);
     this.input.addEventListener("input", () => {
       this.recalled = null;
       this.grow();
