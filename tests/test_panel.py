@@ -797,8 +797,8 @@ def test_what_is_saved_of_a_long_conversation_is_bounded() -> None:
     """The newest turns of panel and cells, each under its own number, and how many more."""
     conversation = Conversation()
     for number in range(1, 501):
-        entry = "panel" if number % 2 else "cell"
-        conversation.add(Turn(prompt=f"q{number}.", reply=Reply(f"a{number}."), entry=entry))
+        reply = Reply(f"a{number}.")
+        conversation.add(Turn(prompt="q", reply=reply, entry="panel" if number % 2 else "cell"))
     html, text = board.saved(conversation)
     for shown in (html, text):
         assert shown.count(". You, in ") == 100
