@@ -6,6 +6,7 @@ text, with the characters that act made visible, and the page puts it in as text
 
 from __future__ import annotations
 
+from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +14,7 @@ from chatmagic import credits as crediting
 from chatmagic import display, gauge, plain, safe, scalars, transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from chatmagic.accounting import Credits
@@ -26,7 +27,13 @@ PAGE: Final = 30
 """How many turns a page is sent at once; it asks for earlier ones."""
 
 MOST_SAVED: Final = 50
-"""How many of the panel's turns, the newest, the saved transcript shows in full."""
+"""How many of the panel's turns, the newest, the saved transcript shows in full, and how many
+of the others by a line."""
+MOST_TEXT_SAVED: Final = 100_000
+"""How many characters of the panel's replies it shows at most, the newest reply apart."""
+
+MOST_DRAWN: Final = 128
+"""How many replies are kept as HTML: the saved transcript is made anew with each turn."""
 
 NEEDS_A_PAGE: Final = (
     "The chat panel needs a live page with widgets; %%chat goes on working without one."
@@ -42,7 +49,7 @@ def reply(reply: Reply) -> dict[str, Any]:
     # The gauge above the log says when the credits reset, in the reader's own zone.
     figures = (crediting.left_words(reply.credits), gauge.usage_words(reply.usage))
     return {
-        "html": safe.to_html(reply.text),
+        "html": _drawn(reply.text),
         "text": plain.visible(reply.text),
         "states": [plain.visible(line) for line in display.state_lines(reply)],
         "figures": " · ".join(filter(None, figures)),
@@ -189,12 +196,13 @@ def saved(conversation: Conversation) -> tuple[str, str]:
     """Give what a saved notebook shows of the panel, as HTML and as text.
 
     The panel's own turns are there in full, those of cells, which have outputs of their
-    own, by a line.
+    own, by a line; of a long conversation the newest of either, and how many more there are.
     """
     live = conversation.turns
-    mine = [one.number for one in live if one.entry == "panel"]
-    full = frozenset(mine[-MOST_SAVED:])
-    parts = [_saved(place, one, full) for place, one in enumerate(live, 1)]
+    kept = _kept(live)
+    parts = [_saved(place, one) for place, one in enumerate(live, 1) if one.number in kept]
+    if more := len(live) - len(parts):
+        parts.insert(0, _more(more))
     html = "".join(part for part, _ in parts)
     text = "\n\n".join([NEEDS_A_PAGE, *(part for _, part in parts)])
     line = f'<p style="{gauge.QUIET}">{escape(NEEDS_A_PAGE)}</p>'
@@ -203,21 +211,47 @@ def saved(conversation: Conversation) -> tuple[str, str]:
     return f"<div {box}>{line}{html}</div>", text
 
 
+def _kept(live: Sequence[Turn]) -> frozenset[int]:
+    """Give the numbers of the turns that the saved transcript shows."""
+    mine = [one for one in live if one.entry == "panel"][-MOST_SAVED:]
+    text = 0
+    for count, one in enumerate(reversed(mine)):
+        text += len(one.reply.text)
+        if count and text > MOST_TEXT_SAVED:
+            mine = mine[-count:]
+            break
+    others = [one for one in live if one.entry != "panel"][-MOST_SAVED:]
+    return frozenset(one.number for one in mine + others)
+
+
+@lru_cache(maxsize=MOST_DRAWN)
+def _drawn(text: str) -> str:
+    """Give a whole reply as safe HTML."""
+    return safe.to_html(text)
+
+
+def _more(count: int) -> tuple[str, str]:
+    """Say how many turns are not there."""
+    what = "turn is" if count == 1 else "turns are"
+    line = f"{count:,} earlier {what} not saved here; %chat_save keeps all of them."
+    return f"<p>{escape(line)}</p>", line
+
+
 _PLACES: Final = {"cell": "a cell", "panel": "the panel", "python": "Python"}
 
 
-def _saved(place: int, turn: Turn, full: Collection[int]) -> tuple[str, str]:
+def _saved(place: int, turn: Turn) -> tuple[str, str]:
     # Not the number of the cell, which is another one at each run.
     asked = f"{place}. You, in {_PLACES[turn.entry]}"
     prompt = _typed(turn)
-    if turn.number not in full:
+    if turn.entry != "panel":
         line = f"{asked}: {plain.one_line(prompt, transcript.EXCERPT)}"
         return f"<p>{escape(line)}</p>", line
     states = display.state_lines(turn.reply)
     html = (
         f"<p><strong>{escape(asked)}</strong></p>"
         f'<pre style="white-space: pre-wrap;">{escape(plain.visible(prompt))}</pre>'
-        f"<p><strong>Reply</strong></p>{safe.to_html(turn.reply.text)}"
+        f"<p><strong>Reply</strong></p>{_drawn(turn.reply.text)}"
         + "".join(f"<p><strong>{escape(plain.visible(line))}</strong></p>" for line in states)
     )
     text = "\n".join(

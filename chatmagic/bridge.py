@@ -7,7 +7,8 @@ all that goes over the bridge are messages of the moment.
 
 Page to kernel: ``{"kind": "cells", …}``, as :func:`chatmagic.page.word_from` reads it.
 Kernel to page: ``{"kind": "marks", "stale": [cell ids]}``; ``{"kind": "say", "text": …}``,
-for the page's status region; and ``{"kind": "tell"}``, say your cells again.
+for the page's status region, with ``"first": true`` of the reply that came before there was
+a bridge, which a panel has said already; and ``{"kind": "tell"}``, say your cells again.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Bridge:
         self._news = threading.Event()
         self._over = False
         self._opened = False
-        self._to_say: list[str] = [ending(said, None)]
+        self._to_say = [{"kind": "say", "text": ending(said, None), "first": True}]
         self._marked: list[str] | None = None
         self._quiet = True
         self._hidden = _Hidden()
@@ -77,7 +78,7 @@ class Bridge:
         if not self.pages.words:
             # Nobody has heard the ones before, and now they are old.
             self._to_say.clear()
-        self._to_say.append(text)
+        self._to_say.append({"kind": "say", "text": text})
         self._news.set()
 
     def close(self) -> None:
@@ -135,7 +136,7 @@ class Bridge:
             self._marked = marked
             self._hidden.send({"kind": "marks", "stale": marked})
         while self._to_say:
-            self._hidden.send({"kind": "say", "text": self._to_say.pop(0)})
+            self._hidden.send(self._to_say.pop(0))
 
 
 def ending(reply: Reply | None, error: BaseException | None) -> str:

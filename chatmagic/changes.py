@@ -142,7 +142,7 @@ def handed_over(now: Snapshot, number: int, owner: str) -> Snapshot:
             {key: handed(turns) for key, turns in side.items()}
             for side in (step.before, step.after)
         )
-        return Step(step.kind, before, after)
+        return replace(step, before=before, after=after)
 
     places = tuple(
         replace(place, owner=owner, turns=handed(place.turns))

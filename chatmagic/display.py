@@ -282,7 +282,7 @@ def _kept(values: Sequence[Value]) -> str:
         '<details class="chatmagic-value"><summary>Value of '
         f"<code>{escape(plain.visible(value.expression))}</code>, kept with this output:"
         f" {value.size:,} character{'' if value.size == 1 else 's'}</summary>"
-        f'<pre style="white-space: pre-wrap;">{escape(plain.visible(value.text))}</pre></details>'
+        f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(value.text))}</pre></details>'
         for value in values
         if value.text is not None
     )
@@ -293,7 +293,7 @@ def _mark(words: str) -> str:
 
 
 def _notes(notes: Sequence[str]) -> str:
-    return "".join(f'<p style="{NOTE_STYLE}">{escape(note)}</p>' for note in notes)
+    return "".join(f'<p style="{NOTE_STYLE}">{escape(plain.visible(note))}</p>' for note in notes)
 
 
 def state_lines(reply: Reply) -> list[str]:

@@ -19,6 +19,9 @@ The first is read by JupyterLab and Notebook 7, the second by pages that nbconve
 TYPESET: Final = "mathjax_process tex2jax_process"
 """Classes of an element inside such a one in which they do look."""
 
+PROSE: Final = "white-space: pre-wrap; overflow: hidden; overflow-wrap: anywhere;"
+"""Style of a box for words as typed: they keep to it, whatever their letters carry."""
+
 # C0 without tab and line ends, DEL, C1, bidi embeddings and isolates, surrogates, tags.
 _ACTING: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"

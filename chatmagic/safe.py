@@ -14,14 +14,10 @@ quadratic time.
 
 from __future__ import annotations
 
-import contextlib
 import re
-import unicodedata
 from dataclasses import dataclass
 from html import escape
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 import nh3
 from markdown_it import MarkdownIt
@@ -31,6 +27,7 @@ from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 
+from chatmagic import directions, formulas, links
 from chatmagic.plain import TYPESET, UNTYPESET, one_line, visible
 
 if TYPE_CHECKING:
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
 _DEEPEST: Final = 20  # levels of nesting; markdown-it leaves out what lies deeper
 _MOST_FORMULAS: Final = 500  # a page takes some 2 ms to typeset one
 _MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each
-_DEEPEST_TEX: Final = 30  # levels of nesting; 100 fractions in one another crash a browser's tab
 # Pygments can take quadratic time, above all on endless lines and on white space.
 _MOST_COLOURED: Final = 10_000  # characters of code in a reply
 _SLOW_TO_COLOUR: Final = re.compile(r"[^\n]{500}|\s{200}")
@@ -56,10 +52,6 @@ _COLOURED: Final = frozenset(
 )
 _COLOURS: Final = HtmlFormatter[str](nowrap=True)
 
-_ADDRESS: Final = re.compile(r"https?://[^\s/?#\\]|mailto:[^\s@]+@", re.IGNORECASE)
-
-_NUMBER: Final = re.compile(r"(?:[^@]*\.)?(?:0x[0-9a-f]*|\d+)\.*", re.IGNORECASE)
-
 # One formula, never empty. The bodies are possessive and exclude their own opener, so that a
 # reply full of openers takes linear time; and no formula holds a delimiter of another.
 _FORMULA: Final = re.compile(
@@ -71,65 +63,64 @@ _FORMULA: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_COMMAND: Final = re.compile(r"\\([A-Za-z]+|.)", re.DOTALL)
-# What opens and closes a level of TeX; an optional argument, and a root, only open one: what
-# closes them is no word of their own.
-_LEVEL: Final = re.compile(
-    r"(?P<open>\{|\\(?:left|begin)(?![A-Za-z]))|(?P<close>\}|\\(?:right|end)(?![A-Za-z]))"
-    r"|(?P<only>\\root(?![A-Za-z])|\\(?!left|right|[bB]ig)[A-Za-z]+\s*\[)|\\[A-Za-z]+|\\.",
-    re.DOTALL,
-)
-# TeX that reaches out of its formula: links, HTML attributes and styles, clicks, any
-# character or file, packages, and definitions (which could give the rest another name).
-_ACTING_TEX: Final = re.compile(
-    r"""(?:html|mml|data|Declare|provide|(?:re)?new(?!line$)|define|mathtools|usetag)[A-Za-z]*
-    |   href|url|unicode|U|char|class|cssId|style|bbox|fcolorbox|enclose|includegraphics|csname
-    |   require|setOptions|Newextarrow|[egx]?def|let|futurelet|begingroup[A-Za-z]*
-    |   toggle|mathtip|texttip|label|ref|eqref""",
-    re.VERBOSE,
-)
-# TeX that takes lengths, and a length of three digits: a hundred pages of nothing.
-_MOVING_TEX: Final = re.compile(
-    r"[rR]ule|Space|[hmv]space|m?kern|[hmv]?skip|raise|lower|move(?:left|right)|genfrac|above\w*"
-    r"|\\|cr"
-)
-_FAR: Final = re.compile(r"\d{3}(?:[.,]\d*)?\s*[A-Za-z]{2}")
-
 _TAGS: Final = frozenset(
     """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong table tbody td th
     thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
 )
 _ATTRIBUTES: Final = {"a": {"href", "title"}, "ol": {"start"}, "div": {"aria-label"}}
 _BOX: Final = "overflow-x: auto; margin-bottom: 1em;"
+# Code stands out as it does in the cells of the page.
+_CODE_BOX: Final = (
+    f"{_BOX} padding: 0.4em 0.8em; border-radius: 3px; "
+    "background-color: var(--jp-cell-editor-background, #f5f5f5);"
+)
 # No formula may be drawn over what stands around the reply, and no word makes the page wider.
 _CLIP: Final = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
+# A box is never narrower than nothing: formulas in a row can't add up their negative spaces.
+_ALONE: Final = "display: inline-block;"
 # Front ends break the lines of code; here the box around it scrolls.
+_BARE: Final = "background-color: transparent;"
 _UNBROKEN: Final = (
-    "white-space: pre; overflow-x: visible; overflow-y: visible; width: max-content; "
-    "min-width: 100%;"
+    f"{_BARE} white-space: pre; overflow-x: visible; overflow-y: visible; "
+    "width: max-content; min-width: 100%;"
 )
 # Front ends show headings this low as if they were text.
 _HEADINGS: Final = {
     tag: f"font-size: {size}em; font-weight: 600;"
     for tag, size in {"h4": 1.4, "h5": 1.2, "h6": 1.05}.items()
 }
+# Front ends leave room for a list's marks, and draw a quotation's line, on the left.
+_TURNED: Final = {
+    "list": "padding-left: 0; padding-right: 2em;",
+    "quote": "border-left: none; border-right: 5px solid var(--jp-border-color2, #bdbdbd);",
+}
+_SIDES: Final = {"dir": {"ltr", "rtl"}}
 _ALIGNED: Final = {f"text-align: {side};" for side in ("left", "center", "right")}
 _REPLY: Final = f"chatmagic-reply {UNTYPESET}"
 _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     "div": {
         "class": {_REPLY, "chatmagic-scroll", "highlight", TYPESET},
-        "style": {_BOX, _CLIP},
-        "dir": {"auto"},
+        "style": {_BOX, _CODE_BOX, _CLIP, _ALONE},
+        "dir": {"auto", "ltr", "rtl"},
         "role": {"region"},
         "tabindex": {"0"},
     },
     # An error token keeps no class: code is not told to be wrong by a red box.
     "pre": {"style": {_UNBROKEN}},
-    **{tag: {"style": {style}} for tag, style in _HEADINGS.items()},
+    **{tag: {"style": {style}, **_SIDES} for tag, style in _HEADINGS.items()},
+    "table": _SIDES,
+    "code": {"style": {_BARE}, **_SIDES},
+    "p": {"style": _ALIGNED, **_SIDES},
+    **{tag: {"style": {_TURNED["list"]}, **_SIDES} for tag in ("ol", "ul")},
+    "blockquote": {"style": {_TURNED["quote"]}, **_SIDES},
     "a": {"referrerpolicy": {"no-referrer"}},
-    "span": {"class": {TYPESET, *STANDARD_TYPES.values()} - {"", "err"}},
-    "td": {"style": _ALIGNED},
-    "th": {"style": _ALIGNED},
+    "span": {
+        "class": {TYPESET, *STANDARD_TYPES.values()} - {"", "err"},
+        "style": {_ALONE},
+        **_SIDES,
+    },
+    "td": {"style": _ALIGNED, **_SIDES},
+    "th": {"style": _ALIGNED, **_SIDES},
 }
 
 
@@ -173,19 +164,20 @@ def to_html(text: str, *, live: bool = False) -> str:
     try:
         tokens = _MARKDOWN.parse(visible(text), env)
         if all(token.level < _DEEPEST - 1 for token in tokens):  # else something is left out
-            return _closed(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env))
+            side = directions.direct(tokens)
+            return _closed(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env), side)
     except Exception:  # noqa: BLE001, S110 - no reply may be lost to a fault; the plain way follows
         pass
     return _closed(_scrolling(f"<pre>{escape(visible(text))}</pre>", "Reply as plain text"))
 
 
-def _closed(html: str) -> str:
+def _closed(html: str, side: str = "auto") -> str:
     """Put the reply's own box around it and let through only what is on the lists."""
     html = nh3.clean(
-        f'<div class="{_REPLY}" dir="auto" style="{_CLIP}">\n{html}</div>',
+        f'<div class="{_REPLY}" dir="{side}" style="{_CLIP}">\n{html}</div>',
         tags=_TAGS,
         attributes=_ATTRIBUTES,
-        attribute_filter=lambda _, name, value: value if name != "href" or _place(value) else None,
+        attribute_filter=_leading,
         tag_attribute_values=_VALUES,
         set_tag_attribute_values={"a": {"target": "_blank"}},
         link_rel="noopener noreferrer nofollow",
@@ -194,52 +186,26 @@ def _closed(html: str) -> str:
     return visible(html)  # once more: entities were read since
 
 
-def _scrolling(html: str, label: str) -> str:
+def _leading(_: str, name: str, value: str) -> str | None:
+    """Take the address of a link that may lead nowhere."""
+    return None if name == "href" and not links.place(value) else value
+
+
+def _scrolling(html: str, label: str, side: str = "") -> str:
     """Put a box around what may be too wide; it takes focus, so that keys can scroll it."""
     focus = f'tabindex="0" role="region" aria-label="{escape(label)}"'
-    return f'<div class="chatmagic-scroll" style="{_BOX}" {focus}>{html}</div>\n'
+    style = _CODE_BOX if html.startswith("<div") else _BOX
+    return f'<div class="chatmagic-scroll" style="{style}"{_dir(side)} {focus}>{html}</div>\n'
+
+
+def _dir(side: object) -> str:
+    return f' dir="{side}"' if side else ""
 
 
 def _language(token: Token) -> str:
     """Give a fence's language, without anything that no language's name holds."""
     word = token.info.split()[0] if token.info.strip() else ""
     return "".join(char for char in word if char.isalnum() or char in "+#-._")
-
-
-def _place(href: str) -> str:
-    """Give the host or mailbox that an address leads to; nothing if it may be no link."""
-    try:
-        parts = urlsplit(href if _ADDRESS.match(href) else "")
-    except ValueError:  # such as a bracket that opens no IPv6 address
-        return ""
-    place = (parts.path if parts.scheme == "mailto" else parts.hostname) or ""
-    if _NUMBER.fullmatch(place):
-        with contextlib.suppress(ValueError):
-            return str(ip_address(place))
-        return ""  # a browser reads it as an address that looks otherwise
-    return place
-
-
-def _note(text: str, href: str) -> str:
-    """Give what a reader must be told beside a link's text; nothing if that says it all."""
-    place = _place(href).removeprefix("www.")
-    if not place:
-        return "" if text == href else f" ({one_line(href, 80)})"
-    plain = unicodedata.normalize("NFKC", text).lower()
-    plain = "".join(char for char in plain if unicodedata.category(char) != "Cf").strip()
-    said = re.sub(r"^(?:https?://|mailto:)?(?:www\.)?", "", plain)
-    same = said.startswith(place.lower()) and said[len(place) :][:1] in {"", "/", "?", "#", ":"}
-    return "" if same else f" ({place})"
-
-
-def _link(href: str, text: str) -> tuple[str, str]:
-    """Give what stands before and after a link's text; no link if it may lead nowhere."""
-    note = escape(_note(text, href))
-    if not _place(href):
-        return "", note
-    # JupyterLab takes the `noreferrer` away again, but not the policy.
-    policy = 'referrerpolicy="no-referrer"'
-    return f'<a href="{escape(href)}" title="{escape(href)}" {policy}>', f"{note}</a>"
 
 
 def _inline_formula(state: StateInline, silent: bool) -> bool:
@@ -285,41 +251,53 @@ def _push(state: StateInline | StateBlock, match: re.Match[str]) -> None:
     token.meta = {"display": match.lastgroup in {"dollars", "square"}}
 
 
-def _harmless(tex: str) -> bool:
-    """Say whether a page may typeset a formula: it reaches out of nothing, and is not deep."""
-    names = _COMMAND.findall(tex)
-    if any(_ACTING_TEX.fullmatch(name) for name in names):
-        return False
-    if _FAR.search(tex) and any(_MOVING_TEX.fullmatch(name) for name in names):
-        return False
-    level = 0
-    for match in _LEVEL.finditer(tex):
-        level = max(level + {"open": 1, "only": 1, "close": -1}.get(match.lastgroup or "", 0), 0)
-        if level > _DEEPEST_TEX:
-            return False
-    return True
-
-
 class _Renderer(RendererHTML):
     """Writes HTML; ``env`` says whether the reply is live, and counts what costs time."""
 
+    def paragraph_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+        # The only paragraph of a point has no element of its own, and may need one.
+        side = _dir(tokens[idx].attrs.get("dir"))
+        rest[-1]["turned"] = bool(side and tokens[idx].hidden)
+        if tokens[idx].meta.get("side") == "rtl":
+            tokens[idx].attrs["style"] = "text-align: right;"  # front ends say left
+        return f"<span{side}>" if rest[-1]["turned"] else self.renderToken(tokens, idx, *rest)
+
+    def paragraph_close(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+        return "</span>" if rest[-1]["turned"] else self.renderToken(tokens, idx, *rest)
+
+    def bullet_list_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+        if tokens[idx].meta.get("side") == "rtl":
+            kind = "quote" if tokens[idx].tag == "blockquote" else "list"
+            tokens[idx].attrs["style"] = _TURNED[kind]
+        return self.renderToken(tokens, idx, *rest)
+
+    ordered_list_open = blockquote_open = bullet_list_open
+
+    def code_inline(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        side = _dir(directions.coded(tokens[idx]))
+        return f"<code{side}>{escape(tokens[idx].content, quote=False)}</code>"
+
     def heading_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         tag = f"h{min(int(tokens[idx].tag[1]) + 3, 6)}"
-        return f'<{tag} style="{_HEADINGS[tag]}">'
+        side = _dir(tokens[idx].attrs.get("dir"))
+        return f'<{tag} style="{_HEADINGS[tag]}"{side}>'
 
     def heading_close(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         return f"</h{min(int(tokens[idx].tag[1]) + 3, 6)}>\n"
 
     def td_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         # Said for each cell, because pages align the cells of tables in ways of their own.
-        side = str(tokens[idx].attrs.pop("style", "")).rpartition(":")[2] or "left"
-        tokens[idx].attrs["style"] = f"text-align: {side};"
+        given = str(tokens[idx].attrs.pop("style", "")).rpartition(":")[2]
+        start = "right" if rest[-1].get("table") == "rtl" else "left"
+        tokens[idx].attrs["style"] = f"text-align: {given or start};"
         return self.renderToken(tokens, idx, *rest)
 
     th_open = td_open
 
-    def table_open(self, *_: Any) -> str:
-        return _scrolling("<table>", "Table").removesuffix("</div>\n")
+    def table_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+        rest[-1]["table"] = tokens[idx].meta.get("side")
+        side = str(tokens[idx].attrs.get("dir", ""))
+        return _scrolling("<table>", "Table", side).removesuffix("</div>\n")
 
     def table_close(self, *_: Any) -> str:
         return "</table></div>\n"
@@ -333,8 +311,10 @@ class _Renderer(RendererHTML):
                 lexer = get_lexer_by_name(language.lower(), stripnl=False, ensurenl=False)
                 html = highlight(code, lexer, _COLOURS)
         label = f"Code, {one_line(language, 20)}" if language else "Code"
-        pre = f'<pre style="{_UNBROKEN}"><code>{html}</code></pre>'
-        return _scrolling(f'<div class="highlight">{pre}</div>', label)
+        pre = f'<pre style="{_UNBROKEN}"><code style="{_BARE}">{html}</code></pre>'
+        return _scrolling(
+            f'<div class="highlight">{pre}</div>', label, directions.coded(tokens[idx])
+        )
 
     def code_block(self, *rest: Any) -> str:
         return self.fence(*rest)
@@ -342,7 +322,7 @@ class _Renderer(RendererHTML):
     def link_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         close = next(i for i in range(idx, len(tokens)) if tokens[i].type == "link_close")
         text = "".join(token.content for token in tokens[idx:close])
-        before, rest[-1]["after"] = _link(str(tokens[idx].attrs["href"]), text)
+        before, rest[-1]["after"] = links.around(str(tokens[idx].attrs["href"]), text)
         return before
 
     def link_close(self, *rest: Any) -> str:
@@ -352,7 +332,7 @@ class _Renderer(RendererHTML):
         href = str(tokens[idx].attrs["src"])
         alt = self.renderInlineAsText(tokens[idx].children, *rest).strip() or one_line(href, 80)
         # No link holds another.
-        before, after = ("", "") if "after" in rest[-1] else _link(href, alt)
+        before, after = ("", "") if "after" in rest[-1] else links.around(href, alt)
         return f"{before}{escape(f'image: {alt}')}{after}"
 
     def formula(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
@@ -360,13 +340,15 @@ class _Renderer(RendererHTML):
         env["formulas"] += 1
         env["tex"] += len(token.content)
         few = env["formulas"] <= _MOST_FORMULAS and env["tex"] <= _MOST_TEX
-        if not env["live"] and few and _harmless(token.content):
+        if not env["live"] and few and formulas.typesettable(token.content):
             left, right = ("\\[", "\\]") if token.meta["display"] else ("\\(", "\\)")
             tex = escape(f"{left}{token.content}{right}", quote=False)
             tag = "div" if token.block else "span"
-            return f'<{tag} class="{TYPESET}">{tex}</{tag}>' + "\n" * token.block
-        html = f"<code>{escape(token.markup, quote=False)}</code>"
-        return _scrolling(f"<pre>{html}</pre>", "Formula") if token.block else html
+            style = f' style="{_ALONE}"' if formulas.goes_back(token.content) else ""
+            return f'<{tag} class="{TYPESET}"{style}>{tex}</{tag}>' + "\n" * token.block
+        side = directions.coded(token)
+        html = f"<code{_dir(side)}>{escape(token.markup, quote=False)}</code>"
+        return _scrolling(f"<pre>{html}</pre>", "Formula", side) if token.block else html
 
 
 def _markdown() -> MarkdownIt:

@@ -68,7 +68,7 @@ def table(conversation: Conversation, order: str = AS_RUN) -> tuple[str, str]:
     head = ("Turn", "You", "Reply", "Notes")
     html = "".join(
         "<tr>"
-        + "".join(f'<td style="text-align: left;">{escape(cell)}</td>' for cell in row)
+        + "".join(f'<td dir="auto" style="text-align: left;">{escape(cell)}</td>' for cell in row)
         + "</tr>"
         for row in rows
     )
@@ -90,7 +90,7 @@ def whole(conversation: Conversation, turns: tuple[Turn, ...]) -> tuple[str, str
         title = f"{numbers[turn.number]}. You{f' ({notes})' if notes else ''}"
         html.append(
             f"<p><strong>{escape(title)}</strong></p>"
-            f'<pre style="white-space: pre-wrap;">{escape(plain.visible(_typed(turn)))}</pre>'
+            f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(_typed(turn)))}</pre>'
             f"<p><strong>Reply</strong></p>{safe.to_html(turn.reply.text)}"
         )
         text.append(

@@ -112,7 +112,9 @@ class Kernel:
 @contextmanager
 def kernel(environment: Mapping[str, str] | None = None) -> Iterator[Kernel]:
     """Start a kernel, and end it."""
-    manager = KernelManager(kernel_name="python3")
+    # A port that is free when it is chosen may be another's when the kernel binds it.
+    ways = {"transport": "ipc"} if os.name == "posix" else {}
+    manager = KernelManager(kernel_name="python3", **ways)
     manager.start_kernel(env={**PLAIN_ENVIRONMENT, **(environment or {})})
     client = manager.blocking_client()
     client.start_channels()

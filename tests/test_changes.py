@@ -353,3 +353,16 @@ def test_a_turn_that_was_taken_over_stays_so() -> None:
     assert [(turn.owner, turn.entry) for turn in talk] == [("new", "cell")]
     ask(talk, "p", "new", "2")
     assert len(talk) == 1
+
+
+def test_a_load_can_be_taken_back_after_a_turn_was_taken_over() -> None:
+    """The order from before it comes back, too."""
+    talk = abc()
+    other = Conversation()
+    for name in "cpa":
+        ask(other, name.upper(), name, "1", entry="panel" if name == "p" else "cell")
+    talk.load(other)
+    assert prompts(talk) == ["C", "P", "A"]
+    talk.hand_over(next(turn.number for turn in talk if turn.prompt == "P"), "new")
+    talk.undo()
+    assert prompts(talk) == ["a", "b", "c"]

@@ -188,15 +188,19 @@ def run(words: list[str], cwd: Path, **variables: str) -> subprocess.CompletedPr
     (cut / "sitecustomize.py").write_text(OFFLINE, encoding="utf-8")
     known = environment(variables)
     known["PYTHONPATH"] = os.pathsep.join([str(cut), known["PYTHONPATH"]])
-    return subprocess.run(
-        [sys.executable, *words],
-        cwd=cwd,
-        env=known,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    while True:
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=cwd,
+            env=known,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        # Jupyter picks ports before its kernel binds them; another program may be faster.
+        if "Address already in use" not in done.stdout + done.stderr:
+            return done
 
 
 def strict(

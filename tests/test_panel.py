@@ -795,6 +795,28 @@ def test_what_a_saved_notebook_shows() -> None:
     assert "\x1b" not in text
 
 
+def test_what_is_saved_of_a_long_conversation_is_bounded() -> None:
+    """The newest turns of panel and cells, each under its own number, and how many more."""
+    conversation = Conversation()
+    for number in range(1, 501):
+        reply = Reply(f"a{number}.")
+        conversation.add(Turn(prompt="q", reply=reply, entry="panel" if number % 2 else "cell"))
+    html, text = board.saved(conversation)
+    for shown in (html, text):
+        assert shown.count(". You, in ") == 100
+        assert "400 earlier turns are not saved here" in shown
+        assert "401. You, in the panel" in shown
+        assert "a499." in shown
+    more = text.count("\n\n")
+    conversation.add(Turn(prompt="long", reply=Reply("x" * 90_000), entry="panel"))
+    conversation.add(Turn(prompt="longer", reply=Reply("y" * 90_000), entry="panel"))
+    _, text = board.saved(conversation)
+    assert text.count("You, in the panel") == 1
+    assert "451 earlier turns" in text
+    assert text.count("\n\n") == more - 49
+    assert len(text) < 2 * board.MOST_TEXT_SAVED
+
+
 def test_a_kernel_that_cannot_say_its_state_still_has_a_panel(
     page: Told, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,9 @@ ROW = re.compile(r"^\| (\d+) \| `(\w+)` \| .* \| (.*?) ?\|$", re.MULTILINE)
 MODULES = {name: (int(level), packages) for level, name, packages in ROW.findall(README)}
 PURE = (
     "autolinks",
+    "formulas",
+    "links",
+    "directions",
     "secret",
     "digests",
     "scalars",

@@ -36,6 +36,7 @@ const MARK = "chatmagic-stale";
 const STALE = "Stale: what stands above has changed since. Run the cell again to renew it.";
 const TITLED_MS = 300;
 const BRIDGE = Symbol.for("chatmagic.bridge");
+const PANELS = Symbol.for("chatmagic.panels");
 
 const MARK_STYLE =
   "grid-column: 1 / -1; margin: 2px 0 2px calc(var(--jp-cell-prompt-width, 64px) + 11px); " +
@@ -212,16 +213,21 @@ class Notebook {
     }
   }
 
-  /** @param {{kind?: string, stale?: string[], text?: string}} content */
+  /** @param {{kind?: string, stale?: string[], text?: string, first?: boolean}} content */
   heard(content) {
     if (content.kind === "marks") {
       this.stale = new Set(content.stale);
-    } else if (content.kind === "say") {
+    } else if (content.kind === "say" && !(content.first && this.hasPanel())) {
       statusRegion().textContent = String(content.text);
     } else if (content.kind === "tell") {
       this.tell(false);
     }
     this.draw();
+  }
+
+  /** @returns {boolean} whether the notebook has a panel, which speaks where no bridge does */
+  hasPanel() {
+    return Boolean(/** @type {any} */ (this.context.model)[PANELS]?.size);
   }
 
   /** Leave the page as it was. */

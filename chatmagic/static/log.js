@@ -285,6 +285,15 @@ class Log {
     this.follow(false);
   }
 
+  /** Say below what streamed that it has no end, as long as the kernel is gone. */
+  lose(gone) {
+    for (const { node } of this.live.values()) {
+      const said = node.querySelector(".cm-lost");
+      if (!gone) said?.remove();
+      else if (!said) node.append(make("p", "cm-state cm-lost", "The kernel ended before this reply did: it was not kept."));
+    }
+  }
+
   endLive(key) {
     const entry = this.live.get(key);
     if (!entry) return;

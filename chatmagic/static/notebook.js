@@ -16,6 +16,29 @@ function bridgeSpeaks(model) {
   return Boolean(bridge && !bridge.stopped);
 }
 
+/** @param {any} model @returns {Set<object>} the views of panels in this notebook, the oldest first */
+function panelViews(model) {
+  const notebook = notebookModel(model) || {};
+  const panels = Symbol.for("chatmagic.panels");
+  return (notebook[panels] = notebook[panels] || new Set());
+}
+
+const LOST_DRAFT = Symbol.for("chatmagic.draft");
+
+/** Keep what was typed in a panel without a kernel for the next panel of this notebook. */
+function keepLostDraft(model, text) {
+  const notebook = notebookModel(model);
+  if (notebook) notebook[LOST_DRAFT] = text;
+}
+
+/** @returns {string} what was kept so, once */
+function takeLostDraft(model) {
+  const notebook = notebookModel(model) || {};
+  const text = notebook[LOST_DRAFT] || "";
+  delete notebook[LOST_DRAFT];
+  return text;
+}
+
 /** @param {any} model @returns {string[]} the cells' ids from top to bottom */
 function cellIds(model) {
   const notebook = notebookModel(model);

@@ -6,6 +6,7 @@ const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 const PATIENCE = 3000;
 /** How many views this page has opened. */
 let opened = 0;
+const LOST = "This panel has lost its kernel: run its cell again. What is typed stays.";
 const NO_CELLS = "This front end lets nobody make cells; ";
 
 class ChatView {
@@ -18,6 +19,8 @@ class ChatView {
     this.pending = null;
     /** @type {?number} the key of what this view asked last */
     this.own = null;
+    /** @type {?number} the key of the reply that this view last said has begun */
+    this.spoken = null;
     /** Whether the kernel is gone, as far as is known: what was under way never ends. */
     this.gone = false;
     this.editing = null;
@@ -37,6 +40,7 @@ class ChatView {
     this.liveness = () => this.checkKernel();
     model.on("msg:custom", this.hear);
     model.on("comm_live_update", this.liveness);
+    panelViews(model).add(this);
     this.say({ kind: "hello", first: opened++ === 0 });
     // One message after the view is drawn lets newer kernels route the next ones past a busy cell.
     this.ping = setTimeout(() => this.say({ kind: "ping" }), 1000);
@@ -47,8 +51,10 @@ class ChatView {
     clearTimeout(this.draftTimer);
     clearTimeout(this.lost);
     clearTimeout(this.impatient);
+    panelViews(this.model).delete(this);
     this.gauge.stop();
     this.log.resized.disconnect();
+    this.sized.disconnect();
     this.model.off("msg:custom", this.hear);
     this.model.off("comm_live_update", this.liveness);
   }
@@ -65,8 +71,20 @@ class ChatView {
     clearTimeout(this.lost);
     if (this.pending) this.forget(true);
     this.gone = true;
-    this.announce("This panel has lost its kernel: run its cell again. What is typed stays.", true);
+    panelViews(this.model).delete(this);
+    if (this.input.value) keepLostDraft(this.model, this.input.value);
+    this.announce(LOST, true);
+    this.showState();
     this.refresh();
+  }
+
+  /** What was lost answers after all: it was busy, or the network was away. */
+  find() {
+    this.gone = false;
+    panelViews(this.model).add(this);
+    takeLostDraft(this.model);
+    this.announce("The kernel is back.");
+    this.showState();
   }
 
   build() {
@@ -96,7 +114,8 @@ class ChatView {
     }
     this.el.classList.add("chatmagic-live");
     this.el.append(this.root);
-    this.write(this.model.get("draft") || "", true);
+    const lost = takeLostDraft(this.model);
+    this.write(this.model.get("draft") || lost, true);
     this.refresh();
   }
 
@@ -121,6 +140,13 @@ class ChatView {
     const foot = make("div", "cm-under");
     foot.append(this.status, make("div", "cm-keys", "Enter sends · Shift+Enter new line · Esc stops"));
     composer.append(this.banner, row, foot);
+    // What is typed, or the placeholder, takes other lines in another width.
+    let width = 0;
+    this.sized = new ResizeObserver(([entry]) => {
+      if (entry.contentRect.width !== width) this.grow();
+      width = entry.contentRect.width;
+    });
+    this.sized.observe(this.input);
     this.input.addEventListener("input", () => {
       this.recalled = null;
       this.grow();
@@ -135,7 +161,7 @@ class ChatView {
   take(message) {
     if (message.view && message.view !== this.view) return;
     if (!this.ready && message.kind !== "all") return;
-    this.gone = false;
+    if (this.gone) this.find();
     const handle = this[`on_${message.kind}`];
     if (handle) handle.call(this, message);
     this.refresh();
@@ -182,19 +208,27 @@ class ChatView {
     this.gauge.show(message.credits);
     if (message.asides) this.log.showAsides(message.asides);
     this.log.showEmpty();
-    const standing = message.standing;
-    this.badge.textContent = standing.state;
-    this.badge.hidden = !standing.state;
-    this.badge.dataset.state = standing.state;
+    this.showState();
     this.rows.replaceChildren(
-      ...standing.rows.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value, { dir: "auto" })]),
+      ...message.standing.rows.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value, { dir: "auto" })]),
     );
+  }
+
+  /** The state in a word: the kernel's, or that there is none. */
+  showState() {
+    const state = this.gone ? "no kernel" : this.state.standing && this.state.standing.state;
+    this.badge.textContent = state || "";
+    this.badge.hidden = !state;
+    this.root.classList.toggle("cm-gone", this.gone);
+    this.log.lose(this.gone);
   }
 
   /** An ask is over: say so, and give a prompt that failed back. */
   over(message, entry) {
     if (message.said === undefined) return;
-    this.announce(message.said, !message.fine, Boolean(entry) && this.elsewhere(entry.live));
+    // Who has said that a reply began says how it ends: the bridge may have come in between.
+    const ours = Boolean(entry) && entry.live.key === this.spoken;
+    this.announce(message.said, !message.fine, Boolean(entry) && !ours && this.elsewhere(entry.live));
     // It stands in full in the log.
     this.status.classList.toggle("cm-brief", !message.fine);
     clearTimeout(this.impatient);
@@ -216,6 +250,7 @@ class ChatView {
     const elsewhere = this.elsewhere(message);
     if (message.stage === "waiting") this.announce(message.note, false, elsewhere);
     else if (message.stage === "began") {
+      if (!elsewhere) this.spoken = message.key;
       this.announce(message.mine ? "Reply started." : `Reply to ${message.by} started.`, false, elsewhere);
     }
   }
@@ -273,6 +308,7 @@ class ChatView {
   submit() {
     const text = this.input.value;
     if (!text.trim()) return this.announce("Nothing is typed yet.");
+    if (this.gone) return this.seek();
     if (this.busy()) return this.announce("A question from the panel is under way; Escape stops it.");
     const instead = this.editing ? this.editing.n : undefined;
     if (this.editing) this.stopEditing(this.editing.draft);
@@ -285,6 +321,7 @@ class ChatView {
    * @param {boolean} [again] whether it is asked letter for letter as before
    */
   ask(text, instead, again) {
+    if (this.gone) return this.seek();
     if (this.busy()) return this.announce("A question from the panel is under way; Escape stops it.");
     const nonce = Math.random().toString(36).slice(2);
     const timer = setTimeout(
@@ -309,13 +346,23 @@ class ChatView {
       this.forget(true);
       this.announce("Taken back before it was sent.");
       if (!this.input.value) this.write(text);
-    } else if (one) {
+    } else if (one && !this.gone) {
       this.say({ kind: "stop", key: one.key });
       this.announce("Stopping.");
-      if (!one.mine) this.insist(one);
+      if (one.mine) this.excuse(one);
+      else this.insist(one);
     } else if (this.editing) this.stopEditing(this.editing.draft);
     this.input.focus({ preventScroll: true });
     this.refresh();
+  }
+
+  /** Kernels of old hear nothing while a cell runs; an interrupt would end that cell, so it is not ours to send. */
+  excuse(one) {
+    clearTimeout(this.impatient);
+    this.impatient = setTimeout(() => {
+      if (this.gone || !this.log.live.has(one.key)) return;
+      this.announce("The kernel is busy with a cell, and hears Stop when that ends or is interrupted.", true);
+    }, PATIENCE);
   }
 
   /** A kernel that is busy with the cell may not hear us: interrupt it, if it still streams. */
@@ -344,6 +391,7 @@ class ChatView {
 
   put(turns) {
     const cells = cellIds(this.model);
+    if (this.gone) return this.seek();
     if (!notebookModel(this.model)) return this.announce(`${NO_CELLS}ask in a %%chat cell instead.`, true);
     this.say({ kind: "put", turns, cells });
     this.input.focus({ preventScroll: true });
@@ -406,9 +454,11 @@ class ChatView {
     this.pending = null;
   }
 
-  /** Whether a screen reader hears of an ask from somewhere else: the view that asked, or the bridge. */
+  /** Whether a screen reader hears of an ask from somewhere else: the view that asked, the bridge, an older view. */
   elsewhere(live) {
-    return live.mine ? live.key !== this.own : bridgeSpeaks(this.model);
+    if (live.mine) return live.key !== this.own;
+    const oldest = panelViews(this.model).values().next().value || this;
+    return bridgeSpeaks(this.model) || oldest !== this;
   }
 
   /**
@@ -434,6 +484,7 @@ class ChatView {
   keepDraft() {
     clearTimeout(this.draftTimer);
     this.draftTimer = setTimeout(() => {
+      if (this.gone) return keepLostDraft(this.model, this.input.value);
       try {
         this.model.set("draft", this.input.value);
         this.model.save_changes();
@@ -451,15 +502,21 @@ class ChatView {
 
   refresh() {
     const live = Boolean(this.pending) || (this.log.live.size > 0 && !this.gone);
+    const can = !live && !this.gone;
     this.halt.hidden = !live;
-    enable(this.send, !this.busy());
-    enable(this.undo, this.state.undo && !live);
-    enable(this.redo, this.state.redo && !live);
-    enable(this.clear, this.state.count > 0 && !live);
+    enable(this.send, !this.busy() && !this.gone);
+    enable(this.undo, this.state.undo && can);
+    enable(this.redo, this.state.redo && can);
+    enable(this.clear, this.state.count > 0 && can);
     const mine = Array.from(this.log.turns.values()).some((entry) => entry.turn.mine);
-    enable(this.putAll, mine && !live);
+    enable(this.putAll, mine && can);
     this.root.classList.toggle("cm-busy", live);
-    this.root.classList.toggle("cm-gone", this.gone);
+  }
+
+  /** Somebody wants something of a kernel that is gone, as far as is known: look again. */
+  seek() {
+    this.announce(LOST, true);
+    this.checkKernel();
   }
 
   /** The connection has changed: ask whether the kernel still knows us. */

@@ -60,6 +60,10 @@ _BURDENS: Final = {
     "700 braces in one another": "$" + "{" * 700 + "x" + "}" * 700 + "$",
     "a long address": f"<https://good.example/{'a' * 3000}>",
     "300 links": "[x](https://good.example) " * 300,
+    "900 sizes in one another": "$" + r"\tiny" * 900 + " x$",
+    "25 bold letters in one another": "$" + r"\pmb{" * 25 + "x" + "}" * 25 + "$",
+    "a million columns": r"$$\begin{alignat}{9999999} a & b \end{alignat}$$",
+    "braces in comments": "$" + "\\frac1{%}\n" * 250 + "x" + "}%{\n" * 250 + "$",
     "520 formulas": "$x$ " * 520,
 }
 

@@ -1,0 +1,169 @@
+"""What must not be lost in real pages: drafts, words for who listens, turns of odd cells."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from chat import HELD, LOAD, PANEL, Chat
+from test_bridge_in_page import ask, bodies, bridged, turns
+
+from chatmagic.emulator import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rig import Book
+
+    from chatmagic.emulator import Emulator
+
+LISTEN = """() => {
+  window.said = [];
+  const hear = region => new MutationObserver(() => {
+    if (region.getAttribute('aria-live') === 'polite') window.said.push(region.textContent);
+  }).observe(region, {childList: true});
+  document.querySelectorAll('.chatmagic-panel [role=status]').forEach(hear);
+  new MutationObserver(() => {
+    const region = document.getElementById('chatmagic-status');
+    if (region && !window.heard) { window.heard = true; hear(region); }
+  }).observe(document.body, {childList: true});
+}"""
+RIGHT_TO_LEFT = "echo:שלום\n\n```python\nprint('שלום')\n```"
+DIRECTIONS = (
+    "node => [...node.querySelectorAll('p, pre')].map(one => getComputedStyle(one).direction)"
+)
+
+
+def test_the_first_reply_is_said_once(lab: Callable[..., Book]) -> None:
+    """By one panel, while there is no bridge; by the bridge, which comes then, from the second."""
+    book = lab([LOAD, PANEL, PANEL, ask("one two"), ask("three")])
+    for index in range(3):
+        book.run(index)
+    Chat(book, 1)
+    book.page.evaluate("() => { delete window.heard; }")
+    book.page.evaluate("() => document.getElementById('chatmagic-status')?.remove()")
+    book.page.evaluate(LISTEN)
+    book.run(3)
+    book.until("notebook.model[Symbol.for('chatmagic.bridge')]")
+    book.run(4)
+    book.page.wait_for_function("window.said.length >= 4")
+    assert book.page.evaluate("window.said") == [
+        "Reply to cell [4] started.",
+        "Complete, 2 words.",
+        "Reply started.",
+        "Reply complete, 1 word.",
+    ]
+
+
+def test_a_panel_without_its_kernel_looks_so(lab: Callable[..., Book], service: Emulator) -> None:
+    """Nothing in it can be pressed in vain, and the next panel finds what was typed."""
+    book = lab([LOAD, PANEL])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    chat.ask("echo:before")
+    badge = chat.root.locator(".cm-badge")
+    # A connection that is made anew is no loss.
+    book.js("await panel.sessionContext.session.kernel.reconnect()")
+    chat.ask("echo:and after")
+    assert badge.inner_text() == "live"
+    service.settings = HELD
+    chat.send("long")
+    chat.streaming()
+    chat.box.fill("half a")
+    book.restart()
+    chat.until("This panel has lost its kernel")
+    assert badge.inner_text() == "no kernel"
+    chat.root.get_by_text("The kernel ended before this reply did").wait_for()
+    assert not chat.root.get_by_role("group", name="Credits").is_visible()
+    for name in ("Send", "Undo", "Clear the conversation", "Put all turns"):
+        assert chat.button(name).get_attribute("aria-disabled") == "true"
+    chat.box.press("End")
+    chat.box.type(" question")
+    chat.button("Ask again").click()
+    assert chat.status.startswith("This panel has lost its kernel")
+    book.until("notebook.model[Symbol.for('chatmagic.draft')] === 'half a question'")
+    service.settings = Settings()
+    book.run(0)
+    book.run(1)
+    assert Chat(book).box.input_value() == "half a question"
+
+
+def test_code_goes_from_left_to_right(lab: Callable[..., Book]) -> None:
+    """Also in a reply that goes the other way."""
+    book = lab([LOAD, PANEL])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    chat.ask(RIGHT_TO_LEFT)
+    assert chat.turns.last.locator(".cm-reply").evaluate(DIRECTIONS) == ["rtl", "ltr"]
+
+
+def test_the_prompt_is_as_high_as_its_text(lab: Callable[..., Book]) -> None:
+    """In whatever width; who tabs to a button sees where the focus is."""
+    book = lab([LOAD, PANEL])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    height = "node => node.offsetHeight"
+    one_line = chat.box.evaluate(height)
+    chat.box.fill("some words of a question " * 4)
+    chat.root.evaluate("node => { node.parentElement.style.width = '320px'; }")
+    grown = f"([node, least]) => ({height})(node) > 2 * least"
+    book.page.wait_for_function(grown, arg=[chat.box.element_handle(), one_line])
+    chat.box.press("Tab")
+    # Blue within blue could not be seen.
+    offset = "node => parseFloat(getComputedStyle(node).outlineOffset)"
+    assert chat.button("Send").evaluate(offset) > 0
+
+
+def test_cells_that_are_split_and_merged(lab: Callable[..., Book], service: Emulator) -> None:
+    """The part that keeps the cell's identity keeps its turn; undone, all is as before."""
+    book = lab([LOAD, ask("a"), ask("b"), "1"])
+    book.run_all()
+    bridged(book)
+    book.js("notebook.model.sharedModel.clearUndoHistory()")
+    book.select(1)
+    book.js(
+        """notebook.mode = 'edit';
+        notebook.activeCell.editor.setCursorPosition({line: 1, column: 5})"""
+    )
+    book.command("notebook:split-cell-at-cursor")
+    assert turns(book, 4) == ["a", "b"]
+    book.js(
+        """notebook.mode = 'command'; notebook.deselectAll(); notebook.activeCellIndex = 1;
+        notebook.extendContiguousSelectionTo(2)"""
+    )
+    book.command("notebook:merge-cells")
+    book.write(1, ask("merged"))
+    bodies(service)
+    book.run(1)
+    assert bodies(service) == [["echo:merged"]]
+    assert turns(book, 3) == ["merged", "b"]
+    # Two of one source, of which one is new.
+    book.select(2)
+    book.command("notebook:copy-cell")
+    book.command("notebook:paste-cell-below")
+    assert turns(book, 4) == ["merged", "b"]
+    book.run(3)
+    assert bodies(service) == [["echo:merged", "merged", "echo:b", "b", "echo:b"]]
+    assert turns(book, 4) == ["merged", "b", "b"]
+
+
+def test_a_file_that_was_changed_elsewhere(lab: Callable[..., Book], service: Emulator) -> None:
+    """Other identities and a cell between two, taken in by loading the file again."""
+    book = lab([LOAD, ask("a"), ask("b"), "1"])
+    book.run_all()
+    bridged(book)
+    file = book.save()
+    for number, one in enumerate(file["cells"]):
+        one["id"] = f"other-{number}"
+    between = {**file["cells"][1], "id": "between", "source": ask("between"), "outputs": []}
+    file["cells"].insert(2, between)
+    (book.front.server.folder / book.path).write_text(json.dumps(file), encoding="utf-8")
+    book.js("await panel.context.revert()")
+    book.until("notebook.widgets[2].model.id === 'between'")
+    bodies(service)
+    book.run(2)
+    assert bodies(service) == [["echo:a", "a", "echo:between"]]
+    assert turns(book, 4) == ["a", "between", "b"]
