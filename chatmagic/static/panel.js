@@ -134,6 +134,8 @@ class ChatView {
     this.send.classList.add("cm-send");
     this.halt = button("stop", "Stop", () => this.stop(), "Stop");
     this.halt.classList.add("cm-stop");
+    // What streams moves it away between press and release: a press on it is a click on it.
+    this.halt.addEventListener("pointerdown", (event) => this.halt.setPointerCapture(event.pointerId));
     const row = make("div", "cm-row");
     row.append(this.input, this.halt, this.send);
     this.status = make("div", "cm-status", "", { role: "status", "aria-live": "polite" });
@@ -159,6 +161,8 @@ class ChatView {
   // What the kernel says.
 
   take(message) {
+    // Whatever it says, the kernel is there.
+    clearTimeout(this.lost);
     if (message.view && message.view !== this.view) return;
     if (!this.ready && message.kind !== "all") return;
     if (this.gone) this.find();
@@ -253,10 +257,6 @@ class ChatView {
       if (!elsewhere) this.spoken = message.key;
       this.announce(message.mine ? "Reply started." : `Reply to ${message.by} started.`, false, elsewhere);
     }
-  }
-
-  on_pong() {
-    clearTimeout(this.lost);
   }
 
   /** After a reload only the page can still reach the output that is saved. */
