@@ -161,8 +161,6 @@ class ChatView {
   // What the kernel says.
 
   take(message) {
-    // Whatever it says, the kernel is there.
-    clearTimeout(this.lost);
     if (message.view && message.view !== this.view) return;
     if (!this.ready && message.kind !== "all") return;
     if (this.gone) this.find();
@@ -257,6 +255,10 @@ class ChatView {
       if (!elsewhere) this.spoken = message.key;
       this.announce(message.mine ? "Reply started." : `Reply to ${message.by} started.`, false, elsewhere);
     }
+  }
+
+  on_pong() {
+    clearTimeout(this.lost);
   }
 
   /** After a reload only the page can still reach the output that is saved. */

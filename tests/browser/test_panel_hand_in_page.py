@@ -116,7 +116,7 @@ def test_stop_interrupts_where_the_kernel_does_not_hear(
     # Nothing that the page says arrives.
     book.js(
         "const kernel = panel.sessionContext.session.kernel;"
-        "kernel.sendShellMessage = () => ({done: Promise.resolve(), dispose() {}});"
+        "kernel.sendShellMessage = msg => ({msg, done: new Promise(() => {}), dispose() {}});"
     )
     chat.button("Stop").click()
     chat.until("Interrupted after")
