@@ -47,7 +47,7 @@ def test_for_everybody(lab: Callable[..., Book], service: Emulator) -> None:
     )
     assert levels
     assert min(levels) >= 4
-    right = "node => getComputedStyle(node.querySelector('[dir=auto]')).direction"
+    right = "node => getComputedStyle(node.querySelector('p')).direction"
     hebrew = chat.turns.nth(1).locator(".cm-reply")
     assert hebrew.evaluate(right) == "rtl"
     for theme in ("JupyterLab Dark", "JupyterLab Light"):
