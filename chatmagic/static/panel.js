@@ -134,6 +134,8 @@ class ChatView {
     this.send.classList.add("cm-send");
     this.halt = button("stop", "Stop", () => this.stop(), "Stop");
     this.halt.classList.add("cm-stop");
+    // What streams moves it away between press and release: a press on it is a click on it.
+    this.halt.addEventListener("pointerdown", (event) => this.halt.setPointerCapture(event.pointerId));
     const row = make("div", "cm-row");
     row.append(this.input, this.halt, this.send);
     this.status = make("div", "cm-status", "", { role: "status", "aria-live": "polite" });
