@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from chatmagic.turn import Turn
 
 EXCERPT = 60
+# No word, however long, makes the table wider than the output.
+_SAID = "text-align: left; overflow-wrap: anywhere;"
 AS_RUN = "in the order as first run"
 AS_ON_PAGE = "in the order of the cells in the page"
 DID = {
@@ -67,10 +69,10 @@ def table(conversation: Conversation, order: str = AS_RUN) -> tuple[str, str]:
     end = _summary(conversation, order)
     head = ("Turn", "You", "Reply", "Notes")
     html = "".join(
-        "<tr>"
-        + "".join(f'<td dir="auto" style="text-align: left;">{escape(cell)}</td>' for cell in row)
+        f'<tr><td style="text-align: left;">{number}</td>'
+        + "".join(f'<td dir="auto" style="{_SAID}">{escape(cell)}</td>' for cell in said)
         + "</tr>"
-        for row in rows
+        for number, *said in rows
     )
     heads = "".join(f'<th scope="col" style="text-align: left;">{name}</th>' for name in head)
     text = "\n".join(
