@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from chatmagic.turn import Turn
 
 EXCERPT = 60
-# No word, however long, makes the table wider than the output.
+# No word, however long, makes the table wider than what the headings take.
 _SAID = "text-align: left; overflow-wrap: anywhere;"
 AS_RUN = "in the order as first run"
 AS_ON_PAGE = "in the order of the cells in the page"
@@ -79,8 +79,9 @@ def table(conversation: Conversation, order: str = AS_RUN) -> tuple[str, str]:
         f"{number}. {prompt}\n   {reply}" + (f"\n   ({notes})" if notes else "")
         for number, prompt, reply, notes in rows
     )
-    grid = f"<table><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>" if rows else ""
-    return _group(f"{grid}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
+    grid = f"<table><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>"
+    shown = safe.scrolling(grid, "Turns") if rows else ""
+    return _group(f"{shown}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
 
 
 def whole(conversation: Conversation, turns: tuple[Turn, ...]) -> tuple[str, str]:
