@@ -20,6 +20,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "browser")]
 
 import loopback  # noqa: E402 - found by the line above
 import rig  # noqa: E402 - as above
+import serving  # noqa: E402 - as above
 from playwright.sync_api import sync_playwright  # noqa: E402 - stands with them
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Paced:
             peer.send(loopback.chunked(loopback.DONE), loopback.CHUNKS_END)
 
 
-def measure(browser: Browser, server: rig.Server, kind: rig.FrontEnd) -> None:
+def measure(browser: Browser, server: serving.Server, kind: rig.FrontEnd) -> None:
     """Ask three times in a front end, and print what the page went through."""
     service = Paced()
     with (
@@ -128,7 +129,7 @@ def main() -> None:
     """Print the figures of both front ends."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        rig.server(Path(folder), {}) as server,
+        serving.server(Path(folder), {}) as server,
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(

@@ -1,7 +1,5 @@
 """Where pytest looks for the fixtures; they are written in :mod:`fixtures`."""
 
-import os
-
 from fixtures import (  # noqa: F401 - pytest finds them here
     _emulator,
     browser,
@@ -13,6 +11,3 @@ from fixtures import (  # noqa: F401 - pytest finds them here
     server,
     service,
 )
-
-# The panel is not finished: its tests in a page are run by hand until they are steady.
-collect_ignore = [] if os.environ.get("PANEL_PAGES") else ["test_panel_in_page.py"]

@@ -1,4 +1,4 @@
-"""One Jupyter server and one browser a module: what the tests in real pages stand on."""
+"""One Jupyter server a run, one browser a module: what the tests in real pages stand on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
+import serving
+from rig import CHROMIUM, Front
 
 from chatmagic.emulator import Emulator, Settings
 
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Browser
-    from rig import Book, Front, Server
+    from rig import Book
+    from serving import Server
 
 NEEDED = ("playwright", "jupyterlab", "notebook", "anywidget")
 
@@ -51,17 +54,15 @@ def service(_emulator: Emulator) -> Emulator:
     return _emulator
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(
     chromium: str,  # noqa: ARG001 - without a browser no server is started
     _emulator: Emulator,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Server]:
-    """The one server of a module: after some twenty kernels its pages wait for the next."""
-    import rig  # noqa: PLC0415 - where Playwright is missing these tests are skipped
-
+    """The one server of the whole run."""
     environment = {"CHATMAGIC_BASE_URL": _emulator.url, "CHATMAGIC_API_KEY": "sk-browser-7c1e"}
-    with rig.server(tmp_path_factory.mktemp("jupyter"), environment) as running:
+    with serving.server(tmp_path_factory.mktemp("jupyter"), environment) as running:
         yield running
 
 
@@ -69,8 +70,7 @@ def server(
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Browser]:
     """Chromium, for one module."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - as in `server`
-    from rig import CHROMIUM  # noqa: PLC0415 - as in `server`
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - it may not be installed
 
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM))
@@ -81,8 +81,6 @@ def browser(chromium: str) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def lab_page(browser: Browser, server: Server) -> Iterator[Front]:
     """JupyterLab in a tab, for one module."""
-    from rig import Front  # noqa: PLC0415 - as in `server`
-
     with browser.new_context(viewport={"width": 1200, "height": 900}) as context:
         yield Front("lab", server, context)
 
@@ -90,8 +88,6 @@ def lab_page(browser: Browser, server: Server) -> Iterator[Front]:
 @pytest.fixture(scope="module")
 def notebook_page(browser: Browser, server: Server) -> Iterator[Front]:
     """Notebook 7 in a tab, for one module."""
-    from rig import Front  # noqa: PLC0415 - as in `server`
-
     with browser.new_context(viewport={"width": 1200, "height": 900}) as context:
         yield Front("notebook", server, context)
 
@@ -127,3 +123,6 @@ def _opener(front: Front) -> Iterator[Callable[..., Book]]:
     yield open_one
     for book in opened:
         book.close()
+    # The region in which a page speaks outlives the notebook: the next one has none yet.
+    front.page.evaluate("document.getElementById('chatmagic-status')?.remove()")
+    front.server.tidy()

@@ -1,4 +1,4 @@
-"""A real Jupyter server, and notebooks in its pages, driven as a person drives them.
+"""Notebooks in the pages of a Jupyter server, driven as a person drives them.
 
 Everything waits for a condition in the page or in the kernel; nothing waits for a time.
 """
@@ -7,37 +7,32 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import socket
-import subprocess
-import sys
-import time
-from contextlib import contextmanager
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import quote, urlsplit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request
+    from serving import Server
 
 FrontEnd = Literal["lab", "notebook"]
-SECONDS_TO_START: Final = 60.0
-MILLISECONDS_TO_WAIT: Final = 30_000
+MILLISECONDS_TO_WAIT: Final = 60_000
 """A bound against hanging: nothing is measured by it."""
 
 CHROMIUM: Final = (
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
+    "--disable-smooth-scrolling",
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
 )
-NEWS: Final = "@jupyterlab/apputils-extension:announcements"
 IDS_SINCE: Final = 5
 
 FRONT_ENDS_OWN: Final = (
@@ -46,6 +41,9 @@ FRONT_ENDS_OWN: Final = (
     "Command 'filebrowser:open-path' not registered",
 )
 """Errors that Notebook 7 has in an empty notebook, too."""
+FONTS: Final = re.compile("/static/(lab|notebook)/[0-9a-f]+[.]woff2?$")
+"""A server finds a static file by its bare name where it found it first. JupyterLab's fonts and
+Notebook 7's have the same names: the front end that asks second is forbidden the other's."""
 
 # In the page: give the panel of a notebook by its path, and the notebook's cells.
 FIND: Final = """
@@ -69,122 +67,35 @@ def cell(source: str, *, kind: str = "code", **fields: Any) -> dict[str, Any]:
     return {"cell_type": kind, "source": source, "metadata": {}, **own, **fields}
 
 
-@dataclass
-class Server:
-    """A Jupyter server that serves JupyterLab and Notebook 7.
+# JupyterLab opens the file of its address last of all, and brings it to the front: whoever
+# does not wait for this finds a notebook that he has closed before the one that he has opened.
+LOADED: Final[Mapping[FrontEnd, str]] = {
+    "lab": """() => {
+      const browser = document.querySelector('#filebrowser');
+      return browser !== null && !browser.classList.contains('jp-mod-restoring');
+    }""",
+    "notebook": "() => Boolean(window.jupyterapp)",
+}
 
-    Args:
-        url: where, with a slash at its end.
-        token: what lets somebody in.
-        folder: the notebooks' folder.
-        said: the file with its log.
-    """
+# What JupyterLab opens after a reload is what it has kept a moment before.
+KEPT: Final = """
+  for (;;) {
+    const {data} = await app.serviceManager.workspaces.fetch('default');
+    const kept = Object.keys(data).filter(name => name.startsWith('notebook:'));
+    if (kept.length === 1 && kept[0] === `notebook:${path}`) return;
+    await new Promise(after => setTimeout(after, 100));
+  }
+"""
 
-    url: str
-    token: str
-    folder: Path
-    said: Path
-
-    @property
-    def origin(self) -> str:
-        """Where the pages come from."""
-        return self.url.rstrip("/")
-
-
-@contextmanager
-def server(folder: Path, environment: Mapping[str, str]) -> Iterator[Server]:
-    """Start a server, and end it and its kernels.
-
-    Args:
-        folder: an empty folder for all that it reads and writes.
-        environment: what its kernels find in theirs beside this process's.
-    """
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-    notebooks, said, runtime = folder / "notebooks", folder / "said", folder / "runtime"
-    notebooks.mkdir()
-    page = folder / "config" / "labconfig" / "page_config.json"
-    page.parent.mkdir(parents=True)
-    page.write_text(json.dumps({"disabledExtensions": {NEWS: True}}), encoding="utf-8")
-    with said.open("wb") as out:
-        child = subprocess.Popen(
-            _command(notebooks, port, token := secrets.token_hex(16)),
-            env=_environment(folder, environment),
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        until = time.monotonic() + SECONDS_TO_START
-        while not (notes := list(runtime.glob("jpserver-*.json"))) or not _listens(notes[0]):
-            assert child.poll() is None, said.read_text("utf-8", errors="replace")
-            assert time.monotonic() < until, said.read_text("utf-8", errors="replace")
-            time.sleep(0.05)
-        yield Server(json.loads(notes[0].read_text("utf-8"))["url"], token, notebooks, said)
-    finally:
-        # It ends its kernels when it is told to end.
-        child.terminate()
-        try:
-            child.wait(20)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-
-
-def _command(notebooks: Path, port: int, token: str) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "jupyterlab",
-        f"--ServerApp.root_dir={notebooks}",
-        "--ServerApp.ip=127.0.0.1",
-        f"--ServerApp.port={port}",
-        "--ServerApp.port_retries=50",
-        "--ServerApp.open_browser=False",
-        "--ServerApp.allow_root=True",
-        f"--IdentityProvider.token={token}",
-        "--LabApp.expose_app_in_browser=True",
-        "--JupyterNotebookApp.expose_app_in_browser=True",
-        "--LabApp.news_url=None",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        "--LabApp.extension_manager=readonly",
-        "--log-level=WARN",
-    ]
-
-
-def _environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("CHATMAGIC_", "JUPYTER"))
-    }
-    # The kernel spec of an environment may say just "python".
-    path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", "")])
-    root = str(Path(__file__).parents[2])
-    own = {
-        "PATH": path,
-        "PYTHONPATH": os.pathsep.join(filter(None, [root, kept.get("PYTHONPATH", "")])),
-        "HOME": str(folder),
-        "IPYTHONDIR": str(folder / "ipython"),
-        "JUPYTER_CONFIG_DIR": str(folder / "config"),
-        "JUPYTER_DATA_DIR": str(folder / "data"),
-        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
-        "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
-        "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
-        "JUPYTER_PREFER_ENV_PATH": "1",
-    }
-    return {**kept, **own, **more}
-
-
-def _listens(note: Path) -> bool:
-    try:
-        known = json.loads(note.read_text("utf-8"))
-        socket.create_connection(("127.0.0.1", known["port"]), timeout=1).close()
-    except (OSError, ValueError):
-        return False
-    return True
+# Playwright does not bound what it evaluates.
+BOUNDED: Final = """async ([path, view, given, milliseconds]) => {
+  let timer;
+  const late = new Promise((_, fail) => {
+    timer = setTimeout(() => fail(new Error('this has no end')), milliseconds);
+  });
+  const work = (async () => { %s })();
+  try { return await Promise.race([work, late]); } finally { clearTimeout(timer); }
+}"""
 
 
 @dataclass
@@ -218,7 +129,6 @@ class Front:
         self.server = server
         self.context = context
         self.heard = Heard()
-        self._count = 0
         self.page = self.tab()
 
     def tab(self) -> Page:
@@ -237,11 +147,12 @@ class Front:
             cells: sources of code cells, or cells (:func:`cell`), which may say an ``id``.
             minor: which minor version of nbformat 4 the file has; before 5 cells have no ids.
         """
-        self._count += 1
-        path = f"{self.kind}-{os.getpid()}-{self._count}.ipynb"
+        path = self.server.path()
         own = [cell(one) if isinstance(one, str) else one for one in cells]
         if minor >= IDS_SINCE:
-            own = [{"id": f"cell-{self._count}-{number}", **one} for number, one in enumerate(own)]
+            own = [
+                {"id": f"cell-{place}-of-{Path(path).stem}", **one} for place, one in enumerate(own)
+            ]
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         notebook = {
             "cells": own,
@@ -252,6 +163,7 @@ class Front:
         (self.server.folder / path).write_text(json.dumps(notebook), encoding="utf-8")
         book = Book(self, self.page, path)
         book.load()
+        self.server.prepare()
         return book
 
     def address(self, path: str) -> str:
@@ -279,7 +191,7 @@ class Front:
             self.heard.fetched.append(request.url)
 
     def _console(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
+        if message.type == "error" and not FONTS.search(message.location["url"]):
             self._error(message.text)
 
     def _error(self, text: str) -> None:
@@ -314,15 +226,20 @@ class Book:
                 self.path,
             )
         else:
-            self.page.goto(self.front.address(self.path))
-            self.page.wait_for_function("() => Boolean(window.jupyterapp)")
+            # What a tab before this one had open is not opened again.
+            self._load_page("&reset" if self.front.kind == "lab" else "")
         self.ready()
 
     def reload(self) -> None:
-        """Load the page again; the kernel lives on."""
-        self.page.goto(self.front.address(self.path))
-        self.page.wait_for_function("() => Boolean(window.jupyterapp)")
+        """Load the page again, with this notebook open and no other; the kernel lives on."""
+        if self.front.kind == "lab":
+            self.js(KEPT)
+        self._load_page()
         self.ready()
+
+    def _load_page(self, more: str = "") -> None:
+        self.page.goto(self.front.address(self.path) + more)
+        self.page.wait_for_function(LOADED[self.front.kind])
 
     def ready(self) -> None:
         """Wait until the notebook is drawn and its kernel answers."""
@@ -345,15 +262,16 @@ class Book:
             given: a value that it knows as ``given``.
         """
         return self.page.evaluate(
-            f"async ([path, view, given]) => {{ {FIND} {script} }}", [self.path, self.view, given]
+            BOUNDED % f"{FIND} {script}", [self.path, self.view, given, MILLISECONDS_TO_WAIT]
         )
 
-    def until(self, condition: str, given: Any = None) -> Any:
+    def until(self, condition: str, given: Any = None) -> None:
         """Wait until an expression in the page is true; it knows what :meth:`js` knows."""
-        return self.page.wait_for_function(
-            f"([path, view, given]) => {{ {FIND} return {condition}; }}",
+        # Whatever is true there stays there: it may hold the whole notebook.
+        self.page.wait_for_function(
+            f"([path, view, given]) => {{ {FIND} return Boolean({condition}); }}",
             arg=[self.path, self.view, given],
-        ).json_value()
+        )
 
     def command(self, name: str, arguments: Mapping[str, Any] | None = None) -> None:
         """Run a command of the front end and wait for its end."""
@@ -382,6 +300,10 @@ class Book:
         self.activate()
         self.select(index)
         self.js("app.commands.execute('notebook:run-cell')")
+
+    def ended(self, index: int) -> None:
+        """Wait until a cell that runs has ended, and its outputs are here."""
+        self.until("notebook.widgets[given].model.executionState === 'idle'", index)
 
     def run_all(self) -> None:
         """Run every cell, and wait."""

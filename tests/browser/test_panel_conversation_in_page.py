@@ -1,0 +1,258 @@
+"""The panel in real pages: one conversation, wherever and whenever it is shown."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from chat import HELD, LOAD, MESSAGES, OTHERS, PANEL, Chat, prompts
+
+from chatmagic.emulator import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rig import Book
+
+    from chatmagic.emulator import Emulator
+
+
+DRAFT = """words => window.heard.some(([direction, data]) =>
+  direction === 'send' && data.method === 'update' && data.state.draft === words)"""
+SAVED = "JSON.stringify(notebook.widgets[1].model.outputs.toJSON()).includes(given)"
+FILL = """
+import chatmagic
+from dataclasses import replace
+session = chatmagic.current_session()
+last = session.conversation.turns[-1]
+for number in range(500):
+    session.conversation.add(replace(last, number=0, owner=None, entry="python"))
+_ = session.change(lambda conversation: None)
+"""
+
+
+def test_two_views_agree(lab: Callable[..., Book]) -> None:
+    """A second panel, and a view of the output beside the notebook."""
+    book = lab([LOAD, PANEL, PANEL])
+    book.run_all()
+    one, two = Chat(book, 0), Chat(book, 1)
+    one.ask("echo:hello")
+    two.until("Complete, 1 word")
+    book.select(1)
+    book.command("notebook:create-output-view")
+    book.page.wait_for_function("document.querySelectorAll('.chatmagic-panel').length === 3")
+    views = [Chat(book, which) for which in range(3)]
+    for view in views:
+        view.turns.first.wait_for()
+        assert "hello" in view.turns.first.inner_text()
+    beside = next(
+        view
+        for view in views
+        if view.root.locator("xpath=ancestor::*[contains(@class,'jp-LinkedOutputView')]").count()
+    )
+    beside.ask("echo:from beside")
+    for view in views:
+        view.turns.nth(1).wait_for()
+    book.page.evaluate("document.querySelectorAll('.jp-LinkedOutputView').forEach(n => n.remove())")
+
+
+def test_one_conversation_with_the_cells(lab: Callable[..., Book], service: Emulator) -> None:
+    """Cells appear with their number, the panel's turns go along, and each is said once."""
+    book = lab([LOAD, "%%chat\necho:from a cell", PANEL, "%%chat\necho:and back"])
+    for index in range(3):
+        book.run(index)
+    chat = Chat(book)
+    assert "You, in cell [2]" in chat.turns.first.inner_text()
+    said = book.page.evaluate_handle(
+        """node => { const said = [];
+        const note = () => said.push([node.textContent, node.getAttribute('aria-live')]);
+        new MutationObserver(note).observe(node, {childList: true});
+        return said; }""",
+        chat.root.get_by_role("status").element_handle(),
+    )
+    chat.send("echo:**Good** morning, $x^2$")
+    chat.until("Complete, 3 words")
+    spoken = ["Sending.", "Reply started.", "Complete, 3 words."]
+    assert said.json_value() == [[words, "polite"] for words in spoken]
+    chat.root.locator(".cm-reply mjx-container").wait_for()  # typeset
+    assert "$x^2$" in chat.turns.last.locator(".cm-text").inner_text()  # as typed
+    assert chat.turns.last.locator("strong").inner_text() == "Good"
+    book.until("notebook.model[Symbol.for('chatmagic.bridge')]")
+    book.start(3)
+    chat.until("Complete, 2 words")
+    # The bridge says it for a screen reader; here it is only shown.
+    shown = [["Reply to cell [4] started.", "off"], ["Complete, 2 words.", "off"]]
+    assert said.json_value()[3:] == shown
+    assert prompts(service)[-1][:2] == ["echo:from a cell", "echo:**Good** morning, $x^2$"]
+    assert "took about 1" in chat.turns.last.inner_text()
+    assert book.front.heard.fetched == []
+    assert book.front.heard.errors == []
+
+
+def test_turns_of_the_panel_become_cells(lab: Callable[..., Book], service: Emulator) -> None:
+    """Below the cell whose turn stands above; Run All asks each once, and so does a new kernel."""
+    book = lab([LOAD, PANEL, "%%chat\necho:above", "%%chat\necho:below"])
+    for index in range(3):
+        book.run(index)
+    chat = Chat(book)
+    chat.ask("echo:first")
+    chat.ask("echo:second")
+    book.run(3)
+    chat.button("Put all turns").click()
+    chat.until("Put into the notebook as 2 cells")
+    sources = "return notebook.widgets.map(cell => cell.model.sharedModel.getSource().slice(12))"
+    assert book.js(sources) == ["atmagic", "", "above", "first", "second", "below"]
+    assert book.text(3) == "first"
+    assert "first" in book.shown(3)
+    chat.root.get_by_text("You, in a cell that has not run yet").nth(1).wait_for()
+    assert chat.root.get_by_role("button", name="Ask again").count() == 0
+    del service.requests[:]
+    book.run_all()
+    expected = [
+        ["echo:above"],
+        ["echo:above", "echo:first"],
+        ["echo:above", "echo:first", "echo:second"],
+        ["echo:above", "echo:first", "echo:second", "echo:below"],
+    ]
+    assert prompts(service) == expected
+    bodies = [one.body for one in service.requests]
+    del service.requests[:]
+    book.restart()
+    book.run_all()
+    assert [one.body for one in service.requests] == bodies
+
+
+def test_a_draft_survives(lab: Callable[..., Book]) -> None:
+    """Another rendering, the cell run again, and a browser that is reloaded."""
+    book = lab([LOAD, PANEL])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    book.js(MESSAGES)
+    chat.box.fill("half a question")
+    book.page.wait_for_function(DRAFT, arg="half a question")
+    book.run(1)
+    chat = Chat(book)
+    assert chat.box.input_value() == "half a question"
+    chat.ask("echo:hello")
+    chat.box.fill("half another")
+    book.page.wait_for_function(DRAFT, arg="half another")
+    book.save()
+    book.reload()
+    chat = Chat(book)
+    assert chat.box.input_value() == "half another"
+    assert "hello" in chat.turns.first.inner_text()
+    # What is saved follows, too, though the kernel can't reach it any more.
+    chat.ask("echo:after the reload")
+    book.until(SAVED, "after the reload")
+
+
+def test_a_failure_is_shown_where_it_happened(lab: Callable[..., Book], service: Emulator) -> None:
+    """In the log and the status, with the prompt back in its place; the gauge knows.
+
+    What is asked afterwards stands below it, as it does in a view that opens later.
+    """
+    book = lab([LOAD, PANEL])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    service.settings = Settings(credits=1)
+    chat.ask("echo:fine")
+    chat.send("echo:too much")
+    failed = chat.root.locator(".cm-failed")
+    failed.wait_for()
+    assert "No credits left" in failed.inner_text()
+    assert chat.until("No credits left")
+    assert chat.box.input_value() == "echo:too much"
+    gauge = chat.root.get_by_role("group", name="Credits")
+    assert "no credits left of 1" in gauge.inner_text()
+    assert gauge.get_attribute("data-level") == "empty"
+    service.settings = Settings(credits=9, fault="cut", fault_after=4)
+    chat.send("this breaks")
+    chat.root.get_by_text("Cut off: this reply is not complete.").wait_for()
+    assert failed.count() == 2
+    chat.until_ready()
+    service.settings = Settings()
+    chat.ask("echo:later")
+    order = chat.root.locator(".cm-text, .cm-what").all_inner_texts()
+    asked = ["echo:fine", "echo:too much", order[2], "this breaks", order[4], "echo:later"]
+    assert order == asked
+    book.run(1)
+    chat = Chat(book)
+    chat.turns.nth(4).wait_for()
+    assert chat.root.locator(".cm-text, .cm-what").all_inner_texts() == order
+
+
+def test_without_its_kernel_a_notebook_shows_the_conversation(
+    lab: Callable[..., Book], service: Emulator
+) -> None:
+    """The panel hides the saved output while it lives, and says when it has lost its kernel."""
+    book = lab([LOAD, PANEL])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    chat.ask("echo:**kept**")
+    saved = book.page.locator(".chatmagic-saved")
+    saved.wait_for(state="attached")
+    assert not saved.is_visible()
+    book.until(SAVED, "<strong>kept</strong>")
+    book.save()
+    service.settings = HELD
+    chat.send("long")
+    chat.streaming()
+    book.js("await panel.sessionContext.restartKernel()")
+    chat.until("This panel has lost its kernel")
+    assert not chat.button("Stop").is_visible()  # what streamed has no end any more
+    chat.send("still typed")
+    assert chat.box.input_value() == "still typed"
+    book.reload()
+    saved.locator("strong", has_text="kept").wait_for()
+    assert saved.is_visible()
+    assert "needs a live page" in saved.inner_text()
+
+
+def test_what_crosses_the_wire(lab: Callable[..., Book]) -> None:
+    """With 500 turns before it, a reply takes the messages that it takes with none."""
+    book = lab([LOAD, PANEL, "%config ChatMagics.last = 0", FILL])
+    for index in range(3):
+        book.run(index)
+    chat = Chat(book)
+    chat.ask("echo:warm")
+    book.js(MESSAGES)
+    sizes: list[dict[tuple[str, str], int]] = []
+    for _ in range(2):
+        book.page.evaluate("window.heard.length = 0")
+        chat.ask("echo:one two three")
+        heard: list[Any] = book.page.evaluate("window.heard")
+        # How many fragments go into one "text" is a matter of time, and of nothing else.
+        sizes.append({})
+        for direction, data in heard:
+            if data.get("method") == "custom" and data["content"]["kind"] not in OTHERS:
+                kind = direction, data["content"]["kind"]
+                sizes[-1][kind] = max(sizes[-1].get(kind, 0), len(json.dumps(data)))
+        book.run(3)
+        book.until(
+            "document.querySelectorAll('.chatmagic-panel .cm-earlier:not([hidden])').length === 1"
+        )
+        chat.until_ready()
+    few, many = sizes
+    assert list(few) == list(many)
+    assert max(abs(few[kind] - many[kind]) for kind in few) < 300
+
+
+def test_a_reply_drawn_once(lab: Callable[..., Book], service: Emulator) -> None:
+    """`ChatMagics.stream = off`: nothing of it is shown before its end."""
+    book = lab([LOAD, PANEL, "%config ChatMagics.stream = 'off'"])
+    for index in range(3):
+        book.run(index)
+    chat = Chat(book)
+    book.js(MESSAGES)
+    service.settings = Settings(delay=0.01)
+    chat.ask("long")
+    kinds = [
+        data["content"]["kind"]
+        for _, data in book.page.evaluate("window.heard")
+        if data.get("method") == "custom"
+    ]
+    assert "text" not in kinds
+    assert chat.status.startswith("Complete")

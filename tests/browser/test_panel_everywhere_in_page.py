@@ -1,0 +1,158 @@
+"""The panel in real pages: for everybody, in both front ends, with its gauge."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from chat import HELD, LOAD, MESSAGES, OTHERS, PANEL, Chat
+from contrast import CONTRAST
+
+from chatmagic.emulator import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rig import Book
+
+    from chatmagic.emulator import Emulator
+
+
+HOSTILE = (
+    'echo:<script>window.hit=1</script><img src=x onerror="window.hit=2">'
+    "![i](http://evil.example/i.png) [j](javascript:alert(1)) "
+    '<b style="position:fixed">b</b> \u202e $\\href{javascript:1}{x}$'
+)
+
+FOCUSED = "document.activeElement.getAttribute('aria-label') || document.activeElement.tagName"
+
+
+def test_for_everybody(lab: Callable[..., Book], service: Emulator) -> None:
+    """Roles and names, headings, contrast in both themes, 320 pixels, the other direction."""
+    book = lab([LOAD, PANEL])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    chat.ask("markdown")
+    chat.ask("echo:שלום עולם")
+    service.settings = Settings(credits=1)
+    chat.send("echo:fails")
+    chat.root.locator(".cm-failed").wait_for()
+    assert chat.log.get_attribute("aria-live") == "off"
+    assert chat.root.get_by_role("region", name="Chat").or_(chat.root).count() >= 1
+    for name in ("Send", "Undo", "Redo", "Clear the conversation", "Copy the reply"):
+        assert chat.root.get_by_role("button", name=name).count()
+    levels = chat.root.locator("h1, h2, h3, h4, h5, h6").evaluate_all(
+        "all => all.map(one => Number(one.tagName[1]))"
+    )
+    assert levels
+    assert min(levels) >= 4
+    right = "node => getComputedStyle(node.querySelector('[dir=auto]')).direction"
+    hebrew = chat.turns.nth(1).locator(".cm-reply")
+    assert hebrew.evaluate(right) == "rtl"
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        book.front.theme(theme)
+        assert chat.root.evaluate(CONTRAST) == []
+    chat.root.evaluate("node => { node.parentElement.style.width = '320px'; }")
+    wide = "node => [node, ...node.querySelectorAll('.cm-log, .cm-head, .cm-composer')]"
+    wide += ".map(one => one.scrollWidth - one.clientWidth)"
+    assert max(chat.root.evaluate(wide)) <= 0
+    chat.root.evaluate("node => { node.parentElement.style.width = ''; }")
+    # The keyboard reaches everything, in the order of the page.
+    chat.root.locator("summary").focus()
+    seen = []
+    for _ in range(40):
+        book.page.keyboard.press("Tab")
+        seen.append(book.page.evaluate(FOCUSED))
+        if seen[-1] == "Send":
+            break
+    assert seen[0] == "Conversation"
+    assert {"Copy this code", "Edit the prompt", "Prompt", "Send"} <= set(seen)
+    book.page.emulate_media(reduced_motion="reduce")
+    service.settings = Settings(delay=0.3)
+    chat.send("long")
+    waiting = chat.root.locator(".cm-waiting").first
+    waiting.wait_for(state="attached")
+    animation = "node => getComputedStyle(node, '::after').animationName"
+    assert waiting.evaluate(animation) == "none"
+    book.page.emulate_media(reduced_motion=None)
+    chat.box.press("Escape")
+    chat.until_ready()
+
+
+def test_what_is_hostile_stays_text(lab: Callable[..., Book]) -> None:
+    """Nothing runs, is fetched or navigates, while it streams and at its end."""
+    book = lab([LOAD, PANEL])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    chat.ask(HOSTILE)
+    assert book.page.evaluate("window.hit") is None
+    inside = "script, img, iframe, form, style, object, embed, link, base, meta, [onerror]"
+    assert chat.root.locator(inside).count() == 0
+    links = chat.root.locator("a").evaluate_all("all => all.map(one => one.href)")
+    assert all(re.match("https?:", link) for link in links)
+    assert "<script>" in chat.turns.first.locator(".cm-text").inner_text()
+    assert "\u202e" not in chat.root.inner_text()
+    assert book.front.heard.fetched == []
+
+
+def test_the_gauge_counts_without_the_kernel(lab: Callable[..., Book]) -> None:
+    """It follows every request; between them the page counts down by itself."""
+    book = lab([LOAD, "%chat_credits --live", "%%chat\necho:one"])
+    book.run(0)
+    book.run(1)
+    gauge = book.page.get_by_role("group", name="Credits").first
+    gauge.get_by_text("unknown").first.wait_for()
+    assert not book.page.locator(".chatmagic-saved").first.is_visible()
+    book.run(2)
+    gauge.get_by_text("99 credits left").wait_for()
+    assert "99 of 100 credits left" in gauge.inner_text()
+    assert "resets in " in gauge.inner_text()
+    book.js(MESSAGES)
+    node = gauge.element_handle()
+    # Its own count is called, as the second's timer does, with the page's clock put forward.
+    before = gauge.locator(".cm-reset").inner_text()
+    book.page.evaluate(
+        "window.own = performance.now.bind(performance); performance.now = () => own() + 7.2e6"
+    )
+    book.page.wait_for_function(
+        "([node, before]) => node.querySelector('.cm-reset').textContent !== before",
+        arg=[node, before],
+    )
+    assert "As of" in gauge.inner_text()
+    assert " ago" in gauge.inner_text()
+    book.page.evaluate("() => { performance.now = window.own; }")
+    said = [data for _, data in book.page.evaluate("window.heard")]
+    assert [data for data in said if data["content"]["kind"] not in OTHERS] == []
+
+
+def test_in_notebook_7(notebook7: Callable[..., Book], service: Emulator) -> None:
+    """The same panel: asks, stops, makes cells, shows the gauge, fetches nothing."""
+    book = notebook7([LOAD, PANEL, "%chat_credits --live", "%%chat\nlong"])
+    for index in range(3):
+        book.run(index)
+    chat = Chat(book)
+    chat.ask("echo:Hello\n\n```python\n1\n```\n\n$x$")
+    chat.root.locator(".cm-reply mjx-container").wait_for()
+    book.page.get_by_text("99 credits left").first.wait_for()
+    chat.button("Put this code into a new cell").click()
+    chat.until("Put into a new cell")
+    chat.root.get_by_role("button", name="Put into the notebook").click()
+    chat.until("Put into the notebook as 1 cell")
+    assert len(book.ids()) == 6
+    service.settings = HELD
+    book.start(5)
+    chat.streaming()
+    chat.box.press("Escape")
+    chat.until("Interrupted after")
+    book.ended(5)
+    assert "ChatInterrupted" in book.text(5)
+    chat.send("long")
+    chat.streaming()
+    chat.box.press("Shift+Enter")
+    assert chat.box.input_value() == "\n"
+    chat.box.press("Escape")
+    chat.until("Interrupted after")
+    assert book.front.heard.fetched == []
+    assert book.front.heard.errors == []

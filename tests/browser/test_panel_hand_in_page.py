@@ -1,0 +1,217 @@
+"""The panel in real pages: driven by keys and clicks, as a person does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chat import HELD, LOAD, PANEL, Chat, prompts
+
+from chatmagic.emulator import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rig import Book
+
+    from chatmagic.emulator import Emulator
+
+
+SLOW = Settings(delay=0.1)
+AT_END = "node => node.scrollHeight - node.scrollTop - node.clientHeight < 2"
+
+# A cell that runs until the test has made this file.
+HOLDS = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.02)"
+
+
+def test_the_keys_of_the_hand(lab: Callable[..., Book], service: Emulator) -> None:
+    """Enter, Shift+Enter, arrows, Escape; no key reaches the notebook; nothing empty is sent."""
+    book = lab([LOAD, PANEL, "1"])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    cells = book.ids()
+    chat.box.press("Enter")
+    assert chat.status == "Nothing is typed yet."
+    chat.box.type("echo:one")
+    chat.box.press("Shift+Enter")
+    chat.box.type("two")
+    assert chat.box.input_value() == "echo:one\ntwo"
+    composing = "node => node.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', %s}))"
+    chat.box.evaluate(composing % "isComposing: true, bubbles: true")
+    chat.box.evaluate(composing % "keyCode: 229, bubbles: true")
+    # Sending says so at once.
+    assert chat.status == "Nothing is typed yet."
+    assert service.requests == []
+    chat.box.press("Enter")
+    chat.until("Complete")
+    assert chat.focused()
+    assert chat.box.input_value() == ""
+    chat.ask("echo:three")
+    for key, value in (
+        ("ArrowUp", "echo:three"),
+        ("ArrowUp", "echo:one\ntwo"),
+        ("ArrowUp", "echo:one\ntwo"),
+        ("ArrowDown", "echo:three"),
+        ("ArrowDown", ""),
+    ):
+        chat.box.press(key)
+        assert chat.box.input_value() == value
+    # Keys on a button are not the notebook's either: d d deletes a cell there, b makes one.
+    chat.button("Copy the reply").focus()
+    for key in ("b", "d", "d", "a", "Escape"):
+        chat.page.keyboard.press(key)
+    assert book.ids() == cells
+    assert chat.focused()  # Escape brings the focus back
+    assert prompts(service) == [["echo:one\ntwo"], ["echo:one\ntwo", "echo:three"]]
+
+
+def test_stop_and_wait(lab: Callable[..., Book], service: Emulator) -> None:
+    """At once while either streams; a waiting ask says for whom, and can be taken back."""
+    book = lab([LOAD, PANEL, "%%chat\nlong", HOLDS])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    service.settings = HELD
+    chat.send("long")
+    chat.streaming()
+    book.start(2)  # the cell waits for the panel
+    book.until("notebook.widgets[2].outputArea.node.innerText.includes('the panel')")
+    chat.box.press("Escape")
+    chat.until("Interrupted after|Reply to cell")
+    chat.streaming()
+    chat.send("echo:next")
+    assert chat.until("Waiting").startswith("Waiting for the reply to cell [")
+    chat.box.press("Escape")
+    chat.until("Interrupted before")
+    assert chat.box.input_value() == "echo:next"
+    chat.box.press("Escape")
+    chat.until("Interrupted after")
+    book.ended(2)
+    assert "what came is kept" in book.text(2)
+    assert chat.root.get_by_text("Interrupted: this reply is not complete.").count() == 2
+    assert len(service.requests) == 2
+    # The kernel is busy with something else: the panel asks all the same.
+    service.settings = Settings()
+    chat.until_ready()
+    book.start(3)
+    book.until("notebook.widgets[3].model.executionState === 'running'")
+    chat.box.press("Enter")
+    chat.until("Complete, 1 word")
+    assert book.js("return notebook.widgets[3].model.executionState") == "running"
+    (book.front.server.folder / "go").touch()
+    book.ended(3)
+
+
+def test_stop_interrupts_where_the_kernel_does_not_hear(
+    lab: Callable[..., Book], service: Emulator
+) -> None:
+    """A panel that has not yet spoken to a kernel that is busy tells the front end."""
+    book = lab([LOAD, PANEL, "%%chat\nlong"])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    service.settings = HELD
+    book.start(2)
+    chat.streaming()
+    # Nothing that the page says arrives.
+    book.js(
+        "const kernel = panel.sessionContext.session.kernel;"
+        "kernel.sendShellMessage = () => ({done: Promise.resolve(), dispose() {}});"
+    )
+    chat.button("Stop").click()
+    chat.until("Interrupted after")
+    book.ended(2)
+    assert "ChatInterrupted" in book.text(2)
+
+
+def test_the_log_follows_unless_the_reader_scrolls(
+    lab: Callable[..., Book], service: Emulator
+) -> None:
+    """To the newest text; for who has scrolled up a button leads down."""
+    book = lab([LOAD, PANEL])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    down = chat.root.get_by_role("button", name="Go to the newest text")
+    chat.ask("markdown")
+    chat.root.locator("mjx-container").first.wait_for()
+    book.page.wait_for_function(
+        "node => node.scrollHeight > node.clientHeight + 100", arg=chat.log.element_handle()
+    )
+    book.page.wait_for_function(AT_END, arg=chat.log.element_handle())
+    assert not down.is_visible()
+    # What grows by itself, as formulas do, is followed, too.
+    last = chat.turns.last.locator(".cm-reply")
+    for height in ("4000px", ""):
+        last.evaluate("(node, height) => { node.style.minHeight = height; }", height)
+        book.page.wait_for_function(AT_END, arg=chat.log.element_handle())
+    service.settings = SLOW
+    chat.send("long")
+    chat.streaming()
+    book.page.wait_for_function(AT_END, arg=chat.log.element_handle())
+    chat.log.hover()
+    book.page.mouse.wheel(0, -200)
+    down.wait_for()
+    place = chat.log.evaluate("node => node.scrollTop")
+    shown = chat.root.locator(".cm-live .cm-reply").inner_text()
+    book.page.wait_for_function(
+        "([node, shown]) => node.querySelector('.cm-live .cm-reply').innerText !== shown",
+        arg=[chat.root.element_handle(), shown],
+    )
+    chat.box.press("Escape")
+    chat.until("Interrupted after")
+    chat.until_ready()
+    assert abs(chat.log.evaluate("node => node.scrollTop") - place) < 2
+    down.click()
+    down.wait_for(state="hidden")
+    assert chat.rest() < 2
+
+
+def test_what_can_be_done_with_a_turn(lab: Callable[..., Book], service: Emulator) -> None:
+    """Copy, code into a cell, again, edit, undo, redo, clear; the focus comes back."""
+    book = lab([LOAD, PANEL, "2"])
+    book.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    read = "navigator.clipboard.readText()"
+    chat.ask("echo:Look:\n\n```python\nprint(1)\nprint(2)\n```")
+    chat.button("Copy the reply").click()
+    chat.until("The reply is on the clipboard")
+    assert book.page.evaluate(read) == "Look:\n\n```python\nprint(1)\nprint(2)\n```"
+    chat.button("Copy this code").click()
+    chat.until("The code is on the clipboard")
+    assert book.page.evaluate(read) == "print(1)\nprint(2)\n"
+    chat.button("Put this code into a new cell").click()
+    chat.until("Put into a new cell")
+    sources = "return notebook.widgets.map(cell => cell.model.sharedModel.getSource())"
+    assert book.js(sources) == [LOAD, PANEL, "print(1)\nprint(2)", "2"]
+    chat.ask("echo:second")
+    chat.button("Ask again").click()
+    chat.until("Complete")
+    chat.until_ready()
+    assert prompts(service)[-1] == prompts(service)[-2]
+    chat.box.fill("a draft")
+    chat.root.get_by_role("button", name="Edit the prompt").first.click()
+    assert chat.box.input_value().startswith("echo:Look")
+    chat.box.press("Escape")
+    assert chat.box.input_value() == "a draft"
+    chat.root.get_by_role("button", name="Edit the prompt").first.click()
+    chat.send("echo:edited")
+    chat.until("Complete, 1 word")
+    assert chat.box.input_value() == "a draft"
+    texts = chat.turns.locator(".cm-text").all_inner_texts()
+    assert texts == ["echo:edited", "echo:second"]
+    assert "stale" in chat.turns.last.inner_text()
+    chat.button("Undo").click()
+    chat.until("Took back the new reply")
+    chat.button("Redo").click()
+    chat.until("Put back the new reply")
+    assert chat.focused()
+    chat.button("Clear").click()
+    chat.until("A new conversation begins")
+    chat.root.get_by_text("Nothing has been asked yet").wait_for()
+    chat.button("Undo").click()
+    chat.until("Took back the reset")
+    chat.turns.nth(1).wait_for()
+    assert chat.turns.locator(".cm-text").all_inner_texts() == texts
