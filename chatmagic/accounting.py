@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
+from typing import Any, Self
 
 from chatmagic.scalars import iso, known, timestamp, whole_number
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)

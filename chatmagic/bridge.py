@@ -148,6 +148,8 @@ def ending(reply: Reply | None, error: BaseException | None) -> str:
     """
     if reply is None:
         return str(error)
+    if error is not None and reply.state == "interrupted":
+        return str(error)  # it says how much came
     words = len(reply.text.split())
     what = f"Reply {reply.state}, {words:,} word{'' if words == 1 else 's'}."
     return what if error is None else f"{what} {error}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from chatmagic.cassette import Play
     from chatmagic.changes import Change
     from chatmagic.wire import Reply
+
+_MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")
 
 NOTHING: Final = Context(turns=(), total=0)
 """What an ask without history carries."""
@@ -141,7 +144,18 @@ def notes(ask: Ask, context: Context) -> list[str]:
     notes = [f"sent the last {sent:,} of {total:,} turns"] if sent < total else []
     if panel and ask.entry != "panel":
         notes.append(f"with {panel:,} turn{'' if panel == 1 else 's'} from the panel")
-    return notes
+    return notes + _merged(ask)
+
+
+def _merged(ask: Ask) -> list[str]:
+    """Say that a command stands within the prompt, as where a page has merged two cells."""
+    if ask.entry != "cell":
+        return []
+    lines = (ask.text if ask.typed is None else ask.typed).splitlines()
+    found = next((match for match in map(_MAGIC_LINE.match, lines) if match), None)
+    if found is None:
+        return []
+    return [f"a line with {found[0]} is sent as text; split the cell if it is to run by itself"]
 
 
 def set_aside(change: Change | None) -> list[str]:

@@ -107,11 +107,12 @@ def large_html(
             f' width: {share:.0%};"></div></div>'
         )
     figure = "unknown" if credits.remaining is None else f"{credits.remaining:,}"
+    unit = "credit" if credits.remaining == 1 else "credits"
     lines = _details(credits, took, now, clock_off)
     details = "".join(f"<div>{escape(line)}</div>" for line in lines)
     return (
         '<div class="chatmagic-gauge" role="group" aria-label="Credits">'
-        f'<div style="font-size: 160%;"><strong>{figure}</strong> credits left</div>{bar}'
+        f'<div style="font-size: 160%;"><strong>{figure}</strong> {unit} left</div>{bar}'
         f"<div><strong>{escape(crediting.words(credits))}</strong></div>"
         f'<div style="{QUIET}">{details}</div></div>'
     )

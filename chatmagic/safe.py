@@ -168,7 +168,7 @@ def to_html(text: str, *, live: bool = False) -> str:
             return _closed(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env), side)
     except Exception:  # noqa: BLE001, S110 - no reply may be lost to a fault; the plain way follows
         pass
-    return _closed(_scrolling(f"<pre>{escape(visible(text))}</pre>", "Reply as plain text"))
+    return _closed(scrolling(f"<pre>{escape(visible(text))}</pre>", "Reply as plain text"))
 
 
 def _closed(html: str, side: str = "auto") -> str:
@@ -191,8 +191,14 @@ def _leading(_: str, name: str, value: str) -> str | None:
     return None if name == "href" and not links.place(value) else value
 
 
-def _scrolling(html: str, label: str, side: str = "") -> str:
-    """Put a box around what may be too wide; it takes focus, so that keys can scroll it."""
+def scrolling(html: str, label: str, side: str = "") -> str:
+    """Put a box around what may be too wide; it takes focus, so that keys can scroll it.
+
+    Args:
+        html: safe HTML.
+        label: what it is, in words.
+        side: its direction, ``ltr`` or ``rtl``; the page's own if empty.
+    """
     focus = f'tabindex="0" role="region" aria-label="{escape(label)}"'
     style = _CODE_BOX if html.startswith("<div") else _BOX
     return f'<div class="chatmagic-scroll" style="{style}"{_dir(side)} {focus}>{html}</div>\n'
@@ -297,7 +303,7 @@ class _Renderer(RendererHTML):
     def table_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         rest[-1]["table"] = tokens[idx].meta.get("side")
         side = str(tokens[idx].attrs.get("dir", ""))
-        return _scrolling("<table>", "Table", side).removesuffix("</div>\n")
+        return scrolling("<table>", "Table", side).removesuffix("</div>\n")
 
     def table_close(self, *_: Any) -> str:
         return "</table></div>\n"
@@ -312,7 +318,7 @@ class _Renderer(RendererHTML):
                 html = highlight(code, lexer, _COLOURS)
         label = f"Code, {one_line(language, 20)}" if language else "Code"
         pre = f'<pre style="{_UNBROKEN}"><code style="{_BARE}">{html}</code></pre>'
-        return _scrolling(
+        return scrolling(
             f'<div class="highlight">{pre}</div>', label, directions.coded(tokens[idx])
         )
 
@@ -348,7 +354,7 @@ class _Renderer(RendererHTML):
             return f'<{tag} class="{TYPESET}"{style}>{tex}</{tag}>' + "\n" * token.block
         side = directions.coded(token)
         html = f"<code{_dir(side)}>{escape(token.markup, quote=False)}</code>"
-        return _scrolling(f"<pre>{html}</pre>", "Formula", side) if token.block else html
+        return scrolling(f"<pre>{html}</pre>", "Formula", side) if token.block else html
 
 
 def _markdown() -> MarkdownIt:

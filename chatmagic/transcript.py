@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from chatmagic.turn import Turn
 
 EXCERPT = 60
+# No word, however long, makes the table wider than what the headings take.
+_SAID = "text-align: left; overflow-wrap: anywhere;"
 AS_RUN = "in the order as first run"
 AS_ON_PAGE = "in the order of the cells in the page"
 DID = {
@@ -67,18 +69,19 @@ def table(conversation: Conversation, order: str = AS_RUN) -> tuple[str, str]:
     end = _summary(conversation, order)
     head = ("Turn", "You", "Reply", "Notes")
     html = "".join(
-        "<tr>"
-        + "".join(f'<td dir="auto" style="text-align: left;">{escape(cell)}</td>' for cell in row)
+        f'<tr><td style="text-align: left;">{number}</td>'
+        + "".join(f'<td dir="auto" style="{_SAID}">{escape(cell)}</td>' for cell in said)
         + "</tr>"
-        for row in rows
+        for number, *said in rows
     )
     heads = "".join(f'<th scope="col" style="text-align: left;">{name}</th>' for name in head)
     text = "\n".join(
         f"{number}. {prompt}\n   {reply}" + (f"\n   ({notes})" if notes else "")
         for number, prompt, reply, notes in rows
     )
-    grid = f"<table><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>" if rows else ""
-    return _group(f"{grid}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
+    grid = f"<table><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>"
+    shown = safe.scrolling(grid, "Turns") if rows else ""
+    return _group(f"{shown}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
 
 
 def whole(conversation: Conversation, turns: tuple[Turn, ...]) -> tuple[str, str]:

@@ -12,17 +12,13 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
+from typing import Any, Final, Literal, Self
 
 from chatmagic import scalars
-from chatmagic.accounting import Usage
+from chatmagic.accounting import Credits, Usage
 from chatmagic.digests import digest
 from chatmagic.scalars import whole_number, without_lone_surrogates
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from chatmagic.accounting import Credits
 
 State = Literal["complete", "interrupted", "cut off"]
 Origin = Literal["live", "replay", "emulator"]

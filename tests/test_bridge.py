@@ -14,7 +14,7 @@ from chatmagic import bridge as module
 from chatmagic.asking import Ask, Began, Ended, Fragment
 from chatmagic.current import current_session
 from chatmagic.emulator import Emulator, Settings
-from chatmagic.errors import ServiceError
+from chatmagic.errors import ChatInterrupted, ServiceError
 from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
@@ -220,11 +220,12 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
     [
         (Reply("one"), None, "Reply complete, 1 word."),
         (Reply("a b " * 600, state="interrupted"), None, "Reply interrupted, 1,200 words."),
+        (Reply("a", state="interrupted"), ChatInterrupted("Interrupted."), "Interrupted."),
         (Reply("a b", state="cut off"), ServiceError("Lost."), "Reply cut off, 2 words. Lost."),
         (None, ServiceError("Nothing came."), "Nothing came."),
     ],
 )
-def test_how_an_ask_ended(reply: Reply | None, error: Exception | None, said: str) -> None:
+def test_how_an_ask_ended(reply: Reply | None, error: BaseException | None, said: str) -> None:
     """In a sentence or two."""
     assert module.ending(reply, error) == said
 

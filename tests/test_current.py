@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+from typing import TYPE_CHECKING, get_type_hints
+
+import pytest
 
 import chatmagic
 from chatmagic.current import current_session
@@ -19,3 +22,11 @@ def test_the_kernels_session(session: Session, emulator: Emulator) -> None:
     assert chatmagic.ask("echo:short", max_tokens=3).text == "short"
     assert [turn.prompt for turn in current_session().conversation] == ["echo:short"]
     assert emulator.requests[0].body["max_tokens"] == 3
+
+
+@pytest.mark.parametrize("name", ["Credits", "Message", "Reply", "Timeout", "Usage"])
+def test_the_types_of_a_values_fields_can_be_read(name: str) -> None:
+    """So that whoever puts one into a model or a table of their own can."""
+    value = getattr(chatmagic, name)
+    names = [field.name for field in dataclasses.fields(value)]
+    assert list(get_type_hints(value)) == names

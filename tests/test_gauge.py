@@ -137,6 +137,12 @@ def test_low_and_empty_are_told_by_words(remaining: int, words: str, colour: str
         assert f"var(--jp-{colour}-color1, #" in html
 
 
+def test_one_credit_is_one() -> None:
+    """The figure and its word agree."""
+    assert "1 credit left" in Page(gauge.large_html(figures(10, 1), None, now=NOW)).heard
+    assert "2 credits left" in Page(gauge.large_html(figures(10, 2), None, now=NOW)).heard
+
+
 @pytest.mark.parametrize("took", [None, 0, 1, 1234])
 def test_what_the_last_turn_took(took: int | None) -> None:
     """It is about so much, none, or not said."""

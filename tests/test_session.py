@@ -423,6 +423,28 @@ def test_turns_of_the_panel_are_said_to_be_sent(session: Session) -> None:
     assert ("began", ["with 1 turn from the panel"]) in seen.told
 
 
+@pytest.mark.parametrize(
+    ("ask", "named"),
+    [
+        (Ask("one\n\n%%chat\ntwo", entry="cell"), "%%chat"),
+        (Ask("one\n%chat_undo", entry="cell"), "%chat_undo"),
+        (Ask("one\n%chat two", typed="one\n{{ cell }}", entry="cell"), None),
+        (Ask("What does %%chat do?\n    %chat\n%chat-like\n%%chatter", entry="cell"), None),
+        (Ask("one\n%%chat\ntwo", entry="panel"), None),
+        (Ask("one\n%%chat\ntwo"), None),
+    ],
+)
+def test_a_command_within_a_prompt_is_said_to_be_text(
+    ask: Ask, named: str | None, session: Session, emulator: Emulator
+) -> None:
+    """Two cells that a page has merged ask one question; it is sent as it was typed."""
+    seen = Seen()
+    session.run(ask, seen)
+    said = f"a line with {named} is sent as text; split the cell if it is to run by itself"
+    assert ("began", [said] if named else []) in seen.told
+    assert emulator.requests[-1].body["messages"][-1]["content"] == ask.text
+
+
 def test_a_turn_stands_where_the_page_has_its_cell(session: Session, emulator: Emulator) -> None:
     """A cell between two others carries what is above it, and no more."""
     session.run(Ask("echo:one", owner="a"), Seen())

@@ -77,8 +77,9 @@ class Gauge {
         : credits.limit && Math.min(credits.left / credits.limit, 1);
     this.bar.hidden = share === null;
     this.fill.style.width = `${(share || 0) * 100}%`;
+    const unit = credits.left === 1 ? "credit" : "credits";
     this.figure.textContent =
-      credits.left === null ? "Credits left: unknown" : `${credits.left.toLocaleString()} credits left`;
+      credits.left === null ? "Credits left: unknown" : `${credits.left.toLocaleString()} ${unit} left`;
     this.words.textContent = credits.words;
     this.count();
   }

@@ -265,6 +265,8 @@ class Log {
       else this.inner.append(node);
     }
     entry.live = live;
+    // Whether its first text is here.
+    entry.begun = Boolean(entry.begun || live.html);
     entry.node.querySelector(".cm-notes").textContent = live.stage === "began" ? live.note : "";
     const waiting = entry.node.querySelector(".cm-waiting");
     waiting.textContent =

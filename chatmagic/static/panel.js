@@ -19,7 +19,7 @@ class ChatView {
     this.pending = null;
     /** @type {?number} the key of what this view asked last */
     this.own = null;
-    /** @type {?number} the key of the reply that this view last said has begun */
+    /** @type {?number} the key of the reply of which this view last was the one to speak */
     this.spoken = null;
     /** Whether the kernel is gone, as far as is known: what was under way never ends. */
     this.gone = false;
@@ -251,10 +251,7 @@ class ChatView {
     this.log.showEmpty();
     const elsewhere = this.elsewhere(message);
     if (message.stage === "waiting") this.announce(message.note, false, elsewhere);
-    else if (message.stage === "began") {
-      if (!elsewhere) this.spoken = message.key;
-      this.announce(message.mine ? "Reply started." : `Reply to ${message.by} started.`, false, elsewhere);
-    }
+    else if (message.stage === "began" && !elsewhere) this.spoken = message.key;
   }
 
   on_pong() {
@@ -267,6 +264,12 @@ class ChatView {
   }
 
   on_text(message) {
+    const entry = this.log.live.get(message.key);
+    if (entry && !entry.begun) {
+      const { mine, by, key } = entry.live;
+      this.announce(mine ? "Reply started." : `Reply to ${by} started.`, false, key !== this.spoken);
+      entry.begun = true;
+    }
     this.log.showText(message.key, message.html);
   }
 

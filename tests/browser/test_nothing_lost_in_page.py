@@ -167,3 +167,26 @@ def test_a_file_that_was_changed_elsewhere(lab: Callable[..., Book], service: Em
     book.run(2)
     assert bodies(service) == [["echo:a", "a", "echo:between"]]
     assert turns(book, 4) == ["a", "between", "b"]
+
+
+def test_a_refusal_is_no_reply_that_started(lab: Callable[..., Book], service: Emulator) -> None:
+    """What is said of it, by a panel alone, is the error, once."""
+    book = lab([LOAD, PANEL])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    book.page.evaluate(LISTEN)
+    service.settings = Settings(fault="error", fault_after=-1)
+    chat.send("x")
+    chat.root.locator(".cm-failed").wait_for()
+    chat.until_ready()
+    book.page.wait_for_function("window.said.length >= 2")
+    said = book.page.evaluate("window.said")
+    assert said == ["Sending.", chat.status]
+    service.settings = Settings()
+    chat.ask("echo:one two")
+    assert book.page.evaluate("window.said.slice(-3)") == [
+        "Sending.",
+        "Reply started.",
+        "Complete, 2 words.",
+    ]

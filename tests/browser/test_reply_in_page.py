@@ -275,6 +275,18 @@ def test_a_reply_is_for_everybody(notebook7: Open) -> None:
     page.set_viewport_size({"width": 1200, "height": 900})
 
 
+def test_no_word_makes_the_history_wider_than_the_page(notebook7: Open) -> None:
+    """In a narrow page each turn's question and reply are on the screen at once."""
+    book = notebook7(["%load_ext chatmagic", f"%%chat\necho:{'w' * 200}", "%chat_history"])
+    for number in range(3):
+        book.run(number)
+    book.page.set_viewport_size({"width": 320, "height": 900})
+    book.page.wait_for_function("innerWidth === 320")
+    grown = book.js(WIDE, 1)
+    book.page.set_viewport_size({"width": 1200, "height": 900})
+    assert grown == []
+
+
 def test_a_streamed_cell_can_be_read_in_both_themes(lab: Open) -> None:
     """The README's pictures: a whole reply, and one that streams."""
     go = threading.Event()
