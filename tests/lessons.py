@@ -45,8 +45,27 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def read(path: Path) -> NotebookNode:
-    """Read a notebook."""
-    return cast("NotebookNode", nbformat.read(path, as_version=4))  # type: ignore[no-untyped-call]
+    """Read a notebook; what one print wrote is one output, as in a page.
+
+    A kernel sends what is printed whenever it finds the time, and machines keep the pieces.
+    """
+    notebook = cast("NotebookNode", nbformat.read(path, as_version=4))  # type: ignore[no-untyped-call]
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = joined(cell.outputs)
+    return notebook
+
+
+def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Join the pieces of each stream that follow one another."""
+    whole: list[NotebookNode] = []
+    for output in outputs:
+        last = whole[-1] if whole else None
+        if last and output.get("name") and last.get("name") == output.name:
+            last.text += output.text
+        else:
+            whole.append(output)
+    return whole
 
 
 def write(notebook: NotebookNode, path: Path) -> None:
