@@ -13,7 +13,7 @@ import threading
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import board, cells, scalars, transcript
+from chatmagic import board, cells, loading, scalars, transcript
 from chatmagic.asking import Ask, Silent
 from chatmagic.conversation import Conversation
 from chatmagic.record import owner_of
@@ -150,7 +150,9 @@ class Errands:
     def _go(self, one: UnderWay | None) -> None:
         if one is None or one.stage != "asked":
             return
-        # requests comes with the first question.
+        # requests comes with the first question, and by one way: two threads that load it from
+        # two ends, as when a cell asks at the same moment, may each find the other's half.
+        loading.load("chatmagic.transport")
         from chatmagic.connection import Halt  # noqa: PLC0415
 
         one.stage = "sending"

@@ -93,3 +93,32 @@ print(sorted(seen.items()))
     )
     expected = [("chatmagic.commands", False), ("markdown_it", False), ("requests", False)]
     assert ran.stdout.splitlines()[-1] == str(expected)
+
+
+def test_the_panels_first_question_loads_by_the_same_way_as_a_cells() -> None:
+    """Loaded from two ends at once, requests may break: one of two first questions was lost."""
+    code = """
+import sys, threading
+seen = []
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "urllib3":
+            seen.append(threading.current_thread().name)
+sys.meta_path.insert(0, Finder())
+from chatmagic.errands import Errands
+from chatmagic.session import Session
+from chatmagic.underway import Log
+said = []
+nothing = lambda *_: None
+errands = Errands(
+    Session(), Log(), defaults=dict, later=nothing, tell=nothing, over=nothing
+)
+errands.take({"kind": "ask", "text": "hello"}, said.append)
+assert not seen
+errands.take({"kind": "go", "key": said[0]["key"]}, said.append)
+print(seen)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout.splitlines()[-1] == "['chatmagic-load']"
