@@ -12,6 +12,7 @@ import contextlib
 import contextvars
 import threading
 import time
+from copy import copy
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -181,7 +182,7 @@ class Desk:
         if page.role == "gauge":
             self._tell(page, {"kind": "credits", "credits": self._credits()})
             return
-        turns, earlier = board.turns(self._session.conversation)
+        turns, earlier = board.turns(copy(self._session.conversation))
         everything = {
             "kind": "all",
             "view": said.get("view"),
@@ -250,7 +251,8 @@ class Desk:
 
     def _changed(self, more: dict[str, Any]) -> None:
         """Tell the panels what is different in the conversation, and no more than that."""
-        conversation = self._session.conversation
+        # Whoever asks adds to it meanwhile: what comes after this is told next.
+        conversation = copy(self._session.conversation)
         if not len(conversation) and not more:
             self._log.asides = []
         change = board.difference(self._told, conversation)

@@ -10,6 +10,7 @@ import contextlib
 import contextvars
 import secrets
 import threading
+from copy import copy
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
@@ -90,10 +91,10 @@ class Errands:
             case "step":
                 self._step(str(said.get("step")), answer)
             case "earlier":
-                turns, earlier = board.turns(self._session.conversation, before=said.get("before"))
+                turns, earlier = board.turns(copy(self._session.conversation), before=said.get("before"))
                 answer({"kind": "earlier", "turns": turns, "earlier": earlier})
             case "saved":
-                html, text = board.saved(self._session.conversation)
+                html, text = board.saved(copy(self._session.conversation))
                 answer({"kind": "saved", "data": {"text/html": html, "text/plain": text}})
             case "put":
                 self._plan(said, answer)

@@ -929,3 +929,23 @@ def test_unloading_takes_the_panels_away(shell: Shell) -> None:
         if thread.name in {"chatmagic-tell", "chatmagic-ask"}:
             thread.join(PATIENCE)
             assert not thread.is_alive()
+
+
+def test_a_turn_that_comes_while_pages_are_told_is_told_next(
+    session: Session, page: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cell's reply and the panel's that end at the same moment are both in the log."""
+    find = board.difference
+
+    def meanwhile(*arguments: Any) -> dict[str, Any] | None:
+        found = find(*arguments)
+        if len(session.conversation) == 1:
+            session.conversation.add(turn(7))
+        return found
+
+    monkeypatch.setattr(board, "difference", meanwhile)
+    session.ask("one")
+    first = page.until("changed")
+    session.ask("two")
+    second = page.until("changed")
+    assert [[one["n"] for one in told["turns"]] for told in (first, second)] == [[1], [2, 3]]
