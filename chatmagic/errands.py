@@ -91,7 +91,8 @@ class Errands:
             case "step":
                 self._step(str(said.get("step")), answer)
             case "earlier":
-                turns, earlier = board.turns(copy(self._session.conversation), before=said.get("before"))
+                now = copy(self._session.conversation)
+                turns, earlier = board.turns(now, before=said.get("before"))
                 answer({"kind": "earlier", "turns": turns, "earlier": earlier})
             case "saved":
                 html, text = board.saved(copy(self._session.conversation))
