@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from chatmagic.errors import Which
 
 _SHOWN: Final = "%chat shows what is set."
+# How http.client says that there are too many of them, or that one is too long.
+_HEADERS: Final = re.compile(r"^got more than \d+ (?:headers|bytes when reading header line)")
 _WAITED: Final[dict[Which, str]] = {
     "connect": "No connection to {at} within the connect time-out of {seconds} s. "
     "Nothing was sent.",
@@ -138,6 +140,10 @@ def broken(error: BaseException, which: Which) -> ChatError:
     causes = _causes(error)
     # Whatever else http.client says before the body is about a head that it cannot read.
     headless = which == "first_byte" and _any(causes, http.client.HTTPException)
+    if headless and any(_HEADERS.search(str(cause)) for cause in causes):
+        return NotUnderstoodError(
+            "The answer's headers are more than can be read.", hint=COST_UNKNOWN
+        )
     if headless and not _any(causes, http.client.RemoteDisconnected, http.client.IncompleteRead):
         return NotUnderstoodError(
             "The answer is not HTTP.", hint="Is the base address right: https or http, host, port?"

@@ -15,10 +15,11 @@ from chatmagic.errors import (
     ChatError,
     CutOffError,
     NotUnderstoodError,
+    RequestTimeoutError,
     ServiceError,
 )
 from chatmagic.refusal import ADDRESS_HINT, BODY_BYTES, decoded, excerpt, in_reply, packing, refusal
-from chatmagic.wire import Chunk
+from chatmagic.wire import Chunk, first_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,11 +126,8 @@ class Reading:
             )
         if done:
             return
-        packed = packing(self._exchange.headers)
-        if packed and not self._assembly.begun:
-            what = f"The answer is packed as {excerpt(packed, key, 20)}, which was not asked for."
-            raise NotUnderstoodError(what, hint=COST_UNKNOWN)
         if not self._assembly.begun:
+            self._check_packing()
             raise CutOffError("The stream ended before the reply began.", hint=COST_UNKNOWN)
         if cut or finish_reason is None:
             raise CutOffError(
@@ -150,7 +148,10 @@ class Reading:
                     self._complaint = ErrorBody.from_json(value)
                 return self._assembly.add(Chunk.from_json(value))
         elif isinstance(event, sse.Malformed):
-            raise self._unreadable(event.text)
+            if event.event in (None, "message") or event.text.startswith(("{", "[")):
+                raise self._unreadable(event.text)
+            # Words under the name of another event: a ping, the time, a farewell.
+            self._foreign = self._foreign or event.text
         return ""
 
     def _told(self, told: ErrorBody) -> ChatError:
@@ -166,6 +167,13 @@ class Reading:
             )
         )
 
+    def _check_packing(self) -> None:
+        """Say so where nothing of a reply could be read because of how it is packed."""
+        if packed := packing(self._exchange.headers):
+            words = excerpt(packed, self._key, 20)
+            what = f"The answer is packed as {words}, which was not asked for."
+            raise NotUnderstoodError(what, hint=COST_UNKNOWN)
+
     def _unreadable(self, text: str) -> ChatError:
         words = excerpt(text, self._key, 80)
         if self._assembly.text:
@@ -176,33 +184,50 @@ class Reading:
 
     def _document(self, head: bytes) -> Iterator[str]:
         """Read a reply in one piece (interface §2.3), or chunks that are no events."""
-        pieces = [head]
-        while piece := self._exchange.read():
-            pieces.append(piece)
-        text = decoded(b"".join(pieces), self._exchange.headers)
-        try:
-            values = sse.documents(text)
-        except ValueError as error:
-            if sse.is_cut(error):
-                raise CutOffError(
-                    f"The answer ended in the middle of its JSON (HTTP {self._exchange.status}).",
-                    hint=COST_UNKNOWN,
-                ) from None
-            raise self._unreadable(text[:BODY_BYTES]) from None
-        streamed = len(values) > 1
-        for value in values:
+        body, broken = self._to_the_end(head)
+        text = decoded(body, self._exchange.headers)
+        found = sse.documents(text)
+        streamed = len(found.values) > 1
+        for value in found.values:
             if (told := ErrorBody.in_reply(value)) is not None:
-                self.ended = True
+                self.ended = broken is None
                 raise self._told(told)
             if not isinstance(value, dict) or "choices" not in value:
                 raise self._refusal(text[:BODY_BYTES].encode("utf-8", "replace"))
+            streamed = streamed or "delta" in first_choice(value["choices"])
             if fragment := self._assembly.add(Chunk.from_json(value)):
                 yield fragment
         if rest := self._assembly.rest():
             yield rest
+        if broken is not None and (found.problem or (streamed and not found.done)):
+            raise broken
+        if found.problem is not None:
+            raise self._unread(found.problem, text)
         if streamed:
-            self._check_end(done=False, cut=False)
-        self.ended = True
+            self._check_end(done=found.done, cut=False)
+        # What is whole is whole, however its connection ended.
+        self.ended = broken is None
+
+    def _to_the_end(self, head: bytes) -> tuple[bytes, ChatError | None]:
+        """Read a body to its end; give what came, and why no more did if it broke off."""
+        pieces = [head]
+        try:
+            while piece := self._exchange.read():
+                pieces.append(piece)
+        except (CutOffError, RequestTimeoutError) as broken:
+            return b"".join(pieces), broken
+        return b"".join(pieces), None
+
+    def _unread(self, problem: ValueError, text: str) -> ChatError:
+        """Give the error for JSON that ends too early, or that is none."""
+        if not self._assembly.begun:
+            self._check_packing()
+        if sse.is_cut(problem):
+            return CutOffError(
+                f"The answer ended in the middle of its JSON (HTTP {self._exchange.status}).",
+                hint=COST_UNKNOWN,
+            )
+        return self._unreadable(text[:BODY_BYTES])
 
     def refusal(self) -> ChatError:
         """Read the body of an answer that is no reply; give the error that it tells."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from enum import Enum
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -26,6 +27,8 @@ _BOM: Final = b"\xef\xbb\xbf"
 _WHITE: Final = b" \t\r\n\v\f"
 _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 _DONE_LINES: Final = tuple(f"data:{space}{wire.DONE}".encode() for space in ("", " "))
+_END_MARKS: Final = (wire.DONE, *(line.decode() for line in _DONE_LINES))
+_BETWEEN: Final = re.compile(r"\s*")
 _LONGEST_DONE: Final = len(_BOM) + max(map(len, _DONE_LINES))
 # Raw control characters inside a string are let through: the text matters, not the letter.
 # A number that is longer than Python reads is beyond every figure.
@@ -52,9 +55,11 @@ class Malformed(NamedTuple):
 
     Args:
         text: how it begins, :data:`EXCERPT` characters at most.
+        event: the event's name, where the stream gave one before the data.
     """
 
     text: str
+    event: str | None = None
 
 
 class Done(Enum):
@@ -214,7 +219,7 @@ class Decoder:
         elif self._pending_event == "error":
             events.append(Payload(text, "error"))
         elif not self.cut:
-            events.append(Malformed(text[:EXCERPT]))
+            events.append(Malformed(text[:EXCERPT], self._pending_event))
 
     def _deliver_done(self, events: list[Event]) -> None:
         self._deliver_pending(events)
@@ -254,31 +259,46 @@ def encode_done(*, line_end: str = "\n", blank_line: bool = True) -> bytes:
     return _encode_data(wire.DONE, line_end, blank_line=blank_line)
 
 
-def documents(text: str) -> list[Any]:
-    """Read a body that is JSON: one value, or a value a line, as some servers stream.
+class Documents(NamedTuple):
+    """What a body that is JSON holds.
 
     Args:
-        text: the whole body.
+        values: the values as far as they could be read; the items of a list that is one.
+        done: whether the end mark of a stream stood after them.
+        problem: why the rest could not be read, if it could not; a
+            :exc:`json.JSONDecodeError` says where.
+    """
 
-    Returns:
-        The values, at least one; the items where the body is a list.
+    values: list[Any]
+    done: bool = False
+    problem: ValueError | None = None
 
-    Raises:
-        ValueError: it is no JSON; a :exc:`json.JSONDecodeError` says where.
+
+def documents(text: str) -> Documents:
+    """Read a body that is JSON: one value, or one after the other, as some servers stream.
+
+    Args:
+        text: the whole body, or as much of it as came.
     """
     text = text.strip()
+    values: list[Any] = []
+    at = 0
     try:
-        value, end = _JSON.raw_decode(text)
-        if end == len(text):
-            return value if isinstance(value, list) and value else [value]
-        lines = [line for line in text.split("\n") if line.strip()]
-        return [_JSON.decode(line) for line in lines]
+        while at < len(text):
+            if values and text.startswith(_END_MARKS, at):
+                return Documents(values, done=True)
+            value, at = _JSON.raw_decode(text, at)
+            values += value if isinstance(value, list) and value else [value]
+            at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it always matches
+    except ValueError as problem:
+        return Documents(values, problem=problem)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        return Documents(values, problem=ValueError("nested too deeply"))
+    return Documents(values)
 
 
 def is_cut(error: ValueError) -> bool:
-    """Tell whether what :func:`documents` could not read is JSON that ends too early."""
+    """Tell whether the problem of :func:`documents` is JSON that ends too early."""
     if not isinstance(error, json.JSONDecodeError):
         return False
     return error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")

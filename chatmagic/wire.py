@@ -278,6 +278,8 @@ def _content(value: object) -> str:
 
 
 def _part(part: object) -> str:
+    if isinstance(part, str):
+        return part
     if not isinstance(part, Mapping) or part.get("type", "text") not in ("text", "output_text"):
         return ""
     return scalars.text(part.get("text")) or ""

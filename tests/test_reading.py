@@ -29,6 +29,7 @@ from served import ASK, HELLO, KEY, LIMIT, WHOLE, Played, ask, ask_played, failu
 
 from chatmagic import reading
 from chatmagic.accounting import Usage
+from chatmagic.client import Client
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -70,6 +71,23 @@ def test_a_reply_is_read_for_what_it_is(
             assert reply.usage == (Usage(1, 2, 3) if body == "document" else None)
             assert reply.model == ("m-1" if body == "document" else None)
         assert server.accepted == 1
+
+
+def test_what_is_whole_needs_no_end_of_its_connection() -> None:
+    """JSON tells by itself that it is whole; what holds its connection open is closed."""
+    gone = threading.Event()
+
+    def script(peer: Peer) -> None:
+        if peer.request():
+            peer.send(head(headers={"Content-Length": "5000"}), BODIES["document"])
+            assert peer.gone()
+            gone.set()
+
+    with Server(script) as server, Client(server.url, KEY, timeout=Timeout(silence=0.1)) as client:
+        reply = ask(client, streaming=False)
+        assert (reply.text, reply.state) == ("Hello", "complete")
+        wait_for(gone)
+    assert len(server.asked) == 1
 
 
 def test_gzip_that_nobody_asked_for_is_read() -> None:

@@ -243,9 +243,22 @@ def test_status_and_headers_are_given_as_sent(connect: Callable[..., HttpTranspo
         (head(headers=FRAMES["chunked"]) + b"zz\r\nhalf\r\n", CutOffError, "broke"),
         (answer(b"no gzip", headers={"Content-Encoding": "gzip"}), NotUnderstoodError, "compress"),
         (b"\x15\x03\x03\x00\x02\x02\x46", NotUnderstoodError, "not HTTP"),
+        (b"\x15" * 70_000, NotUnderstoodError, "not HTTP"),
+        (head(headers={"X-A": "a" * 70_000}), NotUnderstoodError, "headers are more"),
+        (head(headers={f"X-{n}": "a" for n in range(101)}), NotUnderstoodError, "headers are more"),
         (b"", ServiceError, "without an answer"),
     ],
-    ids=["length", "chunk", "chunk size", "gzip", "no HTTP", "nothing"],
+    ids=[
+        "length",
+        "chunk",
+        "chunk size",
+        "gzip",
+        "no HTTP",
+        "a long line",
+        "a long header",
+        "many headers",
+        "nothing",
+    ],
 )
 def test_a_broken_answer_is_told(
     connect: Callable[..., HttpTransport], raw: bytes, kind: type[ChatError], words: str

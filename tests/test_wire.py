@@ -200,7 +200,8 @@ class TestChunk:
                 ],
                 "abc",
             ),
-            ([{"type": "thinking", "text": "x"}, {"type": "image_url"}, None, "x", 1], ""),
+            ([{"type": "thinking", "text": "x"}, {"type": "image_url"}, None, 1], ""),
+            (["a", {"type": "text", "text": "b"}, "c"], "abc"),
             (
                 [{"type": "text"}, {"type": "text", "text": None}, {"type": "text", "text": ["x"]}],
                 "",
