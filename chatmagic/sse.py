@@ -29,6 +29,9 @@ _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 _DONE_LINES: Final = tuple(f"data:{space}{wire.DONE}".encode() for space in ("", " "))
 _END_MARKS: Final = (wire.DONE, *(line.decode() for line in _DONE_LINES))
 _BETWEEN: Final = re.compile(r"\s*")
+_WORDS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
+# Of a letter that is written out, and of a number.
+_HALVES: Final = re.compile(r"u[0-9a-fA-F]{0,4}|\.|[eE][+-]?")
 _LONGEST_DONE: Final = len(_BOM) + max(map(len, _DONE_LINES))
 # Raw control characters inside a string are let through: the text matters, not the letter.
 # A number that is longer than Python reads is beyond every figure.
@@ -301,7 +304,12 @@ def is_cut(error: ValueError) -> bool:
     """Tell whether the problem of :func:`documents` is JSON that ends too early."""
     if not isinstance(error, json.JSONDecodeError):
         return False
-    return error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
+    rest = error.doc[error.pos :].rstrip()
+    return (
+        error.msg.startswith("Unterminated")
+        or any(word.startswith(rest) for word in _WORDS)
+        or _HALVES.fullmatch(rest) is not None
+    )
 
 
 def kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind | None:

@@ -329,6 +329,8 @@ def test_an_end_mark_ends_the_values(mark: str) -> None:
         ('{"a": oops}', [], False),
         ('{"a": 1} trailing', [{"a": 1}], False),
         ("[" * 100_000, [], False),
+        ('{"a": "\\u00g0', [], False),
+        ('{"a": tea', [], False),
     ],
 )
 def test_a_document_that_ends_too_early_is_known(
@@ -339,6 +341,19 @@ def test_a_document_that_ends_too_early_is_known(
     assert found.values == values
     assert found.problem is not None
     assert sse.is_cut(found.problem) == cut
+
+
+def test_a_document_that_ends_anywhere_is_known_to_be_cut() -> None:
+    """In the middle of an escape, a word and a number too."""
+    whole = (
+        r'{"a": "x\u00fc\n\ud83d\ude00 y", "b": [true, false, null, -1.5e+3, 0, NaN, -Infinity,'
+        r' {"c": {}}], "d": "\\"}'
+    )
+    assert sse.documents(whole).problem is None
+    for end in range(1, len(whole)):
+        problem = sse.documents(whole[:end]).problem
+        assert problem is not None
+        assert sse.is_cut(problem), whole[:end]
 
 
 LINES = st.sampled_from(
