@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
@@ -78,8 +79,20 @@ class ReplyStream:
 
     @property
     def reply(self) -> Reply:
-        """The reply as far as it has come; ``complete`` only after the loop."""
-        return self._assembly.reply(self._state)
+        """The reply as far as it has come; ``complete`` only after the loop.
+
+        Its text is as it came. What goes into records beside it never holds the key.
+        """
+        reply = self._assembly.reply(self._state)
+        key = self._connection.key
+        if key is None:
+            return reply
+        model, reason = reply.model, reply.finish_reason
+        return replace(
+            reply,
+            model=model and key.redact(model),
+            finish_reason=reason and key.redact(reason),
+        )
 
     def __enter__(self) -> Self:
         """Send the request; give the stream when the answer has begun.

@@ -308,6 +308,25 @@ def test_no_reply_tells_the_key(
     look(key, caplog.text, *(vars(record) for record in caplog.records), *capfd.readouterr())
 
 
+@pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut off"])
+@pytest.mark.parametrize("shape", KEYS)
+def test_no_facts_of_a_reply_tell_the_key(shape: str, *, cut: bool) -> None:
+    """A server that names it as the model, or as the reason to finish, puts it in no record."""
+    key = KEYS[shape]
+    told = event("Hello", finish_reason=f"<{key}>")
+    value = {"model": key, "choices": [{"delta": {"content": "Hello"}}]}
+    pieces = [f"data: {json.dumps(value)}\n\n".encode(), *([] if cut else [told])]
+    with Server(playing(stream(*pieces))) as server, Client(server.origin, key) as client:
+        session = Session(client)
+        with contextlib.suppress(ChatError) if cut else contextlib.nullcontext():
+            session.ask("Hello?")
+        (turn,) = session.conversation.turns
+        assert turn.reply is not None
+        assert turn.reply.model == "[key removed]"
+        assert turn.reply.finish_reason == (None if cut else "<[key removed]>")
+        look(key, repr(turn), pickle.dumps(session.conversation.turns))
+
+
 def test_what_has_a_key_is_not_pickled_or_copied() -> None:
     """The refusal is one clear line, and nothing of the key is in it."""
     key = KEYS["plain"]
