@@ -140,18 +140,25 @@ class Reading:
             value = event.value
             if (told := _error_in(event)) is not None:
                 raise self._told(told)
-            if isinstance(value, dict):
-                self._complaint = None
-                if "choices" not in value:
-                    self._foreign = self._foreign or json.dumps(value)[:BODY_BYTES]
-                    # In no shape of an error by itself; but it may be the last that came.
-                    self._complaint = ErrorBody.from_json(value)
-                return self._assembly.add(Chunk.from_json(value))
-        elif isinstance(event, sse.Malformed):
+            return "".join(map(self._item, value if isinstance(value, list) else [value]))
+        if isinstance(event, sse.Malformed):
             if event.event in (None, "message") or event.text.startswith(("{", "[")):
                 raise self._unreadable(event.text)
             # Words under the name of another event: a ping, the time, a farewell.
             self._foreign = self._foreign or event.text
+        return ""
+
+    def _item(self, value: object) -> str:
+        """Take a chunk in, or what stands where one should, and give the fragment that it adds."""
+        if isinstance(value, dict):
+            self._complaint = None
+            if "choices" not in value:
+                self._foreign = self._foreign or json.dumps(value)[:BODY_BYTES]
+                # In no shape of an error by itself; but it may be the last that came.
+                self._complaint = ErrorBody.from_json(value)
+            return self._assembly.add(Chunk.from_json(value))
+        if isinstance(value, str):
+            self._foreign = self._foreign or value[:BODY_BYTES]
         return ""
 
     def _told(self, told: ErrorBody) -> ChatError:
