@@ -87,11 +87,12 @@ class ReplyStream:
         key = self._connection.key
         if key is None:
             return reply
-        model, reason = reply.model, reply.finish_reason
+        model, reason, refusal = reply.model, reply.finish_reason, reply.refusal
         return replace(
             reply,
             model=model and key.redact(model),
             finish_reason=reason and key.redact(reason),
+            refusal=refusal and key.redact(refusal),
         )
 
     def __enter__(self) -> Self:

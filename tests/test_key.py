@@ -311,10 +311,11 @@ def test_no_reply_tells_the_key(
 @pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut off"])
 @pytest.mark.parametrize("shape", KEYS)
 def test_no_facts_of_a_reply_tell_the_key(shape: str, *, cut: bool) -> None:
-    """A server that names it as the model, or as the reason to finish, puts it in no record."""
+    """A server that says it back beside the text of a reply puts it in no record."""
     key = KEYS[shape]
     told = event("Hello", finish_reason=f"<{key}>")
-    value = {"model": key, "choices": [{"delta": {"content": "Hello"}}]}
+    delta = {"content": "Hello", "refusal": f"No, {key}"}
+    value = {"model": key, "choices": [{"delta": delta}]}
     pieces = [f"data: {json.dumps(value)}\n\n".encode(), *([] if cut else [told])]
     with Server(playing(stream(*pieces))) as server, Client(server.origin, key) as client:
         session = Session(client)
@@ -323,6 +324,7 @@ def test_no_facts_of_a_reply_tell_the_key(shape: str, *, cut: bool) -> None:
         (turn,) = session.conversation.turns
         assert turn.reply is not None
         assert turn.reply.model == "[key removed]"
+        assert turn.reply.refusal == "No, [key removed]"
         assert turn.reply.finish_reason == (None if cut else "<[key removed]>")
         look(key, repr(turn), pickle.dumps(session.conversation.turns))
 
