@@ -197,7 +197,7 @@ class Reading:
         streamed = len(found.values) > 1
         for value in found.values:
             if (told := ErrorBody.in_reply(value)) is not None:
-                self.ended = broken is None
+                self.ended = True
                 raise self._told(told)
             if not isinstance(value, dict) or "choices" not in value:
                 raise self._refusal(text[:BODY_BYTES].encode("utf-8", "replace"))
@@ -213,7 +213,7 @@ class Reading:
         if streamed:
             self._check_end(done=found.done, cut=False)
         # What is whole is whole, however its connection ended.
-        self.ended = broken is None
+        self.ended = True
 
     def _to_the_end(self, head: bytes) -> tuple[bytes, ChatError | None]:
         """Read a body to its end; give what came, and why no more did if it broke off."""

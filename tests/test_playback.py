@@ -107,6 +107,16 @@ def test_a_reply_is_recorded_and_comes_again(streaming: bool) -> None:
         assert (reply.model, reply.usage) == ("small", Usage(1, 2, 3))
 
 
+def test_a_reply_that_came_whole_is_recorded_though_its_connection_broke() -> None:
+    """It was paid for, and the next run is not to pay for it again."""
+    whole = json.dumps({"choices": [{"message": {"content": "Hi"}}]}).encode()
+    sent = head(headers={"Content-Length": "500"}) + whole
+    one, error = recorded(once(sent), replace(HELLO, stream=False))
+    assert error is None
+    assert one is not None
+    assert one.text == "Hi"
+
+
 TEXT = st.text(st.characters(codec="utf-8") | st.sampled_from("\n\r\u2028\x85"), max_size=40)
 
 
