@@ -79,6 +79,10 @@ class Panels:
         self._remove(("gauge", cell))
         self._show(("gauge", cell), LiveGauge(), board.NEEDS_A_PAGE, self._saved_credits)
 
+    def look(self) -> None:
+        """See whether what they show is still in force, as after a cell."""
+        self._desk.look()
+
     def close(self) -> None:
         """Take them all away."""
         for key in list(self._shown):

@@ -182,7 +182,13 @@ class ChatView {
 
   on_again(message) {
     this.over(message, this.log.live.get(message.key));
+    this.log.endLive(message.key);
     this.say({ kind: "hello", reloaded: this.state.reloaded });
+  }
+
+  /** A cell has set something, or chosen another service. */
+  on_standing(message) {
+    this.update(message);
   }
 
   on_earlier(message) {
@@ -283,7 +289,8 @@ class ChatView {
 
   on_stopping() {
     clearTimeout(this.impatient);
-    this.announce("Stopping.");
+    // Who has pressed Stop here has been told already, and is not told twice.
+    if (this.status.textContent !== "Stopping.") this.announce("Stopping.");
   }
 
   on_said(message) {
