@@ -40,6 +40,8 @@ class ChatView {
     this.liveness = () => this.checkKernel();
     model.on("msg:custom", this.hear);
     model.on("comm_live_update", this.liveness);
+    // Of a kernel that was shut down no widget is told in a page that was loaded again.
+    this.unfollow = followKernel(model, this.liveness);
     panelViews(model).add(this);
     this.say({ kind: "hello", first: opened++ === 0 });
     // One message after the view is drawn lets newer kernels route the next ones past a busy cell.
@@ -57,6 +59,7 @@ class ChatView {
     this.sized.disconnect();
     this.model.off("msg:custom", this.hear);
     this.model.off("comm_live_update", this.liveness);
+    this.unfollow();
   }
 
   say(message) {
