@@ -844,7 +844,8 @@ def test_what_a_saved_notebook_shows() -> None:
     assert "<strong>bold</strong>" in html
     assert "Interrupted: this reply is not complete." in html
     assert "<script" not in html
-    assert text.startswith(board.NEEDS_A_PAGE)
+    assert text.startswith(board.AS_SAVED)
+    assert board.saved(Conversation())[1] == board.NOTHING_SAVED
     assert "**bold**" in text
     assert "\x1b" not in text
 
@@ -919,6 +920,8 @@ def test_the_magic_shows_a_widget_and_an_output_that_is_saved(shell: Shell) -> N
     assert widget["data"]["text/plain"] == board.NEEDS_A_PAGE
     assert "text/html" not in widget["data"]
     assert "chatmagic-saved" in saved["data"]["text/html"]
+    # The line that says what is missing stands in the one, and not in both.
+    assert board.NEEDS_A_PAGE not in str(saved["data"])
     assert saved["id"]
     shell.page("%%chat\necho:hello", "A")
     until = [one for one in shell._page.messages if one["id"] == saved["id"]]

@@ -208,7 +208,7 @@ def test_without_its_kernel_a_notebook_shows_the_conversation(
     book.reload()
     saved.locator("strong", has_text="kept").wait_for()
     assert saved.is_visible()
-    assert "needs a live page" in saved.inner_text()
+    assert "The panel's conversation, as saved:" in saved.inner_text()
 
 
 def test_what_crosses_the_wire(lab: Callable[..., Book]) -> None:
