@@ -25,6 +25,8 @@ class ChatView {
     this.gone = false;
     this.editing = null;
     this.recalled = null;
+    /** The timer by which the kernel is told what is typed, where it has not been. */
+    this.draftTimer = 0;
     this.state = {};
     this.gauge = new Gauge(false);
     this.log = new Log(model, {
@@ -50,7 +52,7 @@ class ChatView {
 
   close() {
     clearTimeout(this.ping);
-    clearTimeout(this.draftTimer);
+    if (this.draftTimer) this.sendDraft();
     clearTimeout(this.lost);
     clearTimeout(this.impatient);
     panelViews(this.model).delete(this);
@@ -152,6 +154,7 @@ class ChatView {
       width = entry.contentRect.width;
     });
     this.sized.observe(this.input);
+    this.input.addEventListener("blur", () => this.draftTimer && this.sendDraft());
     this.input.addEventListener("input", () => {
       this.recalled = null;
       this.grow();
@@ -498,15 +501,25 @@ class ChatView {
   /** Keep what is typed for the next view; what the kernel echoes of it is late, and ignored. */
   keepDraft() {
     clearTimeout(this.draftTimer);
-    this.draftTimer = setTimeout(() => {
-      if (this.gone) return keepLostDraft(this.model, this.input.value);
-      try {
-        this.model.set("draft", this.input.value);
-        this.model.save_changes();
-      } catch {
-        this.lose();
-      }
-    }, 400);
+    this.draftTimer = 0;
+    if (this.gone) return keepLostDraft(this.model, this.input.value);
+    try {
+      // A view that opens at once finds it here; the kernel, which shows the next panel, is told rarely.
+      this.model.set("draft", this.input.value);
+      this.draftTimer = setTimeout(() => this.sendDraft(), 400);
+    } catch {
+      this.lose();
+    }
+  }
+
+  sendDraft() {
+    clearTimeout(this.draftTimer);
+    this.draftTimer = 0;
+    try {
+      this.model.save_changes();
+    } catch {
+      this.lose();
+    }
   }
 
   grow() {
