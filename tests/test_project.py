@@ -115,6 +115,13 @@ def test_the_top_level_holds_what_it_should() -> None:
     assert visible <= {"pyproject.toml", "README.md", "chatmagic", "notebooks", "tests", "binder"}
 
 
+def test_no_merge_is_left_half_done() -> None:
+    """No file holds the marks of a conflict, which show as text on the project's page."""
+    command = ["git", "grep", "-lIE", "^(<{7}|>{7}) "]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert not found.stdout
+
+
 def test_every_runtime_package_is_used_or_promised() -> None:
     """What is required is imported somewhere; ipywidgets is the panel's, promised to users."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
