@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,6 +33,10 @@ settings.register_profile("long", UNHURRIED, max_examples=20_000, print_blob=Tru
 settings.register_profile("few", settings.get_profile("steady"), max_examples=10)
 
 settings.load_profile("steady")
+
+# Who is started in the background may be told to ignore this signal, and so would be the
+# programs that the tests start and then interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
