@@ -187,11 +187,10 @@ def _words(mine: str, other: str) -> str:
 
 def _begin(text: str, start: int) -> int:
     """Give the beginning of a word, or of a few before it, that is near enough to be shown."""
-    if start <= LEAD:
-        return 0
-    begin = start - LEAD
-    spaces = (at for at in range(begin, max(0, begin - LEAD), -1) if text[at - 1].isspace())
-    return next(spaces, begin)
+    begin = max(0, start - LEAD)
+    first = max(0, begin - LEAD)
+    words = (at for at in range(begin, first, -1) if text[at - 1].isspace())
+    return next(words, begin if first else 0)
 
 
 def _look_alike(mine: str, other: str) -> bool:

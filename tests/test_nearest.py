@@ -86,6 +86,9 @@ def test_a_text_without_spaces_is_shown_where_it_differs() -> None:
         said = difference(asked(mine), asked(mine.replace("33,1089", "33,1088")))
         assert "33,1089" in said
         assert "33,1088" in said
+    assert "asked “echo:What is the mean" in difference(
+        asked("echo:What is the mean of it?"), asked("echo:What is the mode of it?")
+    )
     rest = "-" * 60
     assert f"asked “a{rest[:46]}" in difference(asked(f"a{rest}"), asked(f"b{rest}"))
 
