@@ -18,13 +18,15 @@ from chatmagic import notebook, plain, restore
 from chatmagic.accounting import Usage
 from chatmagic.errors import InputError
 from chatmagic.scalars import iso
+from chatmagic.turn import is_stale
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from chatmagic.notebook import Notebook
     from chatmagic.restore import Restored
+    from chatmagic.turn import Turn as Conversed
 
 EXCERPT: Final = 32
 WIDEST: Final = 300
@@ -59,7 +61,8 @@ class Turn:
         date: the response's own, ISO 8601 in UTC.
         agrees: whether the reply's text is the one that was recorded.
         in_order: whether it was asked after the turns that now stand above it; ``None``
-            for a turn that is no part of the conversation.
+            for a turn that is no part of the conversation, and where a cell that left no
+            output may have asked what it carried.
     """
 
     cell: int
@@ -161,7 +164,7 @@ def as_csv(audits: Sequence[Audit]) -> str:
 
 
 def _turns(read: Notebook, restored: Restored) -> tuple[Turn, ...]:
-    stale = {turn.number for turn in restored.conversation.stale_turns()}
+    order = _order(read, restored)
     found = []
     for (told, record), number in zip(read.turns, restored.numbers, strict=True):
         usage, credits = record.usage or Usage(), record.credits
@@ -181,10 +184,44 @@ def _turns(read: Notebook, restored: Restored) -> tuple[Turn, ...]:
                 origin=record.origin,
                 date=iso(record.date),
                 agrees=told.agrees,
-                in_order=None if number is None else number not in stale,
+                in_order=None if number is None else order.get(number, True),
             )
         )
     return tuple(found)
+
+
+def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
+    """Tell of each turn's number whether the order is the cells'; ``None`` where nobody can."""
+    places = zip(read.turns, restored.numbers, strict=True)
+    cells = {number: told.cell for (told, _), number in places if number is not None}
+    turns = restored.conversation.turns
+    found: dict[int, bool | None] = {}
+    for index, turn in enumerate(turns):
+        fits = not is_stale(turns, index)
+        untold = not fits and _is_untold(turns[:index], turn, cells, read.silent)
+        found[turn.number] = None if untold else fits
+    return found
+
+
+def _is_untold(
+    above: Sequence[Conversed],
+    turn: Conversed,
+    cells: Mapping[int, int],
+    silent: Sequence[int],
+) -> bool:
+    """Tell whether a turn carried those above it, and others of cells without an output."""
+    known = [number for number in turn.carried if number]
+    newest = len(known) if turn.last is not None else len(above)
+    if known != [one.number for one in above[len(above) - newest :]]:
+        return False
+    carried = [cells[number] if number else None for number in turn.carried]
+    for place, carrier in enumerate(carried):
+        if carrier is None:
+            begin = max(filter(None, carried[:place]), default=0)
+            end = next(filter(None, carried[place:]), cells[turn.number])
+            if not any(begin <= number <= end for number in silent):
+                return False
+    return True
 
 
 def _values(read: Notebook) -> tuple[str, ...]:
@@ -302,7 +339,8 @@ def _totals(turns: Sequence[Turn]) -> str:
     if tokens:
         parts.append(f"{sum(tokens):,} tokens told of {len(tokens):,}")
     if took:
-        parts.append(f"about {sum(took):,} credits, known of {len(took):,}")
+        count = sum(took)
+        parts.append(f"about {count:,} credit{'' if count == 1 else 's'}, known of {len(took):,}")
     return ", ".join(parts) + "."
 
 

@@ -38,6 +38,11 @@ MOST_DRAWN: Final = 128
 NEEDS_A_PAGE: Final = (
     "The chat panel needs a live page with widgets; %%chat goes on working without one."
 )
+GAUGE_NEEDS_A_PAGE: Final = (
+    "The live gauge needs a live page with widgets; %chat_credits goes on working without one."
+)
+AS_SAVED: Final = "The panel's conversation, as saved:"
+NOTHING_SAVED: Final = f"{AS_SAVED} nothing was asked yet."
 Noted = tuple[str, tuple[str, ...]]
 """Who asked a turn, and what is particular about it."""
 
@@ -204,8 +209,9 @@ def saved(conversation: Conversation) -> tuple[str, str]:
     if more := len(live) - len(parts):
         parts.insert(0, _more(more))
     html = "".join(part for part, _ in parts)
-    text = "\n\n".join([NEEDS_A_PAGE, *(part for _, part in parts)])
-    line = f'<p style="{gauge.QUIET}">{escape(NEEDS_A_PAGE)}</p>'
+    words = AS_SAVED if parts else NOTHING_SAVED
+    text = "\n\n".join([words, *(part for _, part in parts)])
+    line = f'<p style="{gauge.QUIET}">{escape(words)}</p>'
     kinds = f"chatmagic chatmagic-saved {plain.UNTYPESET}"
     box = f'class="{kinds}" role="group" aria-label="Saved conversation"'
     return f"<div {box}>{line}{html}</div>", text

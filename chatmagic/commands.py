@@ -212,6 +212,7 @@ class Commands:
     def close(self) -> None:
         """Let go of what was opened for this kernel; the conversation stays."""
         if self._panels is not None:
+            self._shell.events.unregister("post_run_cell", self._look)
             self._panels.close()
             self._panels = None
         self.connecting.close()
@@ -231,7 +232,13 @@ class Commands:
                     hint="pip install anywidget, then restart the kernel.",
                 ) from None
             self._panels = Panels(self.session, self.standing)
+            # Any cell may have set what they show, the environment too.
+            self._shell.events.register("post_run_cell", self._look)
         return self._panels
+
+    def _look(self, *_: object) -> None:
+        if self._panels is not None:
+            self._panels.look()
 
     def _has_shown(self, reply: Reply) -> bool:
         return self._shown is not None and (

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from chatmagic.asking import Ask
+    from chatmagic.conversation import Conversation
     from chatmagic.session import Session
     from chatmagic.turn import Turn
     from chatmagic.underway import UnderWay
@@ -90,6 +91,7 @@ class Desk:
         self._log = Log()
         self._told = board.notes(session.conversation)
         self._told_asides = self._log.asides
+        self._told_standing: tuple[Any, Any] | None = None
         self._streaming: UnderWay | None = None
         self._due: float | None = None
         self._not_before = 0.0
@@ -126,6 +128,10 @@ class Desk:
         """
         if isinstance(said, dict):
             self._news.put(Heard(page, said, contextvars.copy_context()))
+
+    def look(self) -> None:
+        """See whether what is in force is what was told; may be called in any thread."""
+        self._news.put(self._look)
 
     def close(self) -> None:
         """Follow and serve no more."""
@@ -245,9 +251,7 @@ class Desk:
         else:
             words = board.failure(error)[0] if error is not None else ""
         self._changed(_over(one, words, fine=error is None, back=answer is None))
-        for page in self._pages:
-            if page.role == "gauge":
-                self._tell(page, {"kind": "credits", "credits": self._credits()})
+        self._tell_gauges()
 
     def _changed(self, more: dict[str, Any]) -> None:
         """Tell the panels what is different in the conversation, and no more than that."""
@@ -255,8 +259,7 @@ class Desk:
         conversation = copy(self._session.conversation)
         if not len(conversation) and not more:
             self._log.asides = []
-        change = board.difference(self._told, conversation)
-        self._told = board.notes(conversation)
+        change = self._difference(conversation)
         if self._log.asides is not self._told_asides:
             self._told_asides = self._log.asides
             more = {**more, "asides": self._log.asides}
@@ -267,12 +270,31 @@ class Desk:
                 with contextlib.suppress(Exception):
                     page.send({})
 
+    def _difference(self, conversation: Conversation) -> dict[str, Any] | None:
+        """Give what pages do not know yet; ``None`` where they had better ask for everything."""
+        try:
+            change = board.difference(self._told, conversation)
+            self._told = board.notes(conversation)
+        except Exception:  # noqa: BLE001 - a page that hears nothing waits for ever
+            return None
+        return change
+
+    def _look(self) -> None:
+        """Tell panels and gauges what a cell has set, if it has set anything that they show."""
+        told = self._told_standing
+        if told is None or told == (self._standing(), self._session.credits):
+            return
+        self._tell_panels({"kind": "standing", **self._state()})
+        self._tell_gauges()
+
     def _state(self) -> dict[str, Any]:
         """Give what may change with each turn, and is small."""
         conversation = self._session.conversation
+        standing = self._standing()
+        self._told_standing = standing, self._session.credits
         return {
             "credits": self._credits(),
-            "standing": self._standing(),
+            "standing": standing,
             "undo": conversation.undo_depth > 0,
             "redo": conversation.redo_depth > 0,
             "count": len(conversation),
@@ -287,6 +309,11 @@ class Desk:
     def _credits(self) -> dict[str, Any]:
         session = self._session
         return board.credits(session.credits, session.took, now=self._kernel.now())
+
+    def _tell_gauges(self) -> None:
+        for page in self._pages:
+            if page.role == "gauge":
+                self._tell(page, {"kind": "credits", "credits": self._credits()})
 
     def _tell_panels(self, message: dict[str, Any]) -> None:
         for page in self._pages:

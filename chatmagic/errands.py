@@ -36,6 +36,7 @@ STEPS: Final[Mapping[str, Callable[[Conversation], Change | None]]] = {
     "clear": Conversation.reset,
 }
 CLEARED: Final = "A new conversation begins; Undo brings the old one back."
+FAILED: Final = "{what}: the panel's part of the kernel failed ({error}). %%chat goes on working."
 
 Say = dict[str, Any]
 
@@ -81,6 +82,12 @@ class Errands:
             said: the page's message, whatever it holds.
             answer: answers that page.
         """
+        try:
+            self._take(said, answer)
+        except Exception as error:  # noqa: BLE001 - whatever it is, a page waits for an answer
+            self._excuse(said, answer, error)
+
+    def _take(self, said: Mapping[str, Any], answer: Callable[[Say], object]) -> None:
         match said.get("kind"):
             case "ask":
                 self._offer(said, answer)
@@ -101,6 +108,21 @@ class Errands:
                 self._plan(said, answer)
             case "placed":
                 self._hand_over(self._turn(said.get("turn")), said.get("cell"))
+
+    def _excuse(
+        self, said: Mapping[str, Any], answer: Callable[[Say], object], error: Exception
+    ) -> None:
+        """Say that an errand failed; only of what kind the error is, as it may quote anything."""
+        kind, one = said.get("kind"), self._log.get(said.get("key"))
+        what = "Nothing was sent" if kind in {"ask", "go"} else "That was not done"
+        why = FAILED.format(what=what, error=type(error).__name__)
+        if kind == "ask":
+            answer({"kind": "refused", "why": why, "nonce": said.get("nonce")})
+        elif kind == "go" and one is not None:
+            self._log.drop(one)
+            self._over(one, why)
+        else:
+            answer({"kind": "said", "words": why})
 
     def keep_record(self, ask: Ask, answer: Answer) -> None:
         """Keep the record of a turn of the panel's, for the cell that it may become."""
@@ -187,9 +209,12 @@ class Errands:
             return
 
         def work() -> None:
-            change = self._session.change(STEPS[step])
-            said = {"undo": transcript.undone, "redo": transcript.redone}.get(step)
-            words = CLEARED if said is None else said(change)
+            try:
+                change = self._session.change(STEPS[step])
+                said = {"undo": transcript.undone, "redo": transcript.redone}.get(step)
+                words = CLEARED if said is None else said(change)
+            except Exception as error:  # noqa: BLE001 - as in `take`
+                words = FAILED.format(what="That was not done", error=type(error).__name__)
             self._later(lambda: answer({"kind": "said", "words": words}))
 
         self._work.put(work)

@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 from chatmagic.plain import one_line
 
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#\\]|mailto:[^\s@]+@", re.IGNORECASE)
+_HOST: Final = re.compile(r"[\w.:-]+", re.ASCII)
+"""A host as a browser shows it, too: what it decodes or refuses is none of them."""
 
 _NUMBER: Final = re.compile(r"(?:[^@]*\.)?(?:0x[0-9a-f]*|\d+)\.*", re.IGNORECASE)
 
@@ -27,7 +29,11 @@ def place(href: str) -> str:
         parts = urlsplit(href if _ADDRESS.match(href) else "")
     except ValueError:  # such as a bracket that opens no IPv6 address
         return ""
-    found = (parts.path if parts.scheme == "mailto" else parts.hostname) or ""
+    if parts.scheme == "mailto":
+        return parts.path
+    found = parts.hostname or ""
+    if not _HOST.fullmatch(found):
+        return ""
     if _NUMBER.fullmatch(found):
         with contextlib.suppress(ValueError):
             return str(ip_address(found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from chatmagic import digests
@@ -16,6 +17,7 @@ EXCERPT: Final = 48
 """How many characters of each side are shown around a difference."""
 LEAD: Final = 16
 """How many of them stand before it."""
+_SPACE: Final = "\N{OPEN BOX}"
 
 
 class _Part(NamedTuple):
@@ -176,15 +178,63 @@ def _changed_parameters(asked: Recorded, recorded: Recorded) -> str:
 
 def _words(mine: str, other: str) -> str:
     """Show both sides around the first character that differs."""
-    start = _common(mine, other)
-    # From the beginning of the word, or of a few before it.
+    begin = _begin(mine, _common(mine, other))
+    if not _look_alike(mine[begin:], other[begin:]):
+        return f"asked “{_excerpt(mine, begin)}”, recorded “{_excerpt(other, begin)}”"
+    said = f"asked “{_marked(mine, begin)}”, recorded “{_marked(other, begin)}”"
+    return f"{said} ({_SPACE} is a space)" if _SPACE in said else said
+
+
+def _begin(text: str, start: int) -> int:
+    """Give the beginning of a word, or of a few before it, that is near enough to be shown."""
     begin = max(0, start - LEAD)
-    begin = mine.rfind(" ", 0, begin + 1) + 1 if begin else 0
-    return f"asked “{_excerpt(mine, begin)}”, recorded “{_excerpt(other, begin)}”"
+    first = max(0, begin - LEAD)
+    words = (at for at in range(begin, first, -1) if text[at - 1].isspace())
+    return next(words, begin if first else 0)
+
+
+def _look_alike(mine: str, other: str) -> bool:
+    """Tell whether two texts begin with the same words, as far as they are shown and seen."""
+    ours, theirs = _seen_words(mine), _seen_words(other)
+    if max(len(mine), len(other)) <= EXCERPT:
+        return ours == theirs
+    # White space moves the words at the end of one side out of sight, but ends no text.
+    ends = ((len(mine), ours, theirs), (len(other), theirs, ours))
+    if any(length <= EXCERPT and len(some) < len(more) for length, some, more in ends):
+        return False
+    count = min(len(ours), len(theirs))
+    return count > 0 and ours[:count] == theirs[:count]
+
+
+def _seen_words(text: str) -> list[str]:
+    """Give the words of a text that are shown whole."""
+    words = unicodedata.normalize("NFKC", _line(text[:EXCERPT])).split()
+    return words[:-1] if len(text) > EXCERPT else words
+
+
+def _marked(text: str, begin: int) -> str:
+    """Show a part of a text with every character that could be taken for another one."""
+    return _cut(text, begin, "".join(map(_mark, text[begin : begin + EXCERPT])))
+
+
+def _mark(char: str) -> str:
+    if char == " ":
+        return _SPACE
+    is_itself = unicodedata.normalize("NFKC", char) == char and not unicodedata.combining(char)
+    plain = char.isprintable() and is_itself
+    return char if plain else char.encode("unicode_escape").decode()
 
 
 def _excerpt(text: str, begin: int) -> str:
-    end = begin + EXCERPT
-    line = " ".join(text[begin:end].split())
-    line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
-    return f"{'…' if begin else ''}{line}{'…' if end < len(text) else ''}"
+    return _cut(text, begin, _line(text[begin : begin + EXCERPT]))
+
+
+def _line(text: str) -> str:
+    """Give a text on one line, without what acts in a terminal."""
+    line = " ".join(text.split())
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
+
+
+def _cut(text: str, begin: int, shown: str) -> str:
+    """Say on which sides of what is shown there is more."""
+    return f"{'…' if begin else ''}{shown}{'…' if begin + EXCERPT < len(text) else ''}"

@@ -115,9 +115,11 @@ def content_of(path: Path) -> bytes:
         InputError: there is none, it cannot be read, or it is too large to be one of ours.
     """
     try:
-        with path.open("rb") as file:
-            # A device, or a file that grows, may not end.
-            content = file.read(LARGEST + 1) if path.is_file() else None
+        content = None
+        # Who opens a pipe may wait for ever, and a device may not end.
+        if path.is_file() or not path.exists():
+            with path.open("rb") as file:
+                content = file.read(LARGEST + 1)
     except FileNotFoundError:
         raise InputError(f"{path} is not there.") from None
     except (OSError, ValueError) as error:

@@ -77,7 +77,11 @@ class Panels:
             cell: hash of the cell that shows it.
         """
         self._remove(("gauge", cell))
-        self._show(("gauge", cell), LiveGauge(), board.NEEDS_A_PAGE, self._saved_credits)
+        self._show(("gauge", cell), LiveGauge(), board.GAUGE_NEEDS_A_PAGE, self._saved_credits)
+
+    def look(self) -> None:
+        """See whether what they show is still in force, as after a cell."""
+        self._desk.look()
 
     def close(self) -> None:
         """Take them all away."""

@@ -236,9 +236,7 @@ def _spare(path: Path) -> None:
     if suffix == ".ipynb":
         ours = notebook.is_untouched(content)
     elif suffix == ".md":
-        text = content.decode("utf-8", "surrogatepass")
-        seal = _SEAL.search(text)
-        ours = seal is not None and digests.digest(text[: seal.start()]) == seal[1]
+        ours = _is_markdown(content)
     else:
         ours = _is_archive(content)
     if not ours:
@@ -246,6 +244,15 @@ def _spare(path: Path) -> None:
             f"{_name(path)} exists, and is not as %chat_save wrote it; it was left alone.",
             hint=f"Take another name, or overwrite it by {FORCE}.",
         )
+
+
+def _is_markdown(content: bytes) -> bool:
+    try:
+        text = content.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    seal = _SEAL.search(text)
+    return seal is not None and digests.digest(text[: seal.start()]) == seal[1]
 
 
 def _is_archive(content: bytes) -> bool:

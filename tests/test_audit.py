@@ -65,8 +65,33 @@ def test_a_notebook_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         "cell  prompt  model  tokens  credits    took  ended  origin  agrees  order",
         "2     p       m      1 + 2   99 of 100  1     stop   live    yes     yes",
         "3     q       m      1 + 2   99 of 100  ?     stop   replay  yes     yes",
-        "2 turns, 6 tokens told of 2, about 1 credits, known of 1.",
+        "2 turns, 6 tokens told of 2, about 1 credit, known of 1.",
     ]
+
+
+def test_a_quiet_cell_above_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its turn is in no output, so nobody can tell whether it is the one that was carried."""
+    first, quiet = Turn(prompt="p", reply=Reply("r")).digest, "0" * 64
+    asks = cell("%chat -q between")
+    carrying = page("q", "s", carried=(first, quiet))
+    latest = page("v", "w", carried=(quiet,), parameters={"last": 1})
+    code, told = run(capsys, [save(tmp_path / "n.ipynb", [page(), asks, carrying])])
+    assert code == 0
+    assert told.splitlines()[3].split()[-2:] == ["yes", "-"]
+    assert "cell 3 carried a turn that no output here tells of" in told
+    assert run(capsys, [save(tmp_path / "n.ipynb", [page(), asks, latest])])[0] == 0
+    others = {
+        "below": [page(), carrying, asks],
+        "before": [asks, page(), carrying],
+        "gone": [page(), carrying],
+        "changed": [page("new"), asks, carrying],
+        "more": [page(), asks, page("new"), carrying],
+        "swapped": [page(), asks, page("q", "s", carried=(quiet, first))],
+    }
+    for name, cells in others.items():
+        code, told = run(capsys, [save(tmp_path / f"{name}.ipynb", cells)])
+        assert code == 1, name
+        assert "it was asked after other turns" in told
 
 
 def test_what_is_not_in_order_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,6 +78,48 @@ def test_long_texts_are_shown_where_they_differ() -> None:
     assert "\n" not in said
 
 
+def test_a_text_without_spaces_is_shown_where_it_differs() -> None:
+    """A table with commas has no words to begin at, or only lines."""
+    rows = [f"{number},{number * number}" for number in range(40)]
+    for between in ("\n", ";"):
+        mine = between.join(rows)
+        said = difference(asked(mine), asked(mine.replace("33,1089", "33,1088")))
+        assert "33,1089" in said
+        assert "33,1088" in said
+    assert "asked “echo:What is the mean" in difference(
+        asked("echo:What is the mean of it?"), asked("echo:What is the mode of it?")
+    )
+    rest = "-" * 60
+    assert f"asked “a{rest[:46]}" in difference(asked(f"a{rest}"), asked(f"b{rest}"))
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "shown"),
+    [
+        ("a  b\n1  2", "a b\n1 2", "asked “a␣␣b\\n1␣␣2”, recorded “a␣b\\n1␣2” (␣ is a space)"),
+        ("Why? ", "Why?", "asked “Why?␣”, recorded “Why?” (␣ is a space)"),
+        ("1\u00a0kg", "1 kg", "asked “1\\xa0kg”, recorded “1␣kg” (␣ is a space)"),
+        ("cafe\u0301", "caf\u00e9", "asked “cafe\\u0301”, recorded “café”"),
+        ("a\x07b", "a\x08b", "asked “a\\x07b”, recorded “a\\x08b”"),
+        ("0\u202e1", "0\u202d1", "asked “0\\u202e1”, recorded “0\\u202d1”"),
+    ],
+)
+def test_texts_that_look_alike_are_told_apart(now: str, then: str, shown: str) -> None:
+    """Another version of a library puts other spaces into a table, and little else."""
+    said = difference(asked(now), asked(then))
+    assert said == f"Message 1 (the prompt) differs: {shown}."
+
+
+def test_white_space_is_told_in_a_long_table_too() -> None:
+    """More spaces move the end of what is shown, and a text that ends has other words."""
+    row = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20\n" * 3
+    said = difference(asked(row), asked(row.replace(" ", "  ")))
+    assert "asked “1␣2␣3␣4" in said
+    assert "recorded “1␣␣2␣␣3␣␣4" in said
+    assert "␣" not in difference(asked(row), asked(row[:5]))
+    assert "␣" not in difference(asked(row[:5]), asked(row))
+
+
 def test_a_single_message_of_another_role_is_named_too() -> None:
     """Not every request is made of turns."""
     be = [

@@ -126,6 +126,16 @@ def test_a_device_or_a_huge_file_is_not_read(
         notebook.content_of(path)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes in folders")
+def test_a_pipe_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who opens one waits until somebody writes into it."""
+    path = tmp_path / "pipe.ipynb"
+    os.mkfifo(path)
+    monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("it was opened"))
+    with pytest.raises(InputError, match="it is no file"):
+        notebook.content_of(path)
+
+
 def test_malformed_parts_are_left_out_with_a_line() -> None:
     """Each is told with its cell, and the rest is read."""
     bad = page()

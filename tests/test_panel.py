@@ -15,7 +15,7 @@ from loopback import DONE, Peer, Server, document, event, head, stream, wait_for
 from shells import Shell, alone
 
 import chatmagic
-from chatmagic import board, cells, display
+from chatmagic import board, cells, display, loading, scalars
 from chatmagic.accounting import Credits
 from chatmagic.asking import Ask, Began, Ended, Fragment, Silent
 from chatmagic.conversation import Conversation
@@ -570,6 +570,60 @@ def test_no_message_of_a_page_stops_the_desk(page: Told, desk: Desk, said: Any) 
     assert page.asked("still there?")["fine"]
 
 
+@pytest.mark.parametrize("offered", [False, True])
+def test_an_errand_that_fails_is_refused(
+    page: Told, service: Service, monkeypatch: pytest.MonkeyPatch, *, offered: bool
+) -> None:
+    """In one line, which quotes nothing; the page does not wait, and the next one is asked."""
+
+    def fail(*_: object) -> Any:
+        raise LookupError("sk-errand-7f3a")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loading, "load", fail)
+        if not offered:
+            patch.setattr(scalars, "without_lone_surrogates", fail)
+        page.say("ask", text="a question", nonce="n")
+        if offered:
+            page.say("go", key=page.until("offer")["key"])
+            told = page.until("changed")
+            why = told["said"]
+            assert told["back"] == "a question"
+        else:
+            why = page.until("refused", nonce="n")["why"]
+    assert why.startswith("Nothing was sent: ")
+    assert "(LookupError)" in why
+    assert "sk-errand" not in json.dumps(page.messages)
+    assert service.bodies == []
+    assert page.asked("another")["fine"]
+
+
+def test_a_step_that_fails_is_said(
+    session: Session, page: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who pressed a button hears of it."""
+    monkeypatch.setattr(session, "change", lambda _: 1 / 0)
+    page.say("step", step="clear")
+    assert page.until("said")["words"].startswith("That was not done: ")
+
+
+def test_an_end_that_cannot_be_told_is_no_wait_without_end(
+    page: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page hears that it is over, and asks for everything; what came is not lost."""
+    with monkeypatch.context() as patch:
+        patch.setattr(board, "difference", lambda *_: 1 / 0)
+        key = page.ask("one")
+        over = page.until("again")
+    assert over["key"] == key
+    assert over["said"]
+    page.say("hello")
+    everything = page.until("all")
+    assert not everything["live"]
+    assert [turn["prompt"] for turn in everything["turns"]] == ["one"]
+    assert page.asked("two")["fine"]
+
+
 def test_a_failure_stands_in_the_log_with_what_to_do(
     session: Session, page: Told, service: Service
 ) -> None:
@@ -790,7 +844,8 @@ def test_what_a_saved_notebook_shows() -> None:
     assert "<strong>bold</strong>" in html
     assert "Interrupted: this reply is not complete." in html
     assert "<script" not in html
-    assert text.startswith(board.NEEDS_A_PAGE)
+    assert text.startswith(board.AS_SAVED)
+    assert board.saved(Conversation())[1] == board.NOTHING_SAVED
     assert "**bold**" in text
     assert "\x1b" not in text
 
@@ -826,6 +881,21 @@ def test_a_kernel_that_cannot_say_its_state_still_has_a_panel(
     assert page.until("all")["standing"]["state"] == "unknown"
 
 
+def test_what_a_cell_has_set_is_shown(
+    page: Told, desk: Desk, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the cell's end, if it is something that a panel shows; not what has not changed."""
+    page.say("hello")
+    assert page.until("all")["standing"]["state"] == "live"
+    desk.look()
+    page.say("ping")
+    page.until("pong")
+    assert "standing" not in page.kinds
+    monkeypatch.setattr(kernel, "standing", lambda: {"state": "replay", "rows": []})
+    desk.look()
+    assert page.until("standing")["standing"]["state"] == "replay"
+
+
 # The magics.
 
 
@@ -850,10 +920,24 @@ def test_the_magic_shows_a_widget_and_an_output_that_is_saved(shell: Shell) -> N
     assert widget["data"]["text/plain"] == board.NEEDS_A_PAGE
     assert "text/html" not in widget["data"]
     assert "chatmagic-saved" in saved["data"]["text/html"]
+    # The line that says what is missing stands in the one, and not in both.
+    assert board.NEEDS_A_PAGE not in str(saved["data"])
     assert saved["id"]
     shell.page("%%chat\necho:hello", "A")
     until = [one for one in shell._page.messages if one["id"] == saved["id"]]
     assert until[-1]["data"]["text/plain"].count("echo:hello") <= 1
+
+
+def test_the_state_follows_the_cells(shell: Shell) -> None:
+    """Another service, another setting: a panel says what is in force, before the next question."""
+    shell.page("%chat_panel", "P")
+    told = Told(panels(shell)._desk)
+    told.say("hello")
+    assert told.until("all")["standing"]["state"] == "live"
+    shell.do("%chat_connect emulator")
+    assert told.until("standing")["standing"]["state"] == "emulator"
+    shell.do("%config ChatMagics.temperature = 0.5")
+    assert ["Temperature", "0.5"] in told.until("standing")["standing"]["rows"]
 
 
 def test_a_panel_shown_again_keeps_its_draft_and_ends_the_old_one(shell: Shell) -> None:

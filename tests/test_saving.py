@@ -449,6 +449,8 @@ def test_what_somebody_may_miss_is_not_overwritten(shell: Shell, name: str, tmp_
     assert "left alone" in error
     assert "--force" in error
     assert path.read_text() == "mine"
+    path.write_bytes("café".encode("latin-1"))
+    assert "left alone" in str(shell.fails(f"%chat_save {name}").error)
     shell.page(f"%chat_save {name} --force", "s")
     shell.page(f"%chat_save '{name}'", "s")
     content = path.read_text()

@@ -103,6 +103,18 @@ async function copyText(text) {
   }
 }
 
+/**
+ * Hear of it when the notebook has another kernel, or none.
+ * @returns {() => void} what to call to hear no more
+ */
+function followKernel(model, listener) {
+  const context = model.widget_manager && model.widget_manager.context;
+  const changed = context && context.sessionContext && context.sessionContext.kernelChanged;
+  if (!changed) return () => {};
+  changed.connect(listener);
+  return () => changed.disconnect(listener);
+}
+
 /** @returns {boolean} whether the kernel could be told to interrupt what runs */
 function interruptKernel(model) {
   const kernel = model.widget_manager && model.widget_manager.kernel;

@@ -25,6 +25,8 @@ class ChatView {
     this.gone = false;
     this.editing = null;
     this.recalled = null;
+    /** The timer by which the kernel is told what is typed, where it has not been. */
+    this.draftTimer = 0;
     this.state = {};
     this.gauge = new Gauge(false);
     this.log = new Log(model, {
@@ -40,6 +42,8 @@ class ChatView {
     this.liveness = () => this.checkKernel();
     model.on("msg:custom", this.hear);
     model.on("comm_live_update", this.liveness);
+    // Of a kernel that was shut down no widget is told in a page that was loaded again.
+    this.unfollow = followKernel(model, this.liveness);
     panelViews(model).add(this);
     this.say({ kind: "hello", first: opened++ === 0 });
     // One message after the view is drawn lets newer kernels route the next ones past a busy cell.
@@ -48,7 +52,7 @@ class ChatView {
 
   close() {
     clearTimeout(this.ping);
-    clearTimeout(this.draftTimer);
+    if (this.draftTimer) this.sendDraft();
     clearTimeout(this.lost);
     clearTimeout(this.impatient);
     panelViews(this.model).delete(this);
@@ -57,6 +61,7 @@ class ChatView {
     this.sized.disconnect();
     this.model.off("msg:custom", this.hear);
     this.model.off("comm_live_update", this.liveness);
+    this.unfollow();
   }
 
   say(message) {
@@ -149,6 +154,7 @@ class ChatView {
       width = entry.contentRect.width;
     });
     this.sized.observe(this.input);
+    this.input.addEventListener("blur", () => this.draftTimer && this.sendDraft());
     this.input.addEventListener("input", () => {
       this.recalled = null;
       this.grow();
@@ -182,7 +188,13 @@ class ChatView {
 
   on_again(message) {
     this.over(message, this.log.live.get(message.key));
+    this.log.endLive(message.key);
     this.say({ kind: "hello", reloaded: this.state.reloaded });
+  }
+
+  /** A cell has set something, or chosen another service. */
+  on_standing(message) {
+    this.update(message);
   }
 
   on_earlier(message) {
@@ -283,7 +295,8 @@ class ChatView {
 
   on_stopping() {
     clearTimeout(this.impatient);
-    this.announce("Stopping.");
+    // Who has pressed Stop here has been told already, and is not told twice.
+    if (this.status.textContent !== "Stopping.") this.announce("Stopping.");
   }
 
   on_said(message) {
@@ -488,15 +501,25 @@ class ChatView {
   /** Keep what is typed for the next view; what the kernel echoes of it is late, and ignored. */
   keepDraft() {
     clearTimeout(this.draftTimer);
-    this.draftTimer = setTimeout(() => {
-      if (this.gone) return keepLostDraft(this.model, this.input.value);
-      try {
-        this.model.set("draft", this.input.value);
-        this.model.save_changes();
-      } catch {
-        this.lose();
-      }
-    }, 400);
+    this.draftTimer = 0;
+    if (this.gone) return keepLostDraft(this.model, this.input.value);
+    try {
+      // A view that opens at once finds it here; the kernel, which shows the next panel, is told rarely.
+      this.model.set("draft", this.input.value);
+      this.draftTimer = setTimeout(() => this.sendDraft(), 400);
+    } catch {
+      this.lose();
+    }
+  }
+
+  sendDraft() {
+    clearTimeout(this.draftTimer);
+    this.draftTimer = 0;
+    try {
+      this.model.save_changes();
+    } catch {
+      this.lose();
+    }
   }
 
   grow() {

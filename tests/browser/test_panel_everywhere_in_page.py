@@ -24,6 +24,18 @@ HOSTILE = (
     '<b style="position:fixed">b</b> \u202e $\\href{javascript:1}{x}$'
 )
 
+LEFT_TO_RIGHT = """node => {
+  document.documentElement.dir = 'rtl';
+  const [text, range] = [node.firstChild, document.createRange()];
+  const at = place => {
+    range.setStart(text, place);
+    range.setEnd(text, place + 1);
+    return range.getBoundingClientRect().left;
+  };
+  const places = [at(0), at(text.length - 1)];
+  document.documentElement.dir = '';
+  return places[0] < places[1];
+}"""
 FOCUSED = "document.activeElement.getAttribute('aria-label') || document.activeElement.tagName"
 
 
@@ -109,6 +121,8 @@ def test_the_gauge_counts_without_the_kernel(lab: Callable[..., Book]) -> None:
     gauge.get_by_text("99 credits left").wait_for()
     assert "99 of 100 credits left" in gauge.inner_text()
     assert "resets in " in gauge.inner_text()
+    # In a page that goes the other way, too, the figure stands before what it counts.
+    assert gauge.locator(".cm-figure").evaluate(LEFT_TO_RIGHT)
     book.js(MESSAGES)
     node = gauge.element_handle()
     # Its own count is called, as the second's timer does, with the page's clock put forward.
