@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import credits as crediting
-from chatmagic import sse
+from chatmagic import jsontext, sse
 from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -193,7 +193,7 @@ class Reading:
         """Read a reply in one piece (interface §2.3), or chunks that are no events."""
         body, broken = self._to_the_end(head)
         text = decoded(body, self._exchange.headers)
-        found = sse.documents(text)
+        found = jsontext.documents(text, sse.END_MARKS)
         streamed = len(found.values) > 1
         for value in found.values:
             if (told := ErrorBody.in_reply(value)) is not None:
@@ -229,7 +229,7 @@ class Reading:
         """Give the error for JSON that ends too early, or that is none."""
         if not self._assembly.begun:
             self._check_packing()
-        if sse.is_cut(problem):
+        if jsontext.is_cut(problem):
             return CutOffError(
                 f"The answer ended in the middle of its JSON (HTTP {self._exchange.status}).",
                 hint=COST_UNKNOWN,

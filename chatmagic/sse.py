@@ -11,12 +11,10 @@ Nothing here reads or waits, and nothing here raises on what a server sent.
 from __future__ import annotations
 
 import json
-import math
-import re
 from enum import Enum
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from chatmagic import wire
+from chatmagic import jsontext, wire
 
 Kind = Literal["sse", "json", "html", "empty", "other"]
 
@@ -27,18 +25,9 @@ _BOM: Final = b"\xef\xbb\xbf"
 _WHITE: Final = b" \t\r\n\v\f"
 _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 _DONE_LINES: Final = tuple(f"data:{space}{wire.DONE}".encode() for space in ("", " "))
-_END_MARKS: Final = (wire.DONE, *(line.decode() for line in _DONE_LINES))
-_BETWEEN: Final = re.compile(r"\s*")
-_WORDS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
-# Of a letter that is written out, and of a number.
-_HALVES: Final = re.compile(r"u[0-9a-fA-F]{0,4}|\.|[eE][+-]?")
 _LONGEST_DONE: Final = len(_BOM) + max(map(len, _DONE_LINES))
-# Raw control characters inside a string are let through: the text matters, not the letter.
-# A number that is longer than Python reads is beyond every figure.
-_LONG: Final = 1_000
-_JSON: Final = json.JSONDecoder(
-    strict=False, parse_int=lambda digits: int(digits) if len(digits) < _LONG else math.inf
-)
+END_MARKS: Final = (wire.DONE, *(line.decode() for line in _DONE_LINES))
+"""How a stream's end mark begins, also where what stands before it is no stream."""
 
 
 class Payload(NamedTuple):
@@ -262,56 +251,6 @@ def encode_done(*, line_end: str = "\n", blank_line: bool = True) -> bytes:
     return _encode_data(wire.DONE, line_end, blank_line=blank_line)
 
 
-class Documents(NamedTuple):
-    """What a body that is JSON holds.
-
-    Args:
-        values: the values as far as they could be read; the items of a list that is one.
-        done: whether the end mark of a stream stood after them.
-        problem: why the rest could not be read, if it could not; a
-            :exc:`json.JSONDecodeError` says where.
-    """
-
-    values: list[Any]
-    done: bool = False
-    problem: ValueError | None = None
-
-
-def documents(text: str) -> Documents:
-    """Read a body that is JSON: one value, or one after the other, as some servers stream.
-
-    Args:
-        text: the whole body, or as much of it as came.
-    """
-    text = text.strip()
-    values: list[Any] = []
-    at = 0
-    try:
-        while at < len(text):
-            if values and text.startswith(_END_MARKS, at):
-                return Documents(values, done=True)
-            value, at = _JSON.raw_decode(text, at)
-            values += value if isinstance(value, list) and value else [value]
-            at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it always matches
-    except ValueError as problem:
-        return Documents(values, problem=problem)
-    except RecursionError:
-        return Documents(values, problem=ValueError("nested too deeply"))
-    return Documents(values)
-
-
-def is_cut(error: ValueError) -> bool:
-    """Tell whether the problem of :func:`documents` is JSON that ends too early."""
-    if not isinstance(error, json.JSONDecodeError):
-        return False
-    rest = error.doc[error.pos :].rstrip()
-    return (
-        error.msg.startswith("Unterminated")
-        or any(word.startswith(rest) for word in _WORDS)
-        or _HALVES.fullmatch(rest) is not None
-    )
-
-
 def kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind | None:
     """Tell what a body is: by how it begins, and only then by what its header claims.
 
@@ -355,7 +294,7 @@ def _parse(text: str) -> Any:
     """Give the JSON value that the whole text is, or ``_NOT_JSON``."""
     text = text.strip(" \t\n")
     try:
-        value, end = _JSON.raw_decode(text)
+        value, end = jsontext.DECODER.raw_decode(text)
     except (ValueError, RecursionError):
         return _NOT_JSON
     return value if end == len(text) else _NOT_JSON

@@ -28,6 +28,7 @@ PURE = (
     "secret",
     "digests",
     "scalars",
+    "jsontext",
     "accounting",
     "wire",
     "errorbody",
