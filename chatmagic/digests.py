@@ -28,6 +28,19 @@ def turn_digest(prompt: str, reply: str) -> str:
     return _sha256(chain(['["'], quoted, ['","'], replied, ['"]']))
 
 
+def chain_digest(before: str | None, turn: str) -> str:
+    """Return the digest of a turn together with all turns that its request carried.
+
+    It names a whole list of turns in one word: each turn's is made of its predecessor's.
+
+    Args:
+        before: chain digest of the turn that stands just before it in the list; ``None`` for
+            the first turn.
+        turn: the turn's own digest (:func:`turn_digest`).
+    """
+    return digest([before, turn])
+
+
 def _canonical(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 

@@ -33,3 +33,10 @@ class TestDigests:
     def test_of_a_turn_is_that_of_its_json(self, text: str) -> None:
         """Worked out in parts, it is the digest of the whole all the same."""
         assert digests.turn_digest(text, text * 2) == digests.digest([text, text * 2])
+
+    def test_of_a_chain(self) -> None:
+        """Each turn's counts, and their order; one more turn needs only the last chain digest."""
+        first = digests.chain_digest(None, "a")
+        assert digests.chain_digest(first, "b") == digests.digest([first, "b"])
+        swapped = digests.chain_digest(digests.chain_digest(None, "b"), "a")
+        assert len({first, digests.chain_digest(first, "b"), swapped}) == 3
