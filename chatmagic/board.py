@@ -256,7 +256,7 @@ def _saved(place: int, turn: Turn) -> tuple[str, str]:
     states = display.state_lines(turn.reply)
     html = (
         f"<p><strong>{escape(asked)}</strong></p>"
-        f'<pre style="white-space: pre-wrap;">{escape(plain.visible(prompt))}</pre>'
+        f'<pre style="{plain.PROSE}">{escape(plain.visible(prompt))}</pre>'
         f"<p><strong>Reply</strong></p>{_drawn(turn.reply.text)}"
         + "".join(f"<p><strong>{escape(plain.visible(line))}</strong></p>" for line in states)
     )
