@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _MOST_MARKDOWN: Final = 500_000  # characters; 5,000,000 take some 8 s to render, plain ones 1 s
 _MOST_FORMULAS: Final = 500  # a page takes some 2 ms to typeset one
 _MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each
+_NEWEST: Final = 20_000  # characters of such a reply while it streams: each update is laid out
 # Pygments can take quadratic time, above all on endless lines and on white space.
 _MOST_COLOURED: Final = 10_000  # characters of code in a reply
 _SLOW_TO_COLOUR: Final = re.compile(r"[^\n]{500}|\s{200}")
@@ -145,7 +146,10 @@ def to_html(text: str, *, live: bool = False) -> str:
         live: while it streams: no code colours, and each formula as its source.
     """
     if len(text) >= _MOST_MARKDOWN:
-        return _as_text(text, f"it has {len(text):,} characters")
+        why = f"it has {len(text):,} characters"
+        if live:
+            why += f"; while it streams its newest {_NEWEST:,} are shown"
+        return _as_text(text[-_NEWEST:] if live else text, why, _LONG_BOX)
     env: dict[str, Any] = {"live": live, "coloured": 0, "formulas": 0, "tex": 0}
     try:
         tokens = _MARKDOWN.parse(visible(text), env)
@@ -157,11 +161,10 @@ def to_html(text: str, *, live: bool = False) -> str:
         return _as_text(text, "it could not be rendered")
 
 
-def _as_text(text: str, why: str) -> str:
+def _as_text(text: str, why: str, box: str = _BOX) -> str:
     """Give a reply as its plain text, and say why."""
     note = f"<p><em>This reply is shown as plain text: {why}.</em></p>\n"
     pre = f'<pre style="{PROSE}">{escape(visible(text))}</pre>'
-    box = _LONG_BOX if len(text) >= _MOST_MARKDOWN else _BOX
     return _closed(note + scrolling(pre, "Reply as plain text", style=box))
 
 
