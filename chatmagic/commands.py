@@ -55,7 +55,10 @@ class Configured(Protocol):
     file_url: Any
     auth: Any
     timeout: Any
+    model: Any
     extra_body: Any
+    extra_headers: Any
+    homes: dict[str, str | None]
     keep_values: Any
     cassette: Any
     mode: Any
@@ -88,7 +91,7 @@ class Commands:
         self.standing = Standing(shell, session, configured, self.cassette, self.connecting)
         session.layout = self._layout
         session.setup = self.connecting.setup
-        session.deck.taping = self.cassette.taping
+        session.deck.taping = self.connecting.taping
         session.execution = self._owner
 
     def chat(self, line: str, cell: str | None = None) -> Reply | None:

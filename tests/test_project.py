@@ -36,6 +36,7 @@ PURE = (
     "record",
     "plain",
     "address",
+    "extras",
     "sse",
     "credits",
     "prompt",
