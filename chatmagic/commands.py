@@ -15,6 +15,7 @@ from chatmagic import (
     frontend,
     gauge,
     options,
+    output,
     page,
     plain,
     prompt,
@@ -205,7 +206,7 @@ class Commands:
         """
         if kind == "text/plain" and frontend.execution(self._shell).audience == "text":
             return display.printable(reply.text)
-        return str(display.bundle(reply)[kind])
+        return str(output.bundle(reply)[kind])
 
     def close(self) -> None:
         """Let go of what was opened for this kernel; the conversation stays."""
@@ -261,6 +262,7 @@ class Commands:
             execution=execution.id,
             entry="cell",
             asker=execution.label,
+            shown=not asked.quiet,
         )
         try:
             reply = self.session.run(ask, self._view(execution, asked.quiet)).reply

@@ -48,7 +48,16 @@ WATCHED: Final = (
     *(
         str(PACKAGE / f"{name}.py")
         for name in (
-            *("transport", "connection", "client", "stream", "reading", "tally", "assembly"),
+            *(
+                "transport",
+                "connection",
+                "reuse",
+                "client",
+                "stream",
+                "reading",
+                "tally",
+                "assembly",
+            ),
             *(
                 "asking",
                 "changes",
