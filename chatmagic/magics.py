@@ -159,6 +159,7 @@ class ChatMagics(Magics):
         self._formatters: list[Any] = []
         self.homes: dict[str, str | None] = {}
         """The address that a setting was set for, where it belongs to one; by its name."""
+        self._display: Callable[[object], object] = shell.display_trap.hook
 
     @property
     def commands(self) -> Commands:
@@ -175,29 +176,59 @@ class ChatMagics(Magics):
 
         if self._commands is None or self._commands.session is not session:
             self._commands = Commands(self._shell, session, self)
+            self.show_replies()
 
     def leave(self) -> None:
         """Let go of the shell and of the session, whose conversation stays."""
-        if self.show_replies in self._shell.events.callbacks["pre_run_cell"]:
-            self._shell.events.unregister("pre_run_cell", self.show_replies)
+        trap = self._shell.display_trap
+        if trap.hook == self.display:
+            trap.hook = self._display
+        if sys.displayhook == self.display:
+            sys.displayhook = self._display
+        self._forget_event()
         for formatter in self._formatters:
             formatter.pop(".".join(REPLY), None)
         if self._commands is not None:
             self._commands.close()
 
+    def begin(self) -> None:
+        """Take part in what the shell displays, in the cell that is running too."""
+        self._shell.events.register("pre_run_cell", self.show_replies)
+        trap = self._shell.display_trap
+        if sys.displayhook is trap.hook:
+            sys.displayhook = self.display
+        trap.hook = self.display
+
+    def display(self, value: object) -> None:
+        """Display a cell's value as the shell does, except a reply that the cell has shown.
+
+        A formatter cannot do that: a terminal has printed ``Out[n]:`` before it asks one.
+        """
+        if self._commands is None or not self._commands.has_shown(value):
+            self._display(value)
+
     def show_replies(self, *_: object) -> None:
-        """Let a reply display itself, from the next cell on: formatters are slow to make."""
-        self._shell.events.unregister("pre_run_cell", self.show_replies)
+        """Let a reply display itself, from the first use or the next cell on.
+
+        Not as the extension is loaded: formatters are slow to make.
+        """
+        if self._formatters:
+            return
+        self._forget_event()
         formatters = getattr(self._shell.display_formatter, "formatters", {})
         for kind in ("text/html", "text/plain"):
             formatters[kind].for_type_by_name(*REPLY, partial(self._shown, kind))
             self._formatters.append(formatters[kind])
 
+    def _forget_event(self) -> None:
+        if self.show_replies in self._shell.events.callbacks["pre_run_cell"]:
+            self._shell.events.unregister("pre_run_cell", self.show_replies)
+
     def _shown(self, kind: str, reply: Reply, *printer: Any) -> str | None:
         shown = self.commands.shown(kind, reply)
         if not printer:
             return shown
-        printer[0].text(shown or "")
+        printer[0].text(shown)
         return None
 
     @no_var_expand
@@ -330,7 +361,7 @@ def load(shell: InteractiveShell) -> None:
     }
     shell.register_magics(magics)
     lines.install(shell)
-    shell.events.register("pre_run_cell", magics.show_replies)
+    magics.begin()
     chatmagic.on_session = magics.join
     current = sys.modules.get("chatmagic.current")
     if current is not None and current.has_begun():

@@ -27,6 +27,7 @@ PURE = (
     "directions",
     "secret",
     "digests",
+    "seal",
     "scalars",
     "jsontext",
     "accounting",
