@@ -133,7 +133,7 @@ def handed_over(now: Snapshot, number: int, owner: str) -> Snapshot:
 
     def handed(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
         return tuple(
-            replace(turn, owner=owner, entry="cell", asker="a cell that has not run yet")
+            replace(turn, owner=owner, entry="cell", asker="a cell of the notebook")
             if turn.number == number
             else turn
             for turn in turns
