@@ -11,7 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import credits as crediting
-from chatmagic import display, gauge, plain, safe, scalars, transcript
+from chatmagic import gauge, output, plain, safe, scalars, transcript
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ def reply(reply: Reply) -> dict[str, Any]:
     return {
         "html": _drawn(reply.text),
         "text": plain.visible(reply.text),
-        "states": [plain.visible(line) for line in display.state_lines(reply)],
+        "states": [plain.visible(line) for line in output.state_lines(reply)],
         "tokens": gauge.usage_words(reply.usage),
         "model": plain.one_line(reply.model or "", 40),
     }
@@ -281,7 +281,7 @@ def _saved(place: int, turn: Turn) -> tuple[str, str]:
     if turn.entry != "panel":
         line = f"{asked}: {plain.one_line(typed, transcript.EXCERPT)}"
         return f"<p>{escape(line)}</p>", line
-    states = display.state_lines(turn.reply)
+    states = output.state_lines(turn.reply)
     html = (
         f"<p><strong>{escape(asked)}</strong></p>"
         f"{_drawn_prompt(typed)}<p><strong>Reply</strong></p>{_drawn(turn.reply.text)}"

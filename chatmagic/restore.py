@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import archive, plain
 from chatmagic.conversation import Conversation
-from chatmagic.digests import turn_digest
+from chatmagic.digests import chain_of, turn_digest
 from chatmagic.notebook import cells
+from chatmagic.turn import newest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from chatmagic.notebook import Notebook, Told
     from chatmagic.record import Record
@@ -62,6 +63,8 @@ def restore(notebook: Notebook, *, by_id: bool = True) -> Restored:
     known: dict[str, list[int]] = defaultdict(list)
     for index, digest in digests.items():
         known[digest].append(numbers[index])
+    by_number = {numbers[index]: digest for index, digest in digests.items()}
+    lists: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     conversation = Conversation()
     index = -1
     for told in notebook.told:
@@ -75,9 +78,15 @@ def restore(notebook: Notebook, *, by_id: bool = True) -> Restored:
             index += 1
             if index in turns:
                 turn = turns[index]
-                context = conversation.context(turn.owner, turn.execution, last=turn.last)
-                carried = told_turns[index][1].carried
-                conversation.add(replace(turn, carried=_numbers(carried, known, context.numbers)))
+                context = conversation.context(turn.owner, turn.execution).numbers
+                above = [by_number[number] for number in context]
+                record = _listed(told_turns[index][1], lists, above)
+                if not record.earlier:
+                    lists[digests[index]].append(record.carried)
+                carried = _numbers(record.carried, known, newest(context, turn.last))
+                # One 0 stands for all those that no digest tells.
+                carried = (0, *carried) if record.earlier else carried
+                conversation.add(replace(turn, carried=carried, record=record))
     places = range(len(told_turns))
     return Restored(conversation, tuple(map(numbers.get, places)), tuple(problems))
 
@@ -95,7 +104,11 @@ def _turns(notebook: Notebook, *, by_id: bool) -> tuple[dict[int, Turn], list[st
             continue
         try:
             found[index] = archive.turn_of(
-                record, told.text, owner=owners[told.cell], execution=f"cell {told.cell}"
+                record,
+                told.text,
+                owner=owners[told.cell],
+                execution=f"cell {told.cell}",
+                shown=True,
             )
         except ValueError as error:
             problems.append(f"cell {told.cell}: its record was left out: {error}.")
@@ -120,6 +133,30 @@ def _digest(found: tuple[Told, Record], turn: Turn) -> str:
     told, record = found
     # A prompt whose values were not kept is another text now; its record knows better.
     return record.turn if record.turn and told.agrees else turn_digest(turn.prompt, turn.reply.text)
+
+
+def _listed(
+    record: Record, lists: Mapping[str, Sequence[tuple[str, ...]]], above: Sequence[str]
+) -> Record:
+    """Return a record that lists all turns its request carried, where these can be found out.
+
+    Args:
+        record: as it was read: of the earlier turns it has the number and the chain digest.
+        lists: what turns carried, by the turns' digests.
+        above: digests of the turns that stand above it now.
+    """
+    count, first = record.earlier, record.carried[:1]
+    if not count:
+        return record
+    # Its predecessor carried the same, or it stands as it stood; a replaced one is left out.
+    found = [listed[-count:] for digest in first for listed in lists.get(digest, ())]
+    ends = [end for end, digest in enumerate(above) if (digest,) == first]
+    ends += [len(above), len(above) - 1]
+    found += [tuple(above[max(0, end - count) : max(0, end)]) for end in ends]
+    for listed in found:
+        if len(listed) == count and chain_of(listed) == record.chain:
+            return replace(record, carried=(*listed, *record.carried), earlier=0, chain=None)
+    return record
 
 
 def _numbers(

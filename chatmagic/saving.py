@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import archive, digests, display, notebook, plain, prompt, restore
+from chatmagic import archive, digests, notebook, output, plain, prompt, restore
 from chatmagic.autolinks import unlinked
 from chatmagic.errors import InputError
 from chatmagic.record import VERSION, NewerVersionError
@@ -194,8 +194,7 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
             notebook.Cell(
                 f"chat-{number}-{turn.digest[:8]}",
                 _source(turn, record),
-                display.bundle(turn.reply, record.values),
-                display.metadata(record),
+                *output.of(turn.reply, record),
             )
         )
     return notebook.written(cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from dataclasses import replace
@@ -13,9 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pages import cell, output, save, text_cell
+from talks import ask
 
 from chatmagic import notebook, restore
 from chatmagic.accounting import Credits, Usage
+from chatmagic.conversation import Conversation
 from chatmagic.errors import InputError
 from chatmagic.record import Record, Value, note, owner_of
 from chatmagic.scalars import timestamp
@@ -24,8 +27,6 @@ from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from chatmagic.conversation import Conversation
 
 HERE = Path("stranger.ipynb")
 NOON = timestamp("2026-01-01T12:00:00Z")
@@ -240,6 +241,55 @@ def test_what_a_request_carried_is_known_by_its_digests() -> None:
     )  # fmt: skip
     assert [turn.carried for turn in talk] == [(), (), (1, 2), (0,)]
     assert [turn.prompt for turn in talk.stale_turns()] == ["same", "y"]
+
+
+def shown(talk: Conversation) -> list[dict[str, Any]]:
+    """Give the cells of a conversation as a session's outputs record it."""
+    made = []
+    for turn in talk:
+        names = [find(talk, number) for number in turn.carried]
+        full = turn.to_record([name.digest for name in names], "0" * 64)
+        told = full.listing({name.digest for name in names if name.entry == "cell"}).to_json()
+        if turn.entry == "cell":
+            made.append(
+                cell(
+                    f"%%chat\n{turn.prompt}",
+                    [output({"text/plain": turn.reply.text}, {"chatmagic": told})],
+                    id=turn.owner,
+                )
+            )
+    return made
+
+
+def find(talk: Conversation, number: int) -> Turn:
+    """Give a turn that was ever added, by its number."""
+    every = list(talk)
+    while talk.undo_depth and all(turn.number != number for turn in every):
+        talk = copy.copy(talk)
+        talk.undo()
+        every += talk
+    return next(turn for turn in every if turn.number == number)
+
+
+def test_which_turn_is_not_known_is_told_though_no_record_lists_them_all() -> None:
+    """A record is as long as it must be; of what a request carried it names all the same."""
+    talk = Conversation()
+    for name in "abcd":
+        ask(talk, name, name, "1")
+    ask(talk, "by hand", entry="panel")
+    ask(talk, "e", "e", "1")
+    assert [len(record.carried) for _, record in read(shown(talk)).turns] == [0, 1, 1, 1, 2]
+    numbers = [turn.carried for turn in restored(*shown(talk))]
+    assert numbers == [(), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4, 0)]
+    ask(talk, "b again", "b", "2")
+    ask(talk, "f", "f", "1")
+    told = restored(*shown(talk))
+    assert [turn.prompt for turn in told] == ["a", "b again", "c", "d", "e", "f"]
+    assert [turn.carried for turn in told] == [
+        (), (1,), (1, 0), (1, 0, 3), (1, 0, 3, 4, 0), (0, 5),
+    ]  # fmt: skip
+    ask(talk, "last", "l", "1", last=2)
+    assert [turn.carried for turn in restored(*shown(talk))][-1] == (5, 6)
 
 
 def test_a_reply_that_is_gone_leaves_its_turn_out() -> None:
