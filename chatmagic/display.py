@@ -143,10 +143,12 @@ class Printed(Silent):
 
     Args:
         in_page: whether it is a page that shows what is printed, and finds links in it.
+        piped: whether it is printed into a pipe or a file, which gets no waiting mark.
     """
 
-    def __init__(self, *, in_page: bool = False) -> None:
+    def __init__(self, *, in_page: bool = False, piped: bool = False) -> None:
         """Print nothing yet."""
+        self._piped = piped
         self._marked = False
         self._in_page = in_page
         self._said = ""
@@ -159,8 +161,9 @@ class Printed(Silent):
         """Print what there is to say before."""
         for note in notes:
             _print(f"({note})\n")
-        self._marked = True
-        _print(WAITING)
+        if not self._piped:
+            self._marked = True
+            _print(WAITING)
 
     def fragment(self, text: str) -> None:
         """Print a fragment, the first one over the waiting mark."""

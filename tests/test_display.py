@@ -364,6 +364,24 @@ def test_a_failed_ask_takes_its_mark_away(page: Page, capsys: pytest.CaptureFixt
     assert page.messages == []
 
 
+@pytest.mark.parametrize("kind", [display.Printed, display.PrintedOnce])
+def test_a_pipe_gets_the_text_alone(
+    page: Page, capsys: pytest.CaptureFixture[str], kind: type[display.Printed]
+) -> None:
+    """No waiting mark and no carriage return; a failed ask leaves nothing."""
+    view = kind(piped=True)
+    view.began([])
+    view.failed()
+    assert capsys.readouterr().out == ""
+    view.began([])
+    view.fragment(REPLY.text)
+    view.ended(answer())
+    said = capsys.readouterr().out
+    assert said.startswith(f"{REPLY.text}\n\n(42 of 100 credits left")
+    assert "\r" not in said
+    assert page.messages == []
+
+
 def test_the_text_is_exact() -> None:
     """``text/plain`` is the reply, character for character; the HTML is a named group."""
     for text in (REPLY.text, HOSTILE, "", "  lead\n\n\ttrail \r\n", "\u2028é🎉"):

@@ -141,6 +141,27 @@ def test_nothing_is_left_to_display(shell: Shell) -> None:
     assert "quiet one" in again.printed
 
 
+@pytest.mark.parametrize("how", [{}, {"person": False}, {"cell": "a"}])
+def test_a_shown_reply_is_not_displayed_again(bare: Shell, how: dict[str, Any]) -> None:
+    """Nor in the cell that loads the extension, nor by automagic: no ``Out``, no repr."""
+    del bare
+    fresh = Shell(extension=False)
+    loaded = fresh.do("%load_ext chatmagic\n%chat_connect emulator\n%chat echo:one", **how)
+    assert "Out" not in loaded.printed
+    assert "Reply(" not in loaded.everything
+    automagic = fresh.do("chat echo:two", **how)
+    assert "Out" not in automagic.printed
+    assert automagic.result is None
+    assert "Out" in fresh.do("%chat echo:three\n1 + 1", **how).printed
+    asks = "import chatmagic\nchatmagic.ask('echo:four')"
+    again = fresh.do(f"%reload_ext chatmagic\n%chat_connect emulator\n{asks}", **how)
+    assert "four" in again.printed
+    assert "Reply(" not in again.everything
+    fresh.do("%unload_ext chatmagic")
+    assert fresh.shell.display_trap.hook is fresh.shell.displayhook
+    assert "Out" in fresh.do("1 + 1").printed
+
+
 def test_quiet_shows_nothing(shell: Shell, emulator: Emulator) -> None:
     """``--quiet`` asks and keeps the turn without any output."""
     for how in ({"person": False}, {"cell": "a"}, {}):

@@ -68,14 +68,21 @@ def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -
     kernel = shell.shell.magics_manager.registry["ChatMagics"].commands.standing
     rows = dict(kernel.standing()["rows"])
     assert rows["Temperature"] == rows["Most tokens"] == "the service's own"
+    assert (rows["Model"], rows["Turns sent along"]) == ("none is named", "all turns before")
     assert kernel.standing()["state"] == "live"
     shell.do("%config ChatMagics.temperature = 0.5")
     shell.do("%config ChatMagics.no_history = True")
+    shell.do("%config ChatMagics.last = 0")
+    shell.do("%config ChatMagics.model = 'small'")
     shell.do("%config ChatMagics.extra_body = {'token': 'secret'}")
     shell.do("%config ChatMagics.stream = 'off'")
     rows = dict(kernel.standing()["rows"])
     assert (rows["Temperature"], rows["Without history"]) == ("0.5", "on")
     assert rows["More fields"] == "token"
+    assert (rows["Model"], rows["Turns sent along"]) == ("small", "0")
+    said = shell.do("%chat").printed
+    assert "Set for every question: temperature = 0.5, last = 0, no_history = True, " in said
+    assert "extra_body = token." in said
     assert kernel.defaults()["temperature"] == 0.5
     assert kernel.defaults()["history"] is False
     assert kernel.streams() is False
