@@ -184,7 +184,8 @@ class ChatMagics(Configured, Magics):
 
         ``%chat_load FILE.json`` loads what ``%chat_save`` saved, ``%chat_load FILE.ipynb`` what
         the outputs of a notebook tell; ``%chat_load`` alone takes this notebook, as last saved,
-        where the front end tells which it is.
+        where the front end tells which it is. A turn that was changed since it was asked is left
+        out, except with ``--force``.
         """
         from chatmagic import saving  # noqa: PLC0415 - as in chat_save
 
