@@ -34,6 +34,7 @@ class Ask:
         execution: identity of the cell's execution.
         entry: where it was asked.
         asker: who asks, in words, for whoever has to wait.
+        shown: whether an output of the cell will show the turn.
         order: hashes of the page's cells from top to bottom; ``None`` is as the session's
             pages tell them, if they do.
     """
@@ -51,6 +52,7 @@ class Ask:
     execution: str | None = None
     entry: Entry = "python"
     asker: str = "Python"
+    shown: bool = False
     order: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:

@@ -135,7 +135,7 @@ def code_blocks(text: str) -> tuple[CodeBlock, ...]:
     return tuple(CodeBlock(_language(token), token.content) for token in fences)
 
 
-def to_html(text: str, *, live: bool = False) -> str:
+def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
     """Give a reply as an HTML fragment that cannot act, whatever the reply is.
 
     The same text gives the same HTML. Markdown that is not finished (an open fence, half a
@@ -144,13 +144,15 @@ def to_html(text: str, *, live: bool = False) -> str:
     Args:
         text: the reply, or as much of it as has come.
         live: while it streams: no code colours, and each formula as its source.
+        breaks: whether each line end of the text is one: for what a person typed.
     """
     if len(text) >= _MOST_MARKDOWN:
         why = f"it has {len(text):,} characters"
-        if live:
+        if live and not breaks:  # what a person typed does not stream
             why += f"; while it streams its newest {_NEWEST:,} are shown"
-        return _as_text(text[-_NEWEST:] if live else text, why, _LONG_BOX)
-    env: dict[str, Any] = {"live": live, "coloured": 0, "formulas": 0, "tex": 0}
+            text = text[-_NEWEST:]
+        return _as_text(text, why, _LONG_BOX)
+    env: dict[str, Any] = {"live": live, "breaks": breaks, "coloured": 0, "formulas": 0, "tex": 0}
     try:
         tokens = _MARKDOWN.parse(visible(text), env)
         if any(token.level >= markdown.DEEPEST - 1 for token in tokens):
@@ -162,8 +164,8 @@ def to_html(text: str, *, live: bool = False) -> str:
 
 
 def _as_text(text: str, why: str, box: str = _BOX) -> str:
-    """Give a reply as its plain text, and say why."""
-    note = f"<p><em>This reply is shown as plain text: {why}.</em></p>\n"
+    """Give a reply as plain text, with a line that says why."""
+    note = f"<p><em>Shown as plain text: {why}.</em></p>\n"
     pre = f'<pre style="{PROSE}">{escape(visible(text))}</pre>'
     return _closed(note + scrolling(pre, "Reply as plain text", style=box))
 
@@ -225,6 +227,9 @@ class _Renderer(RendererHTML):
     def paragraph_close(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         return "</span>" if rest[-1]["turned"] else self.renderToken(tokens, idx, *rest)
 
+    def softbreak(self, *rest: Any) -> str:
+        return "<br>\n" if rest[-1]["breaks"] else "\n"
+
     def bullet_list_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         if tokens[idx].meta.get("side") == "rtl":
             kind = "quote" if tokens[idx].tag == "blockquote" else "list"
@@ -266,7 +271,7 @@ class _Renderer(RendererHTML):
         cells = tokens[idx].meta["cells"]
         return (
             f"<p><em>Left out from here on: {cells:,} table cell{'' if cells == 1 else 's'}; "
-            f"a reply shows {markdown.MOST_CELLS:,} at most. Its text has them all.</em></p>\n"
+            f"{markdown.MOST_CELLS:,} are shown at most. The plain text has them all.</em></p>\n"
         )
 
     def fence(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.address import EMULATOR, origin, warnings_for, without_user
+from chatmagic.address import EMULATOR, origin, shown, warnings_for, without_user
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.secret import AUTH_WAYS, Auth, Secret
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 NO_KEY: Final = "{} holds no key: a key is one word of printable ASCII characters."
 KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
+
+AUTH_LINE: Final = '%config ChatMagics.auth = "{}"'
 
 local_emulator: Callable[[], tuple[str, Secret]] | None = None
 """Starts the emulator of this process and gives its address and a key; set by the extension."""
@@ -42,6 +44,7 @@ class Connection:
         elsewhere: what the environment's key belongs to, in words, where that is not here.
         guarded: the keys that are known, for whichever address: no request may hold one.
         warnings: what is unwise about the address, a line each.
+        auth_line: the line that sets another way of the key, with ``{}`` for the way.
     """
 
     base_url: str
@@ -52,6 +55,7 @@ class Connection:
     elsewhere: str | None = None
     guarded: tuple[Secret, ...] = ()
     warnings: tuple[str, ...] = ()
+    auth_line: str = AUTH_LINE
 
     def is_door_of(self, other: Connection) -> bool:
         """Tell whether both ask the same service with the same key, whoever decided it."""
@@ -85,22 +89,35 @@ def resolve(
         InputError: an address, a way of the key, or the environment's key cannot be used.
     """
     environ = _Unshown(environ)
-    guarded = (*_known(environ), *(typed or {}).values())
-    place = _address(
+    guarded = (*known_keys(environ), *(typed or {}).values())
+    place = placed(environ, chosen=chosen, cell_config=cell_config, file_config=file_config)
+    open_door = replace(place, guarded=guarded)
+    if place.base_url == EMULATOR:
+        return open_door
+    way = _auth((environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"), (auth_config, "auth"))
+    # The environment's word beats the setting, so that one has to be changed.
+    line = "%env CHATMAGIC_AUTH={}" if environ.get("CHATMAGIC_AUTH", "").strip() else AUTH_LINE
+    open_door = replace(open_door, auth=way, auth_line=line)
+    if way == "none":
+        return open_door
+    own = environ.get("CHATMAGIC_BASE_URL", "").strip() or file_config
+    return _with_key(open_door, environ, own, typed or {}, store)
+
+
+def placed(
+    environ: Mapping[str, str],
+    *,
+    chosen: str | None = None,
+    cell_config: str | None = None,
+    file_config: str | None = None,
+) -> Connection:
+    """Return the address that counts, and who decided it, without a key; as :func:`resolve`."""
+    return _address(
         (chosen, "%chat_connect"),
         (environ.get("CHATMAGIC_BASE_URL"), "CHATMAGIC_BASE_URL"),
         (cell_config, "%config"),
         (file_config, "configuration file"),
     )
-    open_door = replace(place, guarded=guarded)
-    if place.base_url == EMULATOR:
-        return open_door
-    way = _auth((environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"), (auth_config, "auth"))
-    open_door = replace(open_door, auth=way)
-    if way == "none":
-        return open_door
-    own = environ.get("CHATMAGIC_BASE_URL", "").strip() or file_config
-    return _with_key(open_door, environ, own, typed or {}, store)
 
 
 def for_client(
@@ -132,11 +149,11 @@ def for_client(
             fault="you",
         )
     place = _address((base_url, "argument"), (own, "CHATMAGIC_BASE_URL"))
-    open_door = replace(place, guarded=_known(environ))
+    open_door = replace(place, guarded=known_keys(environ))
     if place.base_url == EMULATOR:
         return practised(open_door)
     way = _auth((auth, "auth"), (environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"))
-    open_door = replace(open_door, auth=way)
+    open_door = replace(open_door, auth=way, auth_line='Client(auth="{}")')
     if way == "none":
         return open_door
     if api_key is None:
@@ -173,7 +190,21 @@ def no_key_message(connection: Connection) -> tuple[str, str]:
     what = f"There is no API key for {origin(connection.base_url)}. Nothing was sent."
     if connection.elsewhere is not None:
         what += f" The environment's key belongs to {connection.elsewhere}."
-    return what, "%chat_login asks for one; a server that wants none takes CHATMAGIC_AUTH=none."
+    none = line_to_set(connection, "none")
+    return what, f"%chat_login asks for one; for a server without keys: {none}"
+
+
+def posted_to(connection: Connection) -> str:
+    """Return the address that requests are posted to, for a message: no key is in it."""
+    url = shown(connection.base_url)
+    for key in (*connection.guarded, connection.key):
+        url = url if key is None else key.redact(url)
+    return url
+
+
+def line_to_set(connection: Connection, way: Auth) -> str:
+    """Give the line that sends the key in another way from then on, to be typed as it is."""
+    return connection.auth_line.format(way)
 
 
 def news(warnings: Iterable[str]) -> list[str]:
@@ -276,7 +307,7 @@ def _auth(*found: tuple[str | None, str]) -> Auth:
     return "bearer"
 
 
-def _known(environ: Mapping[str, str]) -> tuple[Secret, ...]:
+def known_keys(environ: Mapping[str, str]) -> tuple[Secret, ...]:
     """Give the environment's keys, wherever they belong; what is none is no matter here."""
     variable, file_variable = KEY_VARIABLES
     told = environ.get(variable), _content(environ.get(file_variable, ""))[0]

@@ -15,12 +15,14 @@ from shells import FIXED, KEY, Ran, Shell, bodies
 import chatmagic
 from chatmagic import options
 from chatmagic.current import current_session
+from chatmagic.digests import chain_of
 from chatmagic.emulator import Emulator
 from chatmagic.errors import (
     ChatInterrupted,
     CutOffError,
     InputError,
 )
+from chatmagic.seal import check, sealed
 from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
@@ -139,6 +141,27 @@ def test_nothing_is_left_to_display(shell: Shell) -> None:
     assert "quiet one" in again.printed
 
 
+@pytest.mark.parametrize("how", [{}, {"person": False}, {"cell": "a"}])
+def test_a_shown_reply_is_not_displayed_again(bare: Shell, how: dict[str, Any]) -> None:
+    """Nor in the cell that loads the extension, nor by automagic: no ``Out``, no repr."""
+    del bare
+    fresh = Shell(extension=False)
+    loaded = fresh.do("%load_ext chatmagic\n%chat_connect emulator\n%chat echo:one", **how)
+    assert "Out" not in loaded.printed
+    assert "Reply(" not in loaded.everything
+    automagic = fresh.do("chat echo:two", **how)
+    assert "Out" not in automagic.printed
+    assert automagic.result is None
+    assert "Out" in fresh.do("%chat echo:three\n1 + 1", **how).printed
+    asks = "import chatmagic\nchatmagic.ask('echo:four')"
+    again = fresh.do(f"%reload_ext chatmagic\n%chat_connect emulator\n{asks}", **how)
+    assert "four" in again.printed
+    assert "Reply(" not in again.everything
+    fresh.do("%unload_ext chatmagic")
+    assert fresh.shell.display_trap.hook is fresh.shell.displayhook
+    assert "Out" in fresh.do("1 + 1").printed
+
+
 def test_quiet_shows_nothing(shell: Shell, emulator: Emulator) -> None:
     """``--quiet`` asks and keeps the turn without any output."""
     for how in ({"person": False}, {"cell": "a"}, {}):
@@ -249,10 +272,24 @@ def test_the_last_state_is_the_same_for_all(shell: Shell) -> None:
     assert once["data"]["text/html"].replace(left_before, left_after) == last["data"]["text/html"]
     old, new = once["metadata"]["chatmagic"], dict(last["metadata"]["chatmagic"])
     assert len(new.pop("owner")) == 16
-    for name in ("credits", "took"):
+    assert check(once["metadata"]["chatmagic"], once["data"]) == "sealed"
+    assert check(last["metadata"]["chatmagic"], last["data"]) == "sealed"
+    for name in ("credits", "took", "seal"):
         old.pop(name, None)
         new.pop(name)
     assert old == new
+
+
+def test_a_record_names_the_model_asked_and_lists_the_newest_shown_turn(shell: Shell) -> None:
+    """What a quiet cell asked is listed too; of those before it is the number and one digest."""
+    for code in ("%chat echo:a", "%chat echo:b", "%chat -q echo:c"):
+        shell.page(code, code)
+    shell.do("%config ChatMagics.extra_body = {'model': 'small'}")
+    (told,) = shell.page("%chat echo:d", "d").records
+    a, b, c, _ = (turn.digest for turn in current_session().conversation)
+    assert (told["asked_model"], told["model"]) == ("small", "emulator")
+    assert told["carried"] == [b, c]
+    assert told["earlier"] == {"count": 1, "chain": chain_of([a])}
 
 
 def test_streaming_is_configured(shell: Shell) -> None:
@@ -316,7 +353,8 @@ def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
     }
     for code, (kind, words) in said.items():
         ran = shell.machine(code)
-        assert ran.records == [{"version": 1, "kind": kind}]
+        data = ran.outputs[0]["data"]
+        assert ran.records == [sealed({"version": 1, "kind": kind}, data)]
         assert ran.texts[0].startswith(words)
     assert len(current_session().conversation) == 0
     assert shell.machine("%chat_undo").texts == ["Took back the reset (1 turn)."]

@@ -593,7 +593,7 @@ def test_what_lies_too_deep_is_shown_plain(text: str) -> None:
     """Nothing is left out: past the reader's depth the whole reply is plain text."""
     found = page(text)
     assert text in found.text
-    assert "shown as plain text: its lists or quotations lie too deep" in to_html(text)
+    assert "Shown as plain text: its lists or quotations lie too deep" in to_html(text)
 
 
 def table(columns: int, rows: int) -> str:
@@ -648,7 +648,7 @@ def test_a_page_is_not_frozen_by_length(*, live: bool, why: str, kept: int) -> N
     text = words * 62_500
     assert "<strong>&lt;b&gt;</strong>" in to_html(text[:-1], live=live)
     html = to_html(text, live=live)
-    assert f"shown as plain text: {why}</em>" in html
+    assert f"Shown as plain text: {why}</em>" in html
     assert page(text, live=live).text.count(words) == kept
     assert f'<pre style="{PROSE}">' in html
     assert "<strong>" not in html
@@ -680,7 +680,7 @@ def test_a_fault_in_the_reader_costs_no_reply(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(safe._MARKDOWN, "parse", fail)
     html = to_html("<b> # x \x1b")
     assert f'<pre style="{PROSE}">&lt;b&gt; # x \u241b</pre>' in html
-    assert "shown as plain text: it could not be rendered." in html
+    assert "Shown as plain text: it could not be rendered." in html
     assert code_blocks("```\nx\n```") == ()
 
 

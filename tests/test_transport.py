@@ -8,7 +8,6 @@ import logging
 import queue
 import signal
 import socket
-import ssl
 import threading
 import time
 import zlib
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
-import trustme
 from loopback import (
     CHUNKS_END,
     DONE,
@@ -53,6 +51,7 @@ from chatmagic.secret import Auth, Secret
 from chatmagic.transport import HttpExchange, HttpTransport
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -83,28 +82,6 @@ def connect() -> Iterator[Callable[..., HttpTransport]]:
     yield make
     for transport in made:
         transport.close()
-
-
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    """Give a certificate authority of the tests' own."""
-    return trustme.CA()
-
-
-@pytest.fixture
-def tls(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    """Give a server's side of TLS, whose authority the environment names."""
-    bundle = tmp_path / "authority.pem"
-    authority.cert_pem.write_to_path(str(bundle))
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
-    return serving(authority)
-
-
-def serving(authority: trustme.CA) -> ssl.SSLContext:
-    """Give a server's side of TLS with a certificate for loopback."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    return context
 
 
 def send(transport: HttpTransport, halt: Halt | None = None) -> HttpExchange:
