@@ -180,7 +180,8 @@ class Printed(Silent):
         """Print what stands under a reply."""
         self.failed()
         reply = answer.reply
-        lines = [*output.state_lines(reply), gauge.line_words(reply.credits, reply.usage)]
+        settings = output.settings_words(answer.record)
+        lines = [*output.state_lines(reply), gauge.line_words(reply.credits, reply.usage, settings)]
         self._write("\n\n" + "\n".join(f"({line})" for line in lines) + "\n")
 
     def _write(self, text: str) -> None:
