@@ -15,25 +15,59 @@ from traitlets import Bool, Dict, Enum, Float, Integer, TraitError, Unicode, val
 import chatmagic
 from chatmagic import lines, loading
 from chatmagic.errors import InputError
-from chatmagic.patience import Timeout
 from chatmagic.results import Results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
 
     from chatmagic.commands import Commands
+    from chatmagic.secret import Secret
     from chatmagic.session import Session
     from chatmagic.wire import Reply
 
 
+CHECKED = [
+    "base_url",
+    "auth",
+    "timeout",
+    "model",
+    "extra_body",
+    "extra_headers",
+    "temperature",
+    "mode",
+]
+"""The settings whose kind of value does not say enough; :mod:`chatmagic.checks` knows more."""
 _file_urls: dict[int, str | None] = {}
+
+
+class _Number(Float[Any, Any]):
+    """A number; Python takes True for one."""
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Refuse what is no number."""
+        if isinstance(value, bool):
+            self.error(obj, value)
+        return super().validate(obj, value)
+
+
+class _WholeNumber(Integer[Any, Any]):
+    """A whole number; Python takes True for one."""
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Refuse what is no whole number."""
+        if isinstance(value, bool):
+            self.error(obj, value)
+        return super().validate(obj, value)
 
 
 @magics_class
 class ChatMagics(Magics):
     """Chat with a completion service; ``%%chat?`` shows how."""
+
+    _is_made = False
 
     base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)
     auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….").tag(config=True)
@@ -42,10 +76,18 @@ class ChatMagics(Magics):
         help="Seconds to wait for the first byte and in silence; or a dict of seconds by name: "
         "connect, first_byte, silence, total; or a chatmagic.Timeout.",
     ).tag(config=True)
+    model = Unicode(
+        None, allow_none=True, help="Model to ask for; goes to the address it was set for."
+    ).tag(config=True)
     extra_body = Dict(help="Fields that a compatible server wants.").tag(config=True)
-    temperature = Float(None, allow_none=True, help="Default of --temperature.").tag(config=True)
-    max_tokens = Integer(None, allow_none=True, help="Default of --max-tokens.").tag(config=True)
-    last = Integer(None, allow_none=True, min=0, help="Default of --last.").tag(config=True)
+    extra_headers = Dict(
+        help="Headers that a gateway wants, never a key; go to the address they were set for."
+    ).tag(config=True)
+    temperature = _Number(None, allow_none=True, help="Default of --temperature.").tag(config=True)
+    max_tokens = _WholeNumber(None, allow_none=True, help="Default of --max-tokens.").tag(
+        config=True
+    )
+    last = _WholeNumber(None, allow_none=True, min=0, help="Default of --last.").tag(config=True)
     no_history = Bool(False, help="Default of --no-history.").tag(config=True)
     no_stream = Bool(False, help="Default of --no-stream.").tag(config=True)
     raw = Bool(False, help="Default of --raw.").tag(config=True)
@@ -69,22 +111,52 @@ class ChatMagics(Magics):
         help="Where a turn stands: as its cell in the page, where that tells it, or as first run.",
     ).tag(config=True)
 
-    @validate("timeout")
-    def _seconds(self, proposal: dict[str, Any]) -> Any:
+    @validate(*CHECKED)
+    def _checked(self, proposal: dict[str, Any]) -> Any:
+        # The checks come with the first setting that is set.
+        from chatmagic import checks  # noqa: PLC0415
+
+        name, value = proposal["trait"].name, proposal["value"]
         try:
-            Timeout.of(proposal["value"])
-        except InputError as error:
-            raise TraitError(f"ChatMagics.timeout: {error}") from None
-        return proposal["value"]
+            checks.check(name, value, self._keys() if name == "extra_headers" else ())
+        except (InputError, ValueError) as error:
+            raise TraitError(f"ChatMagics.{name}: {error}") from None
+        return value
+
+    def _keys(self) -> tuple[Secret, ...]:
+        """Return the keys that are known here; what a file sets is looked at when it is sent."""
+        return self.commands.connecting.known_keys() if self._is_made else ()
+
+    def _load_config(self, cfg: Config, *more: Any, **named: Any) -> None:
+        """Set what a file or ``%config`` says; no error of it shows a key."""
+        try:
+            super()._load_config(cfg, *more, **named)
+        except TraitError as error:
+            from chatmagic import checks  # noqa: PLC0415 - as above
+
+            raise TraitError(checks.without_keys(str(error), self._keys())) from None
+
+    def update_config(self, config: Config) -> None:
+        """Set what ``%config`` says in a cell."""
+        super().update_config(config)
+        names = set(self._find_my_config(config))
+        if names & {"base_url", "model", "extra_headers"}:
+            connecting = self.commands.connecting
+            connecting.belong_here(names)
+            if "base_url" in names and (unused := connecting.unused_address()) is not None:
+                print(unused, file=sys.stderr)
 
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings; nothing else is loaded yet."""
         super().__init__(shell)
+        self._is_made = True
         # What is set at the first load comes from a file; what changes later, from a cell.
         self.file_url = _file_urls.setdefault(id(shell), self.base_url)
         self._shell = shell
         self._commands: Commands | None = None
         self._results = Results(shell, self._has_shown, self._shown)
+        self.homes: dict[str, str | None] = {}
+        """The address that a setting was set for, where it belongs to one; by its name."""
 
     @property
     def commands(self) -> Commands:
@@ -166,7 +238,8 @@ class ChatMagics(Magics):
 
         ``%chat_load FILE.json`` loads what ``%chat_save`` saved, ``%chat_load FILE.ipynb`` what
         the outputs of a notebook tell; ``%chat_load`` alone takes this notebook, as last saved,
-        where the front end tells which it is.
+        where the front end tells which it is. A turn that was changed since it was asked is left
+        out, except with ``--force``.
         """
         from chatmagic import saving  # noqa: PLC0415 - as in chat_save
 
@@ -192,8 +265,9 @@ class ChatMagics(Magics):
     def chat_connect(self, line: str) -> None:
         """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
 
-        Nothing is sent. A key goes only where it was given for: ``%chat_login`` asks for
-        one. The emulator runs in this kernel, needs no account, and says what it is.
+        ``--model NAME`` names the model to ask for. Nothing is sent. A key goes only where it
+        was given for: ``%chat_login`` asks for one. The emulator runs in this kernel, needs no
+        account, and says what it is.
         """
         self.commands.connecting.connect(line)
 
@@ -230,7 +304,14 @@ def load(shell: InteractiveShell) -> None:
     if before is not None:
         owner = getattr(before, "__module__", "another extension")
         print(f"chatmagic: %%chat was {owner}'s, and is again after %unload_ext.", file=sys.stderr)
-    magics = ChatMagics(shell)
+    try:
+        magics = ChatMagics(shell)
+    except TraitError as error:
+        made = (each for each in shell.configurables if isinstance(each, ChatMagics))
+        shell.configurables.remove(next(made))
+        raise InputError(
+            f"{error}", hint="It stands in an IPython configuration file (c.ChatMagics)."
+        ) from None
     _replaced[id(shell)] = {
         kind: {name: held[name] for name in magics.magics[kind] if name in held}
         for kind, held in shell.magics_manager.magics.items()
