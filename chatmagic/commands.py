@@ -56,7 +56,10 @@ class Configured(Protocol):
     file_url: Any
     auth: Any
     timeout: Any
+    model: Any
     extra_body: Any
+    extra_headers: Any
+    homes: dict[str, str | None]
     keep_values: Any
     cassette: Any
     mode: Any
@@ -89,7 +92,7 @@ class Commands:
         self.standing = Standing(shell, session, configured, self.cassette, self.connecting)
         session.layout = self._layout
         session.setup = self.connecting.setup
-        session.deck.taping = self.cassette.taping
+        session.deck.taping = self.connecting.taping
         session.execution = self._owner
 
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
@@ -192,7 +195,7 @@ class Commands:
         from chatmagic import board  # noqa: PLC0415 - as in chat_history
 
         if execution.audience == "machine":
-            display.show_text(board.NEEDS_A_PAGE)
+            display.show_data(board.PANEL_ABSENT)
             display.show_html(*board.saved(self.session.conversation))
             return
         print(board.NEEDS_A_PAGE)

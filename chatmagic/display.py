@@ -222,13 +222,13 @@ def printable(text: str) -> str:
     return plain.to_terminal(text)
 
 
-def show_text(text: str) -> None:
-    """Show plain words of ours, as an output of their own.
+def show_data(data: dict[str, str]) -> None:
+    """Show something of ours as an output of its own.
 
     Args:
-        text: the words.
+        data: safe content by its MIME type.
     """
-    display({"text/plain": text}, raw=True)
+    display(data, raw=True)
 
 
 def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> None:
