@@ -538,6 +538,31 @@ def test_python_in_a_cell(shell: Shell, emulator: Emulator) -> None:
     assert [turn.owner for turn in current_session().conversation][-1] is None
 
 
+@pytest.mark.usefixtures("emulator")
+def test_the_users_own_error_stays_the_last_one(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``sys.last_value``, ``%tb`` and ``%debug`` tell of it after a failed magic, too."""
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        monkeypatch.delattr(sys, name, raising=False)
+    shell.do("1")
+    shell.fails("%%chat\n{{ missing }}")
+    assert not hasattr(sys, "last_value")
+    assert not hasattr(sys, "last_traceback")
+    own = shell.run("1 / 0").error
+    before = (sys.last_type, sys.last_value, sys.last_traceback)
+    assert before[:2] == (ZeroDivisionError, own)
+    for code in ("%%chat\n{{ mistyped }}", "%chat --nonsense", "%chat_connect ftp://x"):
+        shell.fails(code)
+        assert (sys.last_type, sys.last_value, sys.last_traceback) == before
+    # What the user's own code raises is theirs, an error of ours too.
+    called = shell.run("import chatmagic\nchatmagic.ask('')").error
+    assert isinstance(called, InputError)
+    assert sys.last_value is called
+    newer = shell.run("try:\n    %chat --nonsense\nexcept ValueError:\n    1 / 0").error
+    assert sys.last_value is newer
+
+
 def test_unloading_leaves_nothing(bare: Shell) -> None:
     """Magics, transformers, formatters and configuration are as they were before."""
     fresh = Shell(extension=False)
@@ -557,6 +582,8 @@ def test_unloading_leaves_nothing(bare: Shell) -> None:
                 for kind, held in formatters.items()
             },
             [type(item).__name__ for item in shell.configurables],
+            {name: list(callbacks) for name, callbacks in shell.events.callbacks.items()},
+            shell.display_trap.hook,
         )
 
     before = found()
