@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast, get_args
 
-from chatmagic import digests, prompt
+from chatmagic import digests, prompt, seal
 from chatmagic.conversation import Conversation
 from chatmagic.record import VERSION, NewerVersionError, Record
 from chatmagic.turn import Entry, Turn
@@ -35,7 +35,7 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
     """
     records = records_of(conversation, keep_values=keep_values)
     carried = _shortened(conversation.turns)
-    return {
+    dumped = {
         "chatmagic": KIND,
         "version": VERSION,
         "name": conversation.name,
@@ -57,6 +57,7 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
             for owner, turns in conversation.places
         ],
     }
+    return seal.sealed(dumped, {})
 
 
 def load(value: object) -> Conversation:
@@ -75,7 +76,10 @@ def load(value: object) -> Conversation:
         raise NewerVersionError("a newer release of chatmagic wrote it")
     known: dict[int, tuple[int, ...]] = {}
     places = [_place(place, known) for place in _list(value.get("places"))]
-    return Conversation.of(places, added, name)
+    loaded = Conversation.of(places, added, name)
+    if seal.check(value, {}) != "sealed":
+        raise ValueError("it was changed since it was saved: its seal does not fit")
+    return loaded
 
 
 def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Record]:

@@ -114,7 +114,7 @@ def audit(path: Path) -> Audit:
         read = notebook.read(path)
     except InputError as error:
         return Audit(str(path), (), (str(error),), (), ())
-    restored = restore.restore(read)
+    restored = restore.restore(read, changed=True)
     remarks = tuple(restore.gaps(restored, read))
     return Audit(str(path), _turns(read, restored), restored.problems, remarks, _values(read))
 

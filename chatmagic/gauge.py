@@ -103,8 +103,10 @@ def large_html(
         bar = (
             '<div style="border: 1px solid currentColor; height: 0.8em; width: 20em;'
             ' max-width: 100%;" aria-hidden="true">'
-            f'<div style="background-color: {COLOURS[level]}; height: 100%;'
-            f' width: {share:.0%};"></div></div>'
+            # Drawn by a border, which forced colours keep, and not by a background, which
+            # they take away.
+            f'<div style="border-top: 0.8em solid {COLOURS[level]};'
+            f' width: {_percent(share)}%;"></div></div>'
         )
     figure = "unknown" if credits.remaining is None else f"{credits.remaining:,}"
     unit = "credit" if credits.remaining == 1 else "credits"
@@ -149,6 +151,11 @@ def _share(credits: Credits) -> float | None:
     if credits.limit is None or credits.remaining is None:
         return None
     return min(credits.remaining / credits.limit, 1.0) if credits.limit else 0.0
+
+
+def _percent(share: float) -> int:
+    """Give the width of the bar: full only with all credits, never empty while any is left."""
+    return int(share * 100) if share in {0, 1} else min(max(round(share * 100), 1), 99)
 
 
 def _blocks(credits: Credits | None) -> int | None:

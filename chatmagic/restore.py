@@ -47,16 +47,18 @@ class Restored:
     problems: tuple[str, ...]
 
 
-def restore(notebook: Notebook, *, by_id: bool = True) -> Restored:
+def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) -> Restored:
     """Rebuild a notebook's conversation.
 
     Args:
         notebook: as it was read.
         by_id: whether the front end knows a cell by its identity on disk, as JupyterLab
             does; otherwise a turn's owner is the one that its record names.
+        changed: whether what is not as it was sealed is taken as it stands; otherwise it is
+            left out.
     """
     told_turns = notebook.turns
-    turns, problems = _turns(notebook, by_id=by_id)
+    turns, problems = _turns(notebook, by_id=by_id, changed=changed)
     digests = {index: _digest(told_turns[index], turn) for index, turn in turns.items()}
     # Turns are numbered in the order in which they are added, so their numbers are known.
     numbers = {index: number for number, index in enumerate(turns, 1)}
@@ -68,7 +70,10 @@ def restore(notebook: Notebook, *, by_id: bool = True) -> Restored:
     conversation = Conversation()
     index = -1
     for told in notebook.told:
-        if told.kind == "undo":
+        if told.fault and not changed:
+            # A turn is counted also where it is left out.
+            index += told.kind == "turn"
+        elif told.kind == "undo":
             conversation.undo()
         elif told.kind == "redo":
             conversation.redo()
@@ -91,13 +96,16 @@ def restore(notebook: Notebook, *, by_id: bool = True) -> Restored:
     return Restored(conversation, tuple(map(numbers.get, places)), tuple(problems))
 
 
-def _turns(notebook: Notebook, *, by_id: bool) -> tuple[dict[int, Turn], list[str]]:
+def _turns(notebook: Notebook, *, by_id: bool, changed: bool) -> tuple[dict[int, Turn], list[str]]:
     """Give the turns that were kept in the conversation, by their places, and what failed."""
     found: dict[int, Turn] = {}
-    problems = list(notebook.problems)
+    left_out = "" if changed else "; it was left out"
+    faulty = [told for told in notebook.told if told.fault]
+    problems = [f"cell {told.cell}: {told.fault}{left_out}." for told in faulty]
+    problems = [*notebook.problems, *problems]
     owners = _owners(notebook, by_id=by_id)
     for index, (told, record) in enumerate(notebook.turns):
-        if not record.in_history:
+        if not record.in_history or (told.fault and not changed):
             continue
         if told.text is None:
             problems.append(f"cell {told.cell}: its reply is gone, so its turn was left out.")

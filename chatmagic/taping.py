@@ -37,7 +37,6 @@ class Configured(Protocol):
     cassette: Any
     mode: Any
     timeout: Any
-    extra_body: Any
 
 
 class CassetteCommand:
@@ -97,8 +96,7 @@ class CassetteCommand:
         choice = self.choice()
         if choice is None:
             return None
-        extra_body = dict(self._configured.extra_body)
-        return Taping(choice, self._configured.timeout, extra_body)
+        return Taping(choice, self._configured.timeout)
 
     def state(self) -> str | None:
         """Say in one line which cassette is in; ``None`` where there is none."""

@@ -32,7 +32,7 @@ from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.wire import EMULATOR_SERVER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from urllib3.connectionpool import HTTPConnectionPool
 
@@ -91,14 +91,23 @@ class HttpTransport:
         key: the key; ``None`` with ``auth="none"``.
         timeout: how long to wait for what.
         direct: never go through a proxy (for loopback).
+        headers: more headers for each request.
     """
 
     def __init__(
-        self, url: str, *, auth: Auth, key: Secret | None, timeout: Timeout, direct: bool
+        self,
+        url: str,
+        *,
+        auth: Auth,
+        key: Secret | None,
+        timeout: Timeout,
+        direct: bool,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Open nothing yet."""
         self._url = url
         self.timeout = timeout
+        self.headers = headers or {}
         self._direct = direct
         self._has_answered = False
         self._current = Current()
@@ -134,7 +143,7 @@ class HttpTransport:
             response = self._session.post(
                 self._url,
                 data=body,
-                headers=_headers(stream=stream),
+                headers={**_headers(stream=stream), **self.headers},
                 stream=True,
                 # The clock has the time-outs from there on.
                 timeout=(self.timeout.connect, self.timeout.first_byte),

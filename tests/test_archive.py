@@ -161,6 +161,8 @@ def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.D
         (["places", 0, "turns", 0, "entry"], [], "a turn"),
         (["places", 0, "turns", 0, "reply"], "changed", "not what its record says"),
         (["places", 0, "turns", 0, "record", "prompt"], "p", "not those of its prompt"),
+        (["places", 0, "turns", 0, "record", "took"], 9, "its seal does not fit"),
+        (["seal"], None, "its seal does not fit"),
     ],
 )
 def test_what_is_damaged_is_told(path: list[Any], item: Any, said: str) -> None:

@@ -13,7 +13,7 @@ from shells import Page, Shell, alone, left
 
 from chatmagic import display, output
 from chatmagic.accounting import Credits, Usage
-from chatmagic.asking import Answer, Silent
+from chatmagic.asking import HELD_BACK, Answer, Silent
 from chatmagic.digests import digest
 from chatmagic.record import Record
 from chatmagic.seal import sealed
@@ -93,6 +93,32 @@ def test_once_is_one_display(page: Page) -> None:
     assert message["kind"] == "display"
     assert (message["data"], message["metadata"]) == output.of(REPLY, answer().record)
     assert message["id"] is None
+
+
+def test_a_reply_that_was_held_back_says_so_in_no_last_state(page: Page) -> None:
+    """The line is of this run: it is shown while the cell is live, and is not saved."""
+    held = replace(REPLY, held_back=True)
+    live = display.Live(alone=True)
+    live.began([])
+    live.fragment(held.text)
+    live.ended(answer(held))
+    said = [HELD_BACK in message["data"]["text/html"] for message in page.messages]
+    assert said[-2:] == [True, False]
+    assert page.messages[-1]["data"] == output.of(REPLY, answer().record)[0]
+    display.Once().ended(answer(held))
+    assert page.messages[-1]["data"] == output.of(REPLY, answer().record)[0]
+
+
+@pytest.mark.parametrize("in_page", [True, False])
+def test_a_reply_that_was_held_back_says_so_in_a_terminal(
+    capsys: pytest.CaptureFixture[str], *, in_page: bool
+) -> None:
+    """What is printed into a page is saved, so it is not said there."""
+    view = display.Printed(in_page=in_page)
+    view.ended(answer(replace(REPLY, held_back=True)))
+    assert (HELD_BACK in capsys.readouterr().out) is not in_page
+    view.ended(answer())
+    assert HELD_BACK not in capsys.readouterr().out
 
 
 def test_live_ends_as_once(page: Page) -> None:
@@ -361,6 +387,24 @@ def test_a_failed_ask_takes_its_mark_away(page: Page, capsys: pytest.CaptureFixt
     view.failed()
     view.failed()
     assert capsys.readouterr().out == f"{MARK}{OVER_THE_MARK}"
+    assert page.messages == []
+
+
+@pytest.mark.parametrize("kind", [display.Printed, display.PrintedOnce])
+def test_a_pipe_gets_the_text_alone(
+    page: Page, capsys: pytest.CaptureFixture[str], kind: type[display.Printed]
+) -> None:
+    """No waiting mark and no carriage return; a failed ask leaves nothing."""
+    view = kind(piped=True)
+    view.began([])
+    view.failed()
+    assert capsys.readouterr().out == ""
+    view.began([])
+    view.fragment(REPLY.text)
+    view.ended(answer())
+    said = capsys.readouterr().out
+    assert said.startswith(f"{REPLY.text}\n\n(42 of 100 credits left")
+    assert "\r" not in said
     assert page.messages == []
 
 

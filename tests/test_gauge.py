@@ -86,6 +86,18 @@ def test_the_line_as_html_says_the_same(remaining: int | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("remaining", "width"),
+    [(0, 0), (1, 1), (4, 1), (290, 29), (500, 50), (990, 99), (999, 99), (1000, 100)],
+)
+def test_the_large_bar_is_drawn_by_a_border(remaining: int, width: int) -> None:
+    """In forced colours no background is left; full is only what is full, and empty empty."""
+    html = gauge.large_html(figures(1000, remaining), None, now=NOW)
+    bar = next(style for style in Page(html).styles if style.startswith("border-top: 0.8em solid"))
+    assert bar.endswith(f" width: {width}%;")
+    assert "background" not in html
+
+
+@pytest.mark.parametrize(
     ("limit", "remaining", "full"),
     [
         (1000, 1000, 10),

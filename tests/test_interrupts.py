@@ -55,6 +55,7 @@ WATCHED: Final = (
                 "client",
                 "stream",
                 "reading",
+                "deadline",
                 "tally",
                 "assembly",
             ),

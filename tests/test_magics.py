@@ -141,6 +141,27 @@ def test_nothing_is_left_to_display(shell: Shell) -> None:
     assert "quiet one" in again.printed
 
 
+@pytest.mark.parametrize("how", [{}, {"person": False}, {"cell": "a"}])
+def test_a_shown_reply_is_not_displayed_again(bare: Shell, how: dict[str, Any]) -> None:
+    """Nor in the cell that loads the extension, nor by automagic: no ``Out``, no repr."""
+    del bare
+    fresh = Shell(extension=False)
+    loaded = fresh.do("%load_ext chatmagic\n%chat_connect emulator\n%chat echo:one", **how)
+    assert "Out" not in loaded.printed
+    assert "Reply(" not in loaded.everything
+    automagic = fresh.do("chat echo:two", **how)
+    assert "Out" not in automagic.printed
+    assert automagic.result is None
+    assert "Out" in fresh.do("%chat echo:three\n1 + 1", **how).printed
+    asks = "import chatmagic\nchatmagic.ask('echo:four')"
+    again = fresh.do(f"%reload_ext chatmagic\n%chat_connect emulator\n{asks}", **how)
+    assert "four" in again.printed
+    assert "Reply(" not in again.everything
+    fresh.do("%unload_ext chatmagic")
+    assert fresh.shell.display_trap.hook is fresh.shell.displayhook
+    assert "Out" in fresh.do("1 + 1").printed
+
+
 def test_quiet_shows_nothing(shell: Shell, emulator: Emulator) -> None:
     """``--quiet`` asks and keeps the turn without any output."""
     for how in ({"person": False}, {"cell": "a"}, {}):
@@ -517,6 +538,31 @@ def test_python_in_a_cell(shell: Shell, emulator: Emulator) -> None:
     assert [turn.owner for turn in current_session().conversation][-1] is None
 
 
+@pytest.mark.usefixtures("emulator")
+def test_the_users_own_error_stays_the_last_one(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``sys.last_value``, ``%tb`` and ``%debug`` tell of it after a failed magic, too."""
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        monkeypatch.delattr(sys, name, raising=False)
+    shell.do("1")
+    shell.fails("%%chat\n{{ missing }}")
+    assert not hasattr(sys, "last_value")
+    assert not hasattr(sys, "last_traceback")
+    own = shell.run("1 / 0").error
+    before = (sys.last_type, sys.last_value, sys.last_traceback)
+    assert before[:2] == (ZeroDivisionError, own)
+    for code in ("%%chat\n{{ mistyped }}", "%chat --nonsense", "%chat_connect ftp://x"):
+        shell.fails(code)
+        assert (sys.last_type, sys.last_value, sys.last_traceback) == before
+    # What the user's own code raises is theirs, an error of ours too.
+    called = shell.run("import chatmagic\nchatmagic.ask('')").error
+    assert isinstance(called, InputError)
+    assert sys.last_value is called
+    newer = shell.run("try:\n    %chat --nonsense\nexcept ValueError:\n    1 / 0").error
+    assert sys.last_value is newer
+
+
 def test_unloading_leaves_nothing(bare: Shell) -> None:
     """Magics, transformers, formatters and configuration are as they were before."""
     fresh = Shell(extension=False)
@@ -536,6 +582,8 @@ def test_unloading_leaves_nothing(bare: Shell) -> None:
                 for kind, held in formatters.items()
             },
             [type(item).__name__ for item in shell.configurables],
+            {name: list(callbacks) for name, callbacks in shell.events.callbacks.items()},
+            shell.display_trap.hook,
         )
 
     before = found()

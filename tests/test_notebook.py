@@ -297,8 +297,10 @@ def test_a_reply_that_is_gone_leaves_its_turn_out() -> None:
     gone = page()
     del gone["outputs"][0]["data"]["text/plain"]
     told = restore.restore(read([gone]))
+    assert told.problems == (f"cell 1: {notebook.CHANGED}; it was left out.",)
+    told = restore.restore(read([gone]), changed=True)
     assert told.numbers == (None,)
-    assert told.problems == ("cell 1: its reply is gone, so its turn was left out.",)
+    assert told.problems[1:] == ("cell 1: its reply is gone, so its turn was left out.",)
     assert len(told.conversation) == 0
 
 
@@ -333,10 +335,12 @@ def test_what_is_said_of_a_restored_notebook() -> None:
         [page("{{ x }}", values=(bare,)), changed, page("c"), undone, cell("%chat d"),
          page("e", values=(bare,))]
     )  # fmt: skip
-    assert restore.summary(restore.restore(found), found) == [
+    told = restore.restore(found, changed=True)
+    assert restore.summary(told, found) == [
         "Restored 2 turns (1 stale) from stranger.ipynb as last saved. Nothing was sent.",
         f"cell 1: {{{{ x }}}}: {restore.NOT_KEPT}",
         "cell 2: the reply was changed by hand; it goes out as it stands.",
+        f"cell 2: {notebook.CHANGED}.",
         "cell 6: its record was left out: its values are not those of its prompt.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
     ]
@@ -376,6 +380,15 @@ def test_a_changed_reply_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="nothing is replayed") as caught:
             notebook.recorded(save(tmp_path / "n.ipynb", cells))
     assert "cells 1 and 3 no longer hold" in str(caught.value)
+
+
+@pytest.mark.parametrize("forged", [{"prompt": "x"}, {"seal": None}, {"took": 7}])
+def test_a_changed_record_is_refused_for_replay(tmp_path: Path, forged: dict[str, Any]) -> None:
+    """A reply whose record nobody wrote so is not replayed; the cell is named."""
+    cells = [page("a"), page("b")]
+    cells[1]["outputs"][0]["metadata"]["chatmagic"].update(forged)
+    with pytest.raises(InputError, match="cell 2 no longer holds what was recorded and sealed"):
+        notebook.recorded(save(tmp_path / "n.ipynb", cells))
 
 
 def test_a_notebook_that_cannot_be_replayed_says_why(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ PURE = (
     "record",
     "plain",
     "address",
+    "extras",
     "sse",
     "credits",
     "prompt",
