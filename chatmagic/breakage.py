@@ -34,7 +34,8 @@ _HEADERS: Final = re.compile(r"^got more than \d+ (?:headers|bytes when reading 
 _WAITED: Final[dict[Which, str]] = {
     "connect": "No connection to {at} within the connect time-out of {seconds} s. "
     "Nothing was sent.",
-    "first_byte": "No answer within the first-byte time-out of {seconds} s.",
+    "first_byte": "No answer within the first-byte time-out of {seconds} s; "
+    "a proxy on the way may hold it back.",
     "silence": "The reply fell silent for longer than the silence time-out of {seconds} s.",
     "total": "The reply took longer than the total time-out of {seconds} s.",
 }

@@ -18,7 +18,7 @@ from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
     from chatmagic.accounting import Credits
     from chatmagic.connection import Halt
@@ -134,6 +134,11 @@ class Client:
     def credits(self) -> Credits | None:
         """The credits as the latest answer that told them has them; ``None`` is unknown."""
         return self._tally.ledger.credits
+
+    @property
+    def credits_received_at(self) -> datetime | None:
+        """The time here when the answer that told the credits came; ``None`` before the first."""
+        return self._tally.received_at
 
     @property
     def took(self) -> int | None:

@@ -195,7 +195,7 @@ class Commands:
         from chatmagic import board  # noqa: PLC0415 - as in chat_history
 
         if execution.audience == "machine":
-            display.show_text(board.NEEDS_A_PAGE)
+            display.show_data(board.PANEL_ABSENT)
             display.show_html(*board.saved(self.session.conversation))
             return
         print(board.NEEDS_A_PAGE)

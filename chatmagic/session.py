@@ -41,7 +41,7 @@ from chatmagic.turnstile import Turnstile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import timedelta
+    from datetime import datetime, timedelta
     from pathlib import Path
 
     from chatmagic.accounting import Credits
@@ -78,6 +78,12 @@ class Session:
         """The latest credits; ``None`` is unknown."""
         client = self._clients.latest
         return None if client is None else client.credits
+
+    @property
+    def credits_received_at(self) -> datetime | None:
+        """The time here when the answer that told the latest credits came."""
+        client = self._clients.latest
+        return None if client is None else client.credits_received_at
 
     @property
     def clock_off(self) -> timedelta | None:

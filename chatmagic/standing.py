@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -72,11 +72,15 @@ class Standing:
         self._connecting = connecting
 
     def now(self) -> datetime:
-        """Give the time by the service's clock, by which a live gauge counts."""
-        now = self._now()
-        figures, off = self._session.credits, self._session.clock_off
-        # The emulator's stands still where its figures were told.
-        return now if off is None or (figures and now == figures.seen_at) else now - off
+        """Give the time by the service's clock, by which a live gauge counts.
+
+        It is the ``Date`` of the answer that told the figures, and the time since that came.
+        """
+        here, figures = datetime.now(UTC), self._session.credits
+        came = self._session.credits_received_at
+        if figures is None or came is None:
+            return here
+        return figures.seen_at + max(here - came, timedelta())
 
     def standing(self) -> dict[str, Any]:
         """Give the state in one word, and the settings in force as rows of words."""
