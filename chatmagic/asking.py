@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from chatmagic.scalars import without_lone_surrogates
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from chatmagic.record import Record, Value
     from chatmagic.turn import Entry, Turn
     from chatmagic.wire import Reply
+
+HELD_BACK: Final = "came all at once: a proxy on the way may hold it back"
+"""What is said of a reply whose stream nobody could see come, while its cell is live."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import credits as crediting
 from chatmagic import gauge, output, plain, safe, scalars, transcript
+from chatmagic.asking import HELD_BACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -136,6 +137,8 @@ def notes(conversation: Conversation) -> dict[int, Noted]:
             said.append(f"sent with the last {len(one.carried):,} turns")
         if one.reply.origin != "live":
             said.append(one.reply.origin)
+        if one.reply.held_back:
+            said.append(HELD_BACK)
         found[one.number] = by(one.asker, one.entry), tuple(said)
     return found
 

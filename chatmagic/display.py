@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic import gauge, output, plain
-from chatmagic.asking import Silent
+from chatmagic.asking import HELD_BACK, Silent
 from chatmagic.autolinks import unlinked
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class Live(Silent):
     def ended(self, answer: Answer) -> None:
         """Show the last state."""
         self._stop()
+        if answer.reply.held_back:
+            self._say_held_back(answer.reply.text)
         data, metadata = output.of(answer.reply, answer.record)
         if self._handle is None:
             self._handle = DisplayHandle()
@@ -101,6 +103,12 @@ class Live(Silent):
             clear_output(wait=True)
         else:
             self._show("")
+
+    def _say_held_back(self, text: str) -> None:
+        """Say why nothing was seen to come; the last state, which follows, does not."""
+        from chatmagic import safe  # noqa: PLC0415 - as in _draw
+
+        self._show(output.frame(_notes([HELD_BACK]) + safe.to_html(text, live=True)))
 
     def _show(self, html: str) -> None:
         if self._handle is None:
@@ -180,7 +188,10 @@ class Printed(Silent):
         """Print what stands under a reply."""
         self.failed()
         reply = answer.reply
-        lines = [*output.state_lines(reply), gauge.line_words(reply.credits, reply.usage)]
+        settings = output.settings_words(answer.record)
+        lines = [*output.state_lines(reply), gauge.line_words(reply.credits, reply.usage, settings)]
+        if reply.held_back and not self._in_page:
+            lines.append(HELD_BACK)  # what is printed into a page is saved
         self._write("\n\n" + "\n".join(f"({line})" for line in lines) + "\n")
 
     def _write(self, text: str) -> None:

@@ -6,16 +6,16 @@ What they do is in :mod:`chatmagic.commands`, which comes with the first one tha
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
-from traitlets import Any as AnyTrait
-from traitlets import Bool, Dict, Enum, Float, Integer, TraitError, Unicode, validate
+from traitlets import TraitError
 
 import chatmagic
 from chatmagic import lines, loading
+from chatmagic.configured import Configured
 from chatmagic.errors import InputError
+from chatmagic.results import Results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,114 +29,16 @@ if TYPE_CHECKING:
     from chatmagic.wire import Reply
 
 
-REPLY = ("chatmagic.wire", "Reply")
-
-CHECKED = [
-    "base_url",
-    "auth",
-    "timeout",
-    "model",
-    "extra_body",
-    "extra_headers",
-    "temperature",
-    "mode",
-]
-"""The settings whose kind of value does not say enough; :mod:`chatmagic.checks` knows more."""
 _file_urls: dict[int, str | None] = {}
 
 
-class _Number(Float[Any, Any]):
-    """A number; Python takes True for one."""
-
-    def validate(self, obj: Any, value: Any) -> Any:
-        """Refuse what is no number."""
-        if isinstance(value, bool):
-            self.error(obj, value)
-        return super().validate(obj, value)
-
-
-class _WholeNumber(Integer[Any, Any]):
-    """A whole number; Python takes True for one."""
-
-    def validate(self, obj: Any, value: Any) -> Any:
-        """Refuse what is no whole number."""
-        if isinstance(value, bool):
-            self.error(obj, value)
-        return super().validate(obj, value)
-
-
 @magics_class
-class ChatMagics(Magics):
+class ChatMagics(Configured, Magics):
     """Chat with a completion service; ``%%chat?`` shows how."""
 
-    _is_made = False
-
-    base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)
-    auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….").tag(config=True)
-    timeout = AnyTrait(
-        None,
-        help="Seconds to wait for the first byte and in silence; or a dict of seconds by name: "
-        "connect, first_byte, silence, total; or a chatmagic.Timeout.",
-    ).tag(config=True)
-    model = Unicode(
-        None, allow_none=True, help="Model to ask for; goes to the address it was set for."
-    ).tag(config=True)
-    extra_body = Dict(help="Fields that a compatible server wants.").tag(config=True)
-    extra_headers = Dict(
-        help="Headers that a gateway wants, never a key; go to the address they were set for."
-    ).tag(config=True)
-    temperature = _Number(None, allow_none=True, help="Default of --temperature.").tag(config=True)
-    max_tokens = _WholeNumber(None, allow_none=True, help="Default of --max-tokens.").tag(
-        config=True
-    )
-    last = _WholeNumber(None, allow_none=True, min=0, help="Default of --last.").tag(config=True)
-    no_history = Bool(False, help="Default of --no-history.").tag(config=True)
-    no_stream = Bool(False, help="Default of --no-stream.").tag(config=True)
-    raw = Bool(False, help="Default of --raw.").tag(config=True)
-    quiet = Bool(False, help="Default of --quiet.").tag(config=True)
-    keep_values = Bool(
-        False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
-    ).tag(config=True)
-    cassette = Unicode(None, allow_none=True, help="File to record and replay.").tag(config=True)
-    mode = Unicode(
-        None, allow_none=True, help="What is done with it: record, replay, refresh, live."
-    ).tag(config=True)
-    stream = Enum(
-        ["auto", "updates", "text", "off"],
-        "auto",
-        help="How a reply is shown while it comes: off shows it once, at its end.",
-    ).tag(config=True)
-
-    order = Enum(
-        ["page", "run"],
-        "page",
-        help="Where a turn stands: as its cell in the page, where that tells it, or as first run.",
-    ).tag(config=True)
-
-    @validate(*CHECKED)
-    def _checked(self, proposal: dict[str, Any]) -> Any:
-        # The checks come with the first setting that is set.
-        from chatmagic import checks  # noqa: PLC0415
-
-        name, value = proposal["trait"].name, proposal["value"]
-        try:
-            checks.check(name, value, self._keys() if name == "extra_headers" else ())
-        except (InputError, ValueError) as error:
-            raise TraitError(f"ChatMagics.{name}: {error}") from None
-        return value
-
-    def _keys(self) -> tuple[Secret, ...]:
+    def known_keys(self) -> tuple[Secret, ...]:
         """Return the keys that are known here; what a file sets is looked at when it is sent."""
         return self.commands.connecting.known_keys() if self._is_made else ()
-
-    def _load_config(self, cfg: Config, *more: Any, **named: Any) -> None:
-        """Set what a file or ``%config`` says; no error of it shows a key."""
-        try:
-            super()._load_config(cfg, *more, **named)
-        except TraitError as error:
-            from chatmagic import checks  # noqa: PLC0415 - as above
-
-            raise TraitError(checks.without_keys(str(error), self._keys())) from None
 
     def update_config(self, config: Config) -> None:
         """Set what ``%config`` says in a cell."""
@@ -151,15 +53,12 @@ class ChatMagics(Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings; nothing else is loaded yet."""
         super().__init__(shell)
-        self._is_made = True
         # What is set at the first load comes from a file; what changes later, from a cell.
         self.file_url = _file_urls.setdefault(id(shell), self.base_url)
         self._shell = shell
         self._commands: Commands | None = None
-        self._formatters: list[Any] = []
-        self.homes: dict[str, str | None] = {}
-        """The address that a setting was set for, where it belongs to one; by its name."""
-        self._display: Callable[[object], object] = shell.display_trap.hook
+        self._results = Results(shell, self._has_shown, self._shown)
+        self._is_made = True
 
     @property
     def commands(self) -> Commands:
@@ -176,60 +75,19 @@ class ChatMagics(Magics):
 
         if self._commands is None or self._commands.session is not session:
             self._commands = Commands(self._shell, session, self)
-            self.show_replies()
+            self._results.show_replies()
 
     def leave(self) -> None:
         """Let go of the shell and of the session, whose conversation stays."""
-        trap = self._shell.display_trap
-        if trap.hook == self.display:
-            trap.hook = self._display
-        if sys.displayhook == self.display:
-            sys.displayhook = self._display
-        self._forget_event()
-        for formatter in self._formatters:
-            formatter.pop(".".join(REPLY), None)
+        self._results.close()
         if self._commands is not None:
             self._commands.close()
 
-    def begin(self) -> None:
-        """Take part in what the shell displays, in the cell that is running too."""
-        self._shell.events.register("pre_run_cell", self.show_replies)
-        trap = self._shell.display_trap
-        if sys.displayhook is trap.hook:
-            sys.displayhook = self.display
-        trap.hook = self.display
+    def _has_shown(self, value: object) -> bool:
+        return self._commands is not None and self._commands.has_shown(value)
 
-    def display(self, value: object) -> None:
-        """Display a cell's value as the shell does, except a reply that the cell has shown.
-
-        A formatter cannot do that: a terminal has printed ``Out[n]:`` before it asks one.
-        """
-        if self._commands is None or not self._commands.has_shown(value):
-            self._display(value)
-
-    def show_replies(self, *_: object) -> None:
-        """Let a reply display itself, from the first use or the next cell on.
-
-        Not as the extension is loaded: formatters are slow to make.
-        """
-        if self._formatters:
-            return
-        self._forget_event()
-        formatters = getattr(self._shell.display_formatter, "formatters", {})
-        for kind in ("text/html", "text/plain"):
-            formatters[kind].for_type_by_name(*REPLY, partial(self._shown, kind))
-            self._formatters.append(formatters[kind])
-
-    def _forget_event(self) -> None:
-        if self.show_replies in self._shell.events.callbacks["pre_run_cell"]:
-            self._shell.events.unregister("pre_run_cell", self.show_replies)
-
-    def _shown(self, kind: str, reply: Reply, *printer: Any) -> str | None:
-        shown = self.commands.shown(kind, reply)
-        if not printer:
-            return shown
-        printer[0].text(shown)
-        return None
+    def _shown(self, kind: str, reply: Reply) -> str:
+        return self.commands.shown(kind, reply)
 
     @no_var_expand
     @line_cell_magic
@@ -362,7 +220,6 @@ def load(shell: InteractiveShell) -> None:
     }
     shell.register_magics(magics)
     lines.install(shell)
-    magics.begin()
     chatmagic.on_session = magics.join
     current = sys.modules.get("chatmagic.current")
     if current is not None and current.has_begun():

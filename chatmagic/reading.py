@@ -83,6 +83,11 @@ class Reading:
         self._foreign = ""
         self._complaint: ErrorBody | None = None
 
+    @property
+    def came_at_once(self) -> bool:
+        """Whether a stream came all at once after a wait, so that nobody could see it come."""
+        return self._arrival.at_once
+
     def fragments(self) -> Iterator[str]:
         """Give the fragments of the reply as they come.
 

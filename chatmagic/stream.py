@@ -215,6 +215,9 @@ class ReplyStream:
             if isinstance(error, ChatError) and error.reply is None:
                 self._advised(error, exchange)
             raise error.alone()  # noqa: B904 - it is that very error
+        origin = address.origin(self._connection.base_url)
+        if reading.came_at_once and settings.news([f"{origin} holds replies back."]):
+            self._assembly.held_back = True
         self._state = "complete"
 
     def _outlook(self, error: ChatError | ChatInterrupted, reading: Reading) -> str:

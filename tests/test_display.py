@@ -13,7 +13,7 @@ from shells import Page, Shell, alone, left
 
 from chatmagic import display, output
 from chatmagic.accounting import Credits, Usage
-from chatmagic.asking import Answer, Silent
+from chatmagic.asking import HELD_BACK, Answer, Silent
 from chatmagic.digests import digest
 from chatmagic.record import Record
 from chatmagic.seal import sealed
@@ -93,6 +93,32 @@ def test_once_is_one_display(page: Page) -> None:
     assert message["kind"] == "display"
     assert (message["data"], message["metadata"]) == output.of(REPLY, answer().record)
     assert message["id"] is None
+
+
+def test_a_reply_that_was_held_back_says_so_in_no_last_state(page: Page) -> None:
+    """The line is of this run: it is shown while the cell is live, and is not saved."""
+    held = replace(REPLY, held_back=True)
+    live = display.Live(alone=True)
+    live.began([])
+    live.fragment(held.text)
+    live.ended(answer(held))
+    said = [HELD_BACK in message["data"]["text/html"] for message in page.messages]
+    assert said[-2:] == [True, False]
+    assert page.messages[-1]["data"] == output.of(REPLY, answer().record)[0]
+    display.Once().ended(answer(held))
+    assert page.messages[-1]["data"] == output.of(REPLY, answer().record)[0]
+
+
+@pytest.mark.parametrize("in_page", [True, False])
+def test_a_reply_that_was_held_back_says_so_in_a_terminal(
+    capsys: pytest.CaptureFixture[str], *, in_page: bool
+) -> None:
+    """What is printed into a page is saved, so it is not said there."""
+    view = display.Printed(in_page=in_page)
+    view.ended(answer(replace(REPLY, held_back=True)))
+    assert (HELD_BACK in capsys.readouterr().out) is not in_page
+    view.ended(answer())
+    assert HELD_BACK not in capsys.readouterr().out
 
 
 def test_live_ends_as_once(page: Page) -> None:

@@ -8,6 +8,7 @@ import sys
 import threading
 from contextlib import closing
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from shells import Shell, alone
 import chatmagic
 from chatmagic import board, cells, display, loading, scalars
 from chatmagic.accounting import Credits
-from chatmagic.asking import Ask, Began, Ended, Fragment, Silent
+from chatmagic.asking import HELD_BACK, Ask, Began, Ended, Fragment, Silent
 from chatmagic.conversation import Conversation
 from chatmagic.desk import Desk, Page
 from chatmagic.emulator import Emulator, Settings
@@ -761,6 +762,16 @@ def test_another_order_is_told_as_such() -> None:
     assert board.difference(before, conversation) == {"gone": [], "turns": [], "notes": []}
     conversation.arrange(["b", "a"])
     assert board.difference(before, conversation) is None
+
+
+def test_a_turn_that_was_held_back_says_so() -> None:
+    """In the panel as at its cell, and not in what a notebook saves of the panel."""
+    conversation = Conversation()
+    held = turn(1, entry="panel")
+    conversation.add(replace(held, reply=replace(held.reply, held_back=True)))
+    (said,) = board.notes(conversation).values()
+    assert HELD_BACK in said[1]
+    assert HELD_BACK not in "".join(board.saved(conversation))
 
 
 def test_a_prompt_is_shown_as_markdown_that_cannot_act(page: Told, service: Service) -> None:

@@ -631,7 +631,9 @@ def test_a_request_that_is_not_taken_in_is_the_first_byte_time_out(
     over = threading.Event()
     with Server(lambda _: over.wait(PATIENCE)) as server:
         transport = connect(server, first_byte=SHORT)
-        with pytest.raises(RequestTimeoutError, match=r"first-byte time-out of 0\.15 s"):
+        with pytest.raises(
+            RequestTimeoutError, match=r"first-byte time-out of 0\.15 s; a proxy on the way may"
+        ):
             transport.send(b"x" * 40_000_000, stream=True, halt=Halt())
         over.set()
 
@@ -1007,7 +1009,7 @@ def test_a_certificate_of_nobodys_is_refused(
         ):
             send(connect(server))
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", "no-such-file.pem")
-        with pytest.raises(ConnectError, match=r"authorities was not found.*REQUESTS_CA_BUNDLE"):
+        with pytest.raises(ConnectError, match=r"REQUESTS_CA_BUNDLE names no file"):
             send(connect(server))
 
 
