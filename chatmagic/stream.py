@@ -149,6 +149,7 @@ class ReplyStream:
                 self._halt,
                 connection.key,
                 arrival=arrival,
+                base_url=connection.base_url,
             )
             self._begin(self._exchange, self._reading, asked)
             return self  # noqa: TRY300 - an interrupt here closes the connection too
