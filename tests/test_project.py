@@ -43,6 +43,7 @@ PURE = (
     "prompt",
     "safe",
     "options",
+    "meant",
     "practice",
     "page",
     "turn",
