@@ -25,6 +25,7 @@ PURE = (
     "formulas",
     "links",
     "directions",
+    "markdown",
     "secret",
     "digests",
     "seal",
