@@ -271,8 +271,8 @@ TLS_WANTED = [
     b"<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>",
     b"Client sent an HTTP request to an HTTPS server.\n",
     (
-        b"<title>400 Bad Request</title><p>Reason: You're speaking plain HTTP to an SSL-enabled server"
-        b" port.<br /> Instead use the HTTPS scheme to access this URL, please.</p>"
+        b"<title>400 Bad Request</title><p>Reason: You're speaking plain HTTP to an"
+        b" SSL-enabled server port.<br /> Instead use the HTTPS scheme, please.</p>"
     ),
     b"Bad Request\r\nThis combination of host and port requires TLS.\r\n",
 ]
