@@ -79,12 +79,22 @@ class ChatMagics(Magics):
             raise TraitError(f"ChatMagics.timeout: {error}") from None
         return proposal["value"]
 
+    @validate("cassette", "mode")
+    def _said(self, proposal: dict[str, Any]) -> Any:
+        # An observer does not hear of a value that is said again, but the later word counts.
+        self.said_later.add(proposal["trait"].name)
+        return proposal["value"]
+
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings; nothing else is loaded yet."""
+        self.said_later: set[str] = set()
+        """Which of the cassette's settings were said since ``%chat_cassette`` was."""
         super().__init__(shell)
         # What is set at the first load comes from a file; what changes later, from a cell.
         self.file_url = _file_urls.setdefault(id(shell), self.base_url)
         self._shell = shell
+        self.said_later: set[str] = set()
+        """Which of the cassette's settings were said since ``%chat_cassette`` was."""
         self._commands: Commands | None = None
         self._formatters: list[Any] = []
 
@@ -221,7 +231,9 @@ class ChatMagics(Magics):
         With ``--else emulator`` the emulator answers what is not recorded; with ``--by-order``
         a request that differs is answered by its place. FILE may be a saved notebook, which
         is only replayed. ``%chat_cassette --off`` goes back; ``%chat_cassette`` alone shows
-        what is in. CHATMAGIC_CASSETTE and CHATMAGIC_MODE beat it.
+        what is in. Recording never removes: ``--prune`` lists what the file holds with
+        numbers, ``--prune 3 7`` removes those, ``--prune superseded`` what later runs of
+        their cells left behind. CHATMAGIC_CASSETTE and CHATMAGIC_MODE beat all of it.
         """
         print(self.commands.cassette.run(line))
 

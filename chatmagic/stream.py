@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Self
 from chatmagic import address, settings
 from chatmagic import credits as crediting
 from chatmagic.assembly import Assembly
-from chatmagic.cassette import is_replay
 from chatmagic.errors import (
     COST_UNKNOWN,
     AuthenticationError,
@@ -20,6 +19,7 @@ from chatmagic.errors import (
     InputError,
     NotRecordedError,
 )
+from chatmagic.mode import is_replay
 from chatmagic.reading import Reading, time_of
 from chatmagic.tally import Entry
 

@@ -21,7 +21,6 @@ from shells import KEY, Ran, Shell, alone
 import chatmagic
 from chatmagic import taping
 from chatmagic.asking import Ask
-from chatmagic.cassette import Choice, Chosen, choose
 from chatmagic.current import current_session
 from chatmagic.deck import Taping
 from chatmagic.emulator import Emulator, Settings
@@ -33,6 +32,7 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
+from chatmagic.mode import Choice, Chosen, choose
 from chatmagic.recording import File
 from chatmagic.session import Session
 
