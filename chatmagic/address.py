@@ -10,9 +10,11 @@ from __future__ import annotations
 import ipaddress
 import re
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from chatmagic.errors import InputError
+from chatmagic.plain import one_line
+from chatmagic.secret import is_secret_name, looks_like_a_key
 from chatmagic.wire import PATH
 
 if TYPE_CHECKING:
@@ -25,20 +27,41 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 _NEVER: Final = re.compile(r"[\s\x00-\x1f\x7f\\]")
 _NAME: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
+_SHOWN: Final = 300
+_WHOLE: Final = "/chat/completions"
+# A version is "v" and a digit; Google's compatible paths have "openai" after it.
+_VERSIONED: Final = re.compile(r"/v[0-9][^/]*(?:/openai)?\Z")
 
 
 def endpoint(base_url: str) -> str:
     """Give the address that requests are posted to (interface §4.1).
 
-    A base URL that ends in ``/v1``, or in the whole path, is taken as meant.
+    A base URL that ends in ``/chat/completions`` is that address, and may have a query. One that
+    ends in a version (``/v1``, ``/v1beta``), or in ``openai`` after one, lacks only that ending.
 
     Raises:
         InputError: it is not an http or https address, or holds what no base URL holds.
     """
     parts = _split(base_url)
     path = parts.path.rstrip("/")
-    before = path.removesuffix(PATH) if path.endswith(PATH) else path.removesuffix("/v1")
-    return f"{origin(base_url).removesuffix(f':{DEFAULT_PORTS[parts.scheme]}')}{before}{PATH}"
+    if _VERSIONED.search(path):
+        path += _WHOLE
+    elif not path.endswith(_WHOLE):
+        path += PATH
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{origin(base_url).removesuffix(f':{DEFAULT_PORTS[parts.scheme]}')}{path}{query}"
+
+
+def shown(base_url: str) -> str:
+    """Give the address that requests are posted to, for a message: what may be a key is left out.
+
+    Raises:
+        InputError: as :func:`endpoint`.
+    """
+    parts = urlsplit(endpoint(base_url))
+    words = (parts.path + (f"?{parts.query}" if parts.query else "")).split("/")
+    path = "/".join("…" if looks_like_a_key(unquote(word)) else word for word in words)
+    return one_line(f"{parts.scheme}://{parts.netloc}{path}", _SHOWN)
 
 
 def origin(url: str) -> str:
@@ -113,12 +136,22 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
         )
     if not good:
         raise InputError(f"{name} is not a URL like https://chat.example.org.")
-    if parts.query or parts.fragment:
+    if parts.fragment or (parts.query and not _may_have_query(parts)):
         raise InputError(
             f"{name} holds a query or a fragment; leave those out.",
-            hint="A key goes into CHATMAGIC_API_KEY, or is asked for by %chat_login.",
+            hint="A key goes into CHATMAGIC_API_KEY, or is asked for by %chat_login. A query that "
+            f"is no secret may stand after a path that ends in {_WHOLE}.",
         )
     return parts
+
+
+def _may_have_query(parts: SplitResult) -> bool:
+    """Tell whether an address is a whole endpoint, with a query that holds no secret."""
+    if not parts.path.rstrip("/").endswith(_WHOLE) or looks_like_a_key(unquote(parts.query)):
+        return False
+    return not any(
+        is_secret_name(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)
+    )
 
 
 def _is_a_host(parts: SplitResult) -> bool:

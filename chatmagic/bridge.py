@@ -6,9 +6,10 @@ nothing is said and everything stands in the order as run. In the page nothing i
 all that goes over the bridge are messages of the moment.
 
 Page to kernel: ``{"kind": "cells", …}``, as :func:`chatmagic.page.word_from` reads it.
-Kernel to page: ``{"kind": "marks", "stale": [cell ids]}``; ``{"kind": "say", "text": …}``,
-for the page's status region, with ``"first": true`` of the reply that came before there was
-a bridge, which a panel has said already; and ``{"kind": "tell"}``, say your cells again.
+Kernel to page: ``{"kind": "marks", "marks": {cell id: words}}``, all that cells wear now;
+``{"kind": "say", "text": …}``, for the page's status region, with ``"first": true`` of the
+reply that came before there was a bridge, which a panel has said already; and
+``{"kind": "tell"}``, say your cells again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import contextlib
 import contextvars
 import threading
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
 
@@ -25,9 +26,19 @@ from chatmagic.asking import Began, Ended, Fragment
 from chatmagic.page import Pages, word_from
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from chatmagic.asking import Event
+    from chatmagic.conversation import Mark
     from chatmagic.session import Session
     from chatmagic.wire import Reply
+
+MARKS: Final[Mapping[Mark, str]] = {
+    "stale": "Stale: what stands above has changed since. Run the cell again to renew it.",
+    "taken back": "Not in the conversation any more: this reply was taken back, by an undo, a "
+    "reset or a load. Run the cell again to ask anew.",
+}
+"""What a cell wears in the page."""
 
 
 class _Hidden(anywidget.AnyWidget):
@@ -56,7 +67,7 @@ class Bridge:
         self._over = False
         self._opened = False
         self._to_say = [{"kind": "say", "text": ending(said, None), "first": True}]
-        self._marked: list[str] | None = None
+        self._marked: dict[str, str] | None = None
         self._quiet = True
         self._hidden = _Hidden()
         self._hidden.on_msg(self._heard)
@@ -130,11 +141,11 @@ class Bridge:
             return
         if opened:
             self._hidden.send({"kind": "tell"})
-        stale = self._session.conversation.stale_owners(self._session.layout(None))
-        marked = sorted(self.pages.ids(stale))
+        marks = self._session.conversation.marks(self._session.layout(None))
+        marked = {cell: MARKS[mark] for cell, mark in self.pages.by_id(marks).items()}
         if opened or marked != self._marked:
             self._marked = marked
-            self._hidden.send({"kind": "marks", "stale": marked})
+            self._hidden.send({"kind": "marks", "marks": marked})
         while self._to_say:
             self._hidden.send(self._to_say.pop(0))
 

@@ -72,7 +72,9 @@ def added(now: Snapshot, turn: Turn, order: Sequence[str] | None) -> tuple[Snaps
     places, index = with_place(now.places, turn.owner, order)
     place = places[index]
     kept = of_execution(place, turn.execution)
-    turns = (*kept, replace(turn, number=now.next_number))
+    turn = replace(turn, number=now.next_number)
+    places = (*places[:index], replace(place, newest=turn), *places[index + 1 :])
+    turns = (*kept, turn)
     kind: Kind = "ask" if kept == place.turns else "re-run"
     then, change = _changed(replace(now, places=places), kind, {place.key: turns})
     return replace(then, next_number=now.next_number + 1), change
@@ -95,7 +97,7 @@ def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:
     for place in other.places:
         key = keys.get(place.owner, len(held))
         # Its own order counts, so what was there before moves behind it.
-        held[key] = held.pop(key, Place(key, place.owner))
+        held[key] = held.pop(key, Place(key, place.owner, newest=place.newest))
         after[key] = tuple(_renumbered(turn, now.next_number - 1) for turn in place.turns)
     moved = len(held) - len(other.places)
     places = tuple(held.values())
@@ -145,7 +147,8 @@ def handed_over(now: Snapshot, number: int, owner: str) -> Snapshot:
         return replace(step, before=before, after=after)
 
     places = tuple(
-        replace(place, owner=owner, turns=handed(place.turns))
+        # The cell has asked nothing yet.
+        replace(place, owner=owner, turns=handed(place.turns), newest=None)
         if any(turn.number == number for turn in place.turns)
         else place
         for place in now.places

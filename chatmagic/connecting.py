@@ -82,6 +82,7 @@ class ConnectCommands:
             is_told = frontend.execution(self._shell).audience != "machine"
             if lacks_key and is_told and not self._cassette.is_replaying():
                 print("No key for this address yet: %chat_login asks for it.")
+                print(f"A server without keys: {settings.line_to_set(connection, 'none')}")
         if count := len(self._session.conversation):
             turns = f"{count:,} turn{'' if count == 1 else 's'}"
             print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
@@ -177,7 +178,8 @@ def where(connection: Connection) -> str:
     if connection.auth == "none":
         return f"{at}, without a key."
     if connection.key is None:
-        return f"{at}. No key for this address yet: %chat_login asks for it."
+        without = settings.line_to_set(connection, "none")
+        return f"{at}. No key for this address yet: %chat_login asks for it; without: {without}"
     return f"{at}; key from {connection.key_from}, sent as {connection.auth}."
 
 

@@ -36,6 +36,9 @@ one, or several that one execution of the cell asked. The rules:
 13. A cell without a place takes over the place of the cell that the record in its outputs
     names, if that cell is on no page: the page has given it another identity, or it was
     cut and pasted. A copied cell brings the record along too, and is a new cell.
+14. A cell shows what it asked last. Where that is not live in its place, nor a turn with the
+    same question and reply, its reply is *taken back*: by an undo, also of a re-run, a
+    reset, or a load.
 
 Together they give *Run All*: the same notebook, run from top to bottom once more in the
 same conversation, sends the same requests in the same order.
@@ -48,7 +51,7 @@ and a reader in another thread sees one of the two. Changes come from one thread
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from chatmagic import changes
 from chatmagic.changes import Snapshot
@@ -62,6 +65,8 @@ if TYPE_CHECKING:
     from chatmagic.changes import Change
     from chatmagic.page import Layout
     from chatmagic.turn import Turn
+
+Mark = Literal["stale", "taken back"]
 
 
 class Conversation:
@@ -267,8 +272,8 @@ class Conversation:
         self._all, change = changes.followed(self._all, layout)
         return change
 
-    def stale_owners(self, layout: Layout | None = None) -> frozenset[str]:
-        """Give the hashes of the cells with a turn that would be asked otherwise now (rule 9).
+    def marks(self, layout: Layout | None = None) -> dict[str, Mark]:
+        """Give what is to be known of what cells show, by their hashes (rules 9 and 14).
 
         Args:
             layout: how the cells stand, for what would be if the conversation followed it,
@@ -277,8 +282,11 @@ class Conversation:
         now = self._all if layout is None else changes.followed(self._all, layout)[0]
         owners = [place.owner for place in now.places for _ in place.turns]
         turns = live(now.places)
-        stale = (owner for index, owner in enumerate(owners) if is_stale(turns, index))
-        return frozenset(owner for owner in stale if owner is not None)
+        marks: dict[str | None, Mark] = {
+            owner: "stale" for index, owner in enumerate(owners) if is_stale(turns, index)
+        }
+        marks |= {place.owner: "taken back" for place in now.places if place.lacks_newest}
+        return {owner: mark for owner, mark in marks.items() if owner is not None}
 
     def stale(self, turn: Turn) -> bool:
         """Tell whether a live turn would be asked otherwise now (rule 9); others never are."""

@@ -10,12 +10,14 @@ cell that no page ever listed is never missed. Pure values; the words come from
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from chatmagic.record import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +125,18 @@ class Pages:
             named={name: cell.owner for name, cell in cells.items() if cell.owner is not None},
         )
 
-    def ids(self, owners: Collection[str]) -> list[str]:
-        """Give the identities, as the pages know them, of those cells that are on one."""
-        found = {
-            cell.id: None
+    def by_id(self, known: Mapping[str, _T]) -> dict[str, _T]:
+        """Give what is known of cells by the identities that the pages, if any, know them by.
+
+        Args:
+            known: what is known, by the cells' hashes.
+        """
+        return {
+            cell.id: known[name]
             for word in self.words
             for name, cell in word.cells.items()
-            if name in owners
+            if name in known
         }
-        return list(found)
 
 
 def word_from(content: Any) -> Word | None:

@@ -15,13 +15,23 @@ if TYPE_CHECKING:
 class Place:
     """A place: its key for life, the cell it belongs to, and what is live there.
 
-    ``earlier`` are the cells that it belonged to before (rule 13).
+    ``earlier`` are the cells that it belonged to before (rule 13); ``newest`` is the turn
+    that its cell asked last, live or not (rule 14).
     """
 
     key: int
     owner: str | None
     turns: tuple[Turn, ...] = ()
     earlier: frozenset[str] = frozenset()
+    newest: Turn | None = None
+
+    @property
+    def lacks_newest(self) -> bool:
+        """Whether what its cell asked last is not live here, nor a turn that reads the same."""
+        return self.newest is not None and all(
+            (turn.as_typed, turn.reply.text) != (self.newest.as_typed, self.newest.reply.text)
+            for turn in self.turns
+        )
 
 
 def live(places: Sequence[Place]) -> tuple[Turn, ...]:

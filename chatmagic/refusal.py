@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 BODY_BYTES: Final = 65_536
 EXCERPT: Final = 200
+KEY_REFUSED: Final = "The service did not accept the key"
+NO_KEY_SENT: Final = "The service wants a key, and none was sent"
 ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
 
 _PATH: Final = 60
@@ -260,7 +262,7 @@ def _by_status(status: int, told: ErrorBody, said: str, at: str, seen: Credits |
         return _rate_limit(status, told, said + at, seen)
     if status == HTTPStatus.UNAUTHORIZED or (status == HTTPStatus.FORBIDDEN and about_the_key):
         return AuthenticationError(
-            f"The service did not accept the key{said}{at}",
+            f"{KEY_REFUSED}{said}{at}",
             hint="%chat shows where the key comes from; %chat_login asks for another one.",
         )
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:

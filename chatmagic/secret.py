@@ -18,6 +18,26 @@ REMOVED: Final = "[key removed]"
 """What stands where a key stood."""
 
 _URL_SAFE: Final = str.maketrans("+/", "-_")
+# Names of headers and query parameters, by their words: X-API-Key, access_token, AuthToken, sig.
+_SECRET_WORD: Final = re.compile(
+    r"\w*(?:token|secret|cookie|passw(?:or)?d|credential|authoriz|authentic|apikey|accesskey)\w*"
+    r"|keys?|auth|authn|authz|pass|pwd|passphrase|jwt|bearer|sid|sig|signature"
+)
+# A known prefix, a long run of letters and digits, or a UUID.
+_LIKE_A_KEY: Final = re.compile(
+    r"\b(?:sk|pk|rk|ghp|gsk|hf|xox\w)[-_]\w|[a-z0-9]{20}|[0-9a-f]{8}-[0-9a-f]{4}-",
+    re.IGNORECASE,
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Tell whether a header or a query parameter of this name is one that holds a secret."""
+    return any(_SECRET_WORD.fullmatch(word) for word in re.split(r"[^a-z0-9]+", name.lower()))
+
+
+def looks_like_a_key(text: str) -> bool:
+    """Tell whether a text that should hold no key may hold one, by its look; it is a guess."""
+    return _LIKE_A_KEY.search(text) is not None
 
 
 class Secret:

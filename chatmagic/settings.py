@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 NO_KEY: Final = "{} holds no key: a key is one word of printable ASCII characters."
 KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
 
+AUTH_LINE: Final = '%config ChatMagics.auth = "{}"'
+
 local_emulator: Callable[[], tuple[str, Secret]] | None = None
 """Starts the emulator of this process and gives its address and a key; set by the extension."""
 
@@ -42,6 +44,7 @@ class Connection:
         elsewhere: what the environment's key belongs to, in words, where that is not here.
         guarded: the keys that are known, for whichever address: no request may hold one.
         warnings: what is unwise about the address, a line each.
+        auth_line: the line that sets another way of the key, with ``{}`` for the way.
     """
 
     base_url: str
@@ -52,6 +55,7 @@ class Connection:
     elsewhere: str | None = None
     guarded: tuple[Secret, ...] = ()
     warnings: tuple[str, ...] = ()
+    auth_line: str = AUTH_LINE
 
     def is_door_of(self, other: Connection) -> bool:
         """Tell whether both ask the same service with the same key, whoever decided it."""
@@ -96,7 +100,9 @@ def resolve(
     if place.base_url == EMULATOR:
         return open_door
     way = _auth((environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"), (auth_config, "auth"))
-    open_door = replace(open_door, auth=way)
+    # The environment's word beats the setting, so that one has to be changed.
+    line = "%env CHATMAGIC_AUTH={}" if environ.get("CHATMAGIC_AUTH", "").strip() else AUTH_LINE
+    open_door = replace(open_door, auth=way, auth_line=line)
     if way == "none":
         return open_door
     own = environ.get("CHATMAGIC_BASE_URL", "").strip() or file_config
@@ -136,7 +142,7 @@ def for_client(
     if place.base_url == EMULATOR:
         return practised(open_door)
     way = _auth((auth, "auth"), (environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"))
-    open_door = replace(open_door, auth=way)
+    open_door = replace(open_door, auth=way, auth_line='Client(auth="{}")')
     if way == "none":
         return open_door
     if api_key is None:
@@ -173,7 +179,13 @@ def no_key_message(connection: Connection) -> tuple[str, str]:
     what = f"There is no API key for {origin(connection.base_url)}. Nothing was sent."
     if connection.elsewhere is not None:
         what += f" The environment's key belongs to {connection.elsewhere}."
-    return what, "%chat_login asks for one; a server that wants none takes CHATMAGIC_AUTH=none."
+    none = line_to_set(connection, "none")
+    return what, f"%chat_login asks for one; for a server without keys: {none}"
+
+
+def line_to_set(connection: Connection, way: Auth) -> str:
+    """Give the line that sends the key in another way from then on, to be typed as it is."""
+    return connection.auth_line.format(way)
 
 
 def news(warnings: Iterable[str]) -> list[str]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
 
-from chatmagic import address, settings
+from chatmagic import address, advice, settings
 from chatmagic import credits as crediting
 from chatmagic.assembly import Assembly
 from chatmagic.errors import (
@@ -198,8 +198,15 @@ class ReplyStream:
                 error.hint = "What came is kept, marked; nothing was sent again."
             error.credits = error.credits or self._assembly.credits
             error.status = error.status or exchange.status
+            if isinstance(error, ChatError) and error.reply is None:
+                self._advised(error, exchange)
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
+
+    def _advised(self, error: ChatError, exchange: Exchange) -> ChatError:
+        """Add what can be done about the connection to the error of an answer."""
+        model, replayed = self._request.extra.get("model"), exchange.origin == "replay"
+        return advice.advised(error, self._connection, model, replayed=replayed)
 
     def _begin(self, exchange: Exchange, reading: Reading, asked: datetime) -> None:
         """Take note of what the status and headers say; refuse what is no reply."""
@@ -214,5 +221,5 @@ class ReplyStream:
             self._tally.clock_off = crediting.clock_off(assembly.date, asked, now)
         good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
         if not good or exchange.status == HTTPStatus.NO_CONTENT:
-            raise reading.refusal()
+            raise self._advised(reading.refusal(), exchange)
         self._entry.write(assembly.credits)

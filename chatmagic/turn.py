@@ -67,6 +67,11 @@ class Turn:
         return self.reply.state
 
     @property
+    def as_typed(self) -> str:
+        """The question as typed, with its ``{{ }}`` where it had some."""
+        return self.prompt if self.typed is None else self.typed
+
+    @property
     def messages(self) -> tuple[Message, Message]:
         """The two messages by which a later request carries this turn (interface §2.1)."""
         return Message("user", self.prompt), Message("assistant", self.reply.text)
@@ -101,7 +106,7 @@ class Turn:
         """
         reply = self.reply
         return Record(
-            prompt=self.prompt if self.typed is None else self.typed,
+            prompt=self.as_typed,
             values=self.values,
             state=reply.state,
             owner=self.owner,

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.address import EMULATOR, endpoint, is_loopback, origin, warnings_for, without_user
+from chatmagic.address import (
+    EMULATOR,
+    endpoint,
+    is_loopback,
+    origin,
+    shown,
+    warnings_for,
+    without_user,
+)
 from chatmagic.errors import InputError
 
 
@@ -56,15 +64,35 @@ def test_an_origin_is_written_in_one_way(url: str, written: str) -> None:
         ("http://127.0.0.1:8000/api", "http://127.0.0.1:8000/api/v1/chat/completions"),
         ("https://a.example/api/v1", "https://a.example/api/v1/chat/completions"),
         ("https://a.example/dev1", "https://a.example/dev1/v1/chat/completions"),
-        ("https://a.example/v2", "https://a.example/v2/v1/chat/completions"),
+        ("https://a.example/v2", "https://a.example/v2/chat/completions"),
+        ("https://a.example/v1.1/", "https://a.example/v1.1/chat/completions"),
+        ("https://a.example/v1beta", "https://a.example/v1beta/chat/completions"),
+        ("https://a.example/api/paas/v4", "https://a.example/api/paas/v4/chat/completions"),
+        ("https://a.example/v1beta/openai", "https://a.example/v1beta/openai/chat/completions"),
+        ("https://a.example/v1/openai/", "https://a.example/v1/openai/chat/completions"),
+        ("https://a.example/openai", "https://a.example/openai/v1/chat/completions"),
+        ("https://a.example/v1/x/openai", "https://a.example/v1/x/openai/v1/chat/completions"),
+        ("https://a.example/v1/openai/x", "https://a.example/v1/openai/x/v1/chat/completions"),
+        ("https://a.example/v", "https://a.example/v/v1/chat/completions"),
+        ("https://a.example/version1", "https://a.example/version1/v1/chat/completions"),
+        ("https://a.example/v1/models", "https://a.example/v1/models/v1/chat/completions"),
         (
-            "https://a.example/chat/completions",
-            "https://a.example/chat/completions/v1/chat/completions",
+            "https://a.example/openai/deployments/x",
+            "https://a.example/openai/deployments/x/v1/chat/completions",
         ),
+        ("https://a.example/chat/completions", "https://a.example/chat/completions"),
+        ("https://a.example/x/chat/completions/", "https://a.example/x/chat/completions"),
+        (
+            "https://a.example/openai/deployments/x/chat/completions?api-version=2024-02-01",
+            "https://a.example/openai/deployments/x/chat/completions?api-version=2024-02-01",
+        ),
+        ("https://a.example/chat/completions?", "https://a.example/chat/completions"),
+        ("https://a.example/mychat/completions", None),
     ],
 )
-def test_an_endpoint_has_the_interface_path_once(base_url: str, posted_to: str) -> None:
-    """What already ends in /v1, or in the whole path, is taken as meant (interface §4.1)."""
+def test_an_endpoint_has_what_its_base_lacks(base_url: str, posted_to: str | None) -> None:
+    """A whole endpoint is kept; a version lacks the ending, anything else the interface's path."""
+    posted_to = posted_to or f"{base_url}/v1/chat/completions"
     assert endpoint(base_url) == posted_to
     assert endpoint(posted_to) == posted_to
 
@@ -108,6 +136,15 @@ def test_what_is_no_address_is_refused_and_not_repeated(url: str) -> None:
     [
         "https://chat.example?api_key=sk-private",
         "https://chat.example/v1#sk-private",
+        "https://chat.example/v1?a=private",
+        "https://chat.example/chat/completions#sk-private",
+        "https://chat.example/chat/completions?api_key=private",
+        "https://chat.example/chat/completions?api%5fkey=private",
+        "https://chat.example/chat/completions?a=b&access_token=private",
+        "https://chat.example/chat/completions?KEY",
+        "https://chat.example/chat/completions?a=sk-private",
+        "https://chat.example/chat/completions?a=sk%2dprivate",
+        "https://chat.example/chat/completions?sk-private",
     ],
 )
 def test_an_address_holds_no_secret(url: str) -> None:
@@ -171,3 +208,29 @@ def test_a_user_name_is_dropped_and_warned_about() -> None:
         assert "https://chat.example:443 holds a user name or a password" in warning
         assert "private" not in warning
     assert len(warnings_for("http://user@chat.example")) == 2
+
+
+@pytest.mark.parametrize(
+    ("base_url", "words"),
+    [
+        ("https://chat.example/v1", "https://chat.example/v1/chat/completions"),
+        ("https://sk-private@chat.example", "https://chat.example/v1/chat/completions"),
+        (
+            "https://a.example/chat/completions?api-version=2",
+            "https://a.example/chat/completions?api-version=2",
+        ),
+        (
+            "https://a.example/v1/4f9c1e774f9c1e774f9c1e77/x%1b/",
+            "https://a.example/v1/…/x%1b/v1/chat/completions",
+        ),
+        ("https://a.example/sk%2dprivate", "https://a.example/…/v1/chat/completions"),
+    ],
+)
+def test_an_address_is_shown_without_what_may_be_a_key(base_url: str, words: str) -> None:
+    """A message names what was posted to; some gateways have an account's id in the path."""
+    assert shown(base_url) == words
+
+
+def test_a_long_address_is_shown_in_part() -> None:
+    """A message stays one line of a bearable length."""
+    assert len(shown(f"https://a.example/{'x/' * 1000}")) == 300

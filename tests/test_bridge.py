@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from chatmagic.bridge import Bridge
 
 PATIENCE = 10.0
+STALE, TAKEN_BACK = module.MARKS["stale"], module.MARKS["taken back"]
 
 
 class Front:
@@ -161,17 +162,33 @@ def test_stale_cells_are_told_to_the_page(front: Front) -> None:
     for name in "abc":
         front.ask(name)
     front.say("abc", opened=True)
-    front.hears({"kind": "marks", "stale": []})
+    front.hears({"kind": "marks", "marks": {}})
     front.say("acb")
-    front.hears({"kind": "marks", "stale": ["b", "c"]})
+    front.hears({"kind": "marks", "marks": dict.fromkeys("bc", STALE)})
     assert prompts() == ["a", "b", "c"]
     front.say("abc")
     front.ask("b")
-    front.hears({"kind": "marks", "stale": ["c"]})
+    front.hears({"kind": "marks", "marks": {"c": STALE}})
     front.sent.clear()
     front.ask("c")
-    front.hears({"kind": "marks", "stale": []})
+    front.hears({"kind": "marks", "marks": {}})
     assert len([message for message in front.sent if message["kind"] == "marks"]) == 1
+
+
+def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:
+    """At an undo, of a re-run too, and at a reset; a redo ends it."""
+    for name in "ab":
+        front.ask(name)
+    front.say("abu", opened=True)
+    front.ask("a", "%%chat\necho:A")
+    front.hears({"kind": "marks", "marks": {"b": STALE}})
+    front.shell.page("%chat_undo", "u")
+    front.hears({"kind": "marks", "marks": {"a": TAKEN_BACK}})
+    front.sent.clear()
+    front.shell.page("%chat_redo", "u")
+    front.hears({"kind": "marks", "marks": {"b": STALE}})
+    front.shell.page("%chat_reset", "u")
+    front.hears({"kind": "marks", "marks": dict.fromkeys("ab", TAKEN_BACK)})
 
 
 def test_a_page_that_is_loaded_again_hears_the_marks_again(front: Front) -> None:
@@ -179,10 +196,10 @@ def test_a_page_that_is_loaded_again_hears_the_marks_again(front: Front) -> None
     front.ask("a")
     front.say("a", opened=True)
     front.hears({"kind": "tell"})
-    front.hears({"kind": "marks", "stale": []})
+    front.hears({"kind": "marks", "marks": {}})
     front.is_told("Reply complete, 1 word.")
     front.say("a", page="p2", opened=True)
-    front.hears({"kind": "marks", "stale": []})
+    front.hears({"kind": "marks", "marks": {}})
     assert front.said() == []
 
 
@@ -255,7 +272,7 @@ def test_a_page_that_cannot_be_reached_ends_nothing(
     assert failed.wait(PATIENCE)
     monkeypatch.setattr(module._Hidden, "send", reached)
     front.say("a", page="q", opened=True)
-    front.hears({"kind": "marks", "stale": []})
+    front.hears({"kind": "marks", "marks": {}})
 
 
 def test_machines_and_terminals_get_no_bridge(front: Front) -> None:

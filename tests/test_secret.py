@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from chatmagic.secret import Secret
+from chatmagic.secret import Secret, is_secret_name, looks_like_a_key
 
 KEY = "talk-7Hq/x+e=9"
 
@@ -102,3 +102,56 @@ def test_a_key_is_found_however_it_is_written(value: str) -> None:
 def test_a_short_key_is_taken_out_as_a_word() -> None:
     """Else a text would be full of holes where nothing was."""
     assert Secret("a").redact("a banana") == "[key removed] banana"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Authorization",
+        "Proxy-Authorization",
+        "X-API-Key",
+        "api-key",
+        "apikey",
+        "X-ApiKey",
+        "KEY",
+        "Cookie",
+        "X-Auth",
+        "X-Auth-Token",
+        "access_token",
+        "sig",
+        "client-secret",
+        "X-Password",
+        "passwd",
+        "credential",
+        "Ocp-Apim-Subscription-Key",
+    ],
+)
+def test_names_of_secrets(name: str) -> None:
+    """Their words tell, however they are joined."""
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["X-Team", "HTTP-Referer", "api-version", "x-portkey-provider", "X-Author", "OpenAI-Beta"],
+)
+def test_names_of_other_things(name: str) -> None:
+    """What gateways ask for is no secret, also where a word of it holds one's letters."""
+    assert not is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_like_one"),
+    [
+        ("sk-private", True),
+        ("x=4f9c1e774f9c1e774f9c1e77", True),
+        ("4f9c1e77-aaaa-4f9c-8e77-4f9c1e774f9c", True),
+        ("2024-08-01-preview", False),
+        ("api_key", False),
+        ("task-list", False),
+        ("deployments", False),
+    ],
+)
+def test_what_looks_like_a_key(text: str, *, is_like_one: bool) -> None:
+    """A prefix that keys have, or a long run of letters and digits."""
+    assert looks_like_a_key(text) is is_like_one

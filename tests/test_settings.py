@@ -357,7 +357,7 @@ def test_a_missing_key_says_where_there_is_one(
     what, hint = no_key_message(resolve(environ, **given))
     assert what == f"There is no API key for https://away.example:443. Nothing was sent.{more}"
     assert hint.startswith("%chat_login")
-    assert "CHATMAGIC_AUTH=none" in hint
+    assert hint.endswith('%config ChatMagics.auth = "none"')
 
 
 def everything(environ: Mapping[str, str], url: str) -> list[object]:

@@ -1,7 +1,7 @@
 // @ts-check
 // The page's end of the bridge (its other end is chatmagic/bridge.py): it tells the kernel
-// the cells of this notebook from top to bottom, shows prompts as prose, marks stale cells,
-// and speaks through one status region. It reads what JupyterLab and Notebook 7 do not
+// the cells of this notebook from top to bottom, shows prompts as prose, marks cells as the
+// kernel says, and speaks through one status region. It reads what JupyterLab and Notebook 7 do not
 // promise: where something is missing, it does without, in silence.
 
 /**
@@ -32,8 +32,7 @@
 const PROSE = "text/x-ipythongfm";
 const CHAT = /^(?:[ \t]*\n)*%%chat(?:_instructions)?(?!\w)/;
 const STATUS = "chatmagic-status";
-const MARK = "chatmagic-stale";
-const STALE = "Stale: what stands above has changed since. Run the cell again to renew it.";
+const MARK = "chatmagic-mark";
 const TITLED_MS = 300;
 const BRIDGE = Symbol.for("chatmagic.bridge");
 const PANELS = Symbol.for("chatmagic.panels");
@@ -86,18 +85,18 @@ function panels(context) {
 /**
  * Put the mark into a cell, or take it away.
  * @param {Element} node
- * @param {boolean} stale
+ * @param {string} [words]
  */
-function mark(node, stale) {
+function mark(node, words) {
   const found = node.querySelector(`:scope > .${MARK}`);
-  if (!stale) {
-    found?.remove();
-  } else if (!found) {
+  if (found?.textContent === words) return;
+  found?.remove();
+  if (words) {
     const note = document.createElement("div");
     note.className = MARK;
     note.setAttribute("role", "note");
     note.style.cssText = MARK_STYLE;
-    note.textContent = STALE;
+    note.textContent = words;
     node.insertBefore(note, node.querySelector(":scope > .jp-Cell-outputWrapper"));
   }
 }
@@ -113,8 +112,8 @@ class Notebook {
     this.context = context;
     this.cells = context.model.cells;
     this.page = Math.random().toString(36).slice(2);
-    /** @type {Set<string>} */
-    this.stale = new Set();
+    /** @type {Map<string, string>} */
+    this.marks = new Map();
     /** @type {Map<Cell, {mimeType: string | null, look: () => void}>} */
     this.watched = new Map();
     this.pending = false;
@@ -208,15 +207,15 @@ class Notebook {
       panel.querySelectorAll(".jp-Notebook-cell").forEach((node, place) => {
         const index = Number(/** @type {HTMLElement} */ (node).dataset.windowedListIndex ?? place);
         const cell = index < this.cells.length ? this.cells.get(index) : null;
-        mark(node, cell !== null && this.stale.has(cell.id));
+        mark(node, cell ? this.marks.get(cell.id) : undefined);
       });
     }
   }
 
-  /** @param {{kind?: string, stale?: string[], text?: string, first?: boolean}} content */
+  /** @param {{kind?: string, marks?: Record<string, string>, text?: string, first?: boolean}} content */
   heard(content) {
     if (content.kind === "marks") {
-      this.stale = new Set(content.stale);
+      this.marks = new Map(Object.entries(content.marks ?? {}));
     } else if (content.kind === "say" && !(content.first && this.hasPanel())) {
       statusRegion().textContent = String(content.text);
     } else if (content.kind === "tell") {
@@ -241,9 +240,9 @@ class Notebook {
     this.context.sessionContext?.kernelChanged?.disconnect(this.stop);
     this.observer.disconnect();
     this.views.disconnect();
-    this.stale = new Set();
+    this.marks = new Map();
     for (const panel of panels(this.context)) {
-      panel.querySelectorAll(".jp-Notebook-cell").forEach((node) => mark(node, false));
+      panel.querySelectorAll(".jp-Notebook-cell").forEach((node) => mark(node));
     }
     for (const [cell, { mimeType, look }] of this.watched) {
       cell.contentChanged.disconnect(look);

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     Open = Callable[..., Book]
 
 LOAD = "%load_ext chatmagic"
-MARKS = "notebook.node.querySelectorAll('.chatmagic-stale')"
-CELL_WITH_MARK = (
-    "notebook.widgets.map(cell => Boolean(cell.node.querySelector('.chatmagic-stale')))"
-)
+MARKS = "notebook.node.querySelectorAll('.chatmagic-mark')"
+CELL_WITH_MARK = "notebook.widgets.map(cell => Boolean(cell.node.querySelector('.chatmagic-mark')))"
 STATUS = "document.getElementById('chatmagic-status')"
 PROSE = "text/x-ipythongfm"
 IN_PAGE, AS_RUN = "in the order of the cells in the page", "in the order as first run"
@@ -40,10 +38,10 @@ def bodies(service: Emulator) -> list[list[str]]:
     return found
 
 
-def bridged(book: Book, *, stale: int = 0) -> None:
+def bridged(book: Book, *, marks: int = 0) -> None:
     """Wait until the bridge stands and the page shows so many marks."""
     book.until(f"{STATUS}?.textContent && notebook.model[Symbol.for('chatmagic.bridge')]")
-    book.until(f"{MARKS}.length === given", stale)
+    book.until(f"{MARKS}.length === given", marks)
 
 
 def delete(book: Book, index: int) -> None:
@@ -72,7 +70,7 @@ def test_a_cell_between_two_carries_what_is_above_it(
     book.insert(2, ask("b"))
     book.run(2)
     assert bodies(service) == [["echo:a", "a", "echo:b"]]
-    bridged(book, stale=1)
+    bridged(book, marks=1)
     assert book.js(f"return {CELL_WITH_MARK}") == [False, False, False, True, False]
     book.run_all()
     again = bodies(service)
@@ -118,7 +116,7 @@ def test_cells_keep_their_turns(lab: Open, service: Emulator) -> None:
     book.insert(2, ask("new"))
     book.run(2)
     assert bodies(service)[-1] == ["echo:a", "a", "echo:new"]
-    bridged(book, stale=1)
+    bridged(book, marks=1)
     # A copy brings the record of its cell along, and is a new cell.
     book.select(1)
     book.command("notebook:copy-cell")
@@ -168,7 +166,7 @@ def test_marks_prose_and_status_are_the_pages_own(lab: Open, service: Emulator) 
 
     plain = book.save()
     book.run(1)
-    bridged(book, stale=1)
+    bridged(book, marks=1)
     mark = book.js(f"const mark = {MARKS}[0]; return [mark.getAttribute('role'), mark.innerText]")
     assert mark[0] == "note"
     assert mark[1].startswith("Stale: ")
@@ -177,7 +175,7 @@ def test_marks_prose_and_status_are_the_pages_own(lab: Open, service: Emulator) 
     book.screenshot("stale-dark")
     book.front.theme("JupyterLab Light")
     book.insert(1, "2")
-    bridged(book, stale=1)
+    bridged(book, marks=1)
     book.until(f"{CELL_WITH_MARK}[3]")
     delete(book, 1)
     marked = book.save()
@@ -186,6 +184,27 @@ def test_marks_prose_and_status_are_the_pages_own(lab: Open, service: Emulator) 
     assert "Stale" not in str(marked)
     book.run(2)
     bridged(book)
+    assert book.front.heard.errors == []
+
+
+def test_taken_back_replies_wear_a_mark(lab: Open) -> None:
+    """After an undo of a re-run, a reset, and until it is done again; the file has none of it."""
+    book = lab([LOAD, ask("a"), ask("b"), "1"])
+    book.run_all()
+    bridged(book)
+    book.run(2, ask("c"))
+    book.run(3, "%chat_undo")
+    book.until(f"{CELL_WITH_MARK}[2] && {MARKS}.length === 1")
+    assert "this reply was taken back" in book.js(f"return {MARKS}[0].innerText")
+    book.screenshot("taken-back")
+    book.run(3, "%chat_reset")
+    bridged(book, marks=2)
+    book.run(3, "%chat_undo")
+    book.run(3, "%chat_redo")
+    bridged(book, marks=2)
+    book.run(3, "%chat_undo")
+    bridged(book, marks=1)
+    assert "taken back" not in str(book.save())
     assert book.front.heard.errors == []
 
 
@@ -199,7 +218,7 @@ def test_a_cell_that_is_drawn_anew_has_its_mark_again(lab: Open) -> None:
     book.js("notebook.scrollToItem(0, 'start')")
     book.until("!notebook.widgets[5].node.isConnected")
     book.run(1)
-    book.js("notebook.widgets[10].node.querySelector('.chatmagic-stale')?.remove()")
+    book.js("notebook.widgets[10].node.querySelector('.chatmagic-mark')?.remove()")
     book.js("notebook.scrollToItem(11, 'end')")
     book.until(f"{CELL_WITH_MARK}[10]")
 
@@ -215,7 +234,7 @@ def test_the_bridge_comes_back(lab: Open, service: Emulator) -> None:
     book = lab([LOAD, ask("a"), ask("b"), "1"])
     book.run_all()
     book.run(1)
-    bridged(book, stale=1)
+    bridged(book, marks=1)
     book.save()
     book.reload()
     book.until(f"{MARKS}.length === 1 && {STATUS}")
@@ -232,7 +251,7 @@ def test_the_bridge_comes_back(lab: Open, service: Emulator) -> None:
     book.js("await app.commands.execute('docmanager:clone')")
     book.until("panels(path).length === 2")
     book.until("""panels(path).every(
-        panel => panel.node.querySelectorAll('.chatmagic-stale').length === 1)""")
+        panel => panel.node.querySelectorAll('.chatmagic-mark').length === 1)""")
     book.js("panels(path)[1].dispose()")
     # The kernel dies, and the front end starts another one and says so.
     book.write(3, "import os; os._exit(1)")
