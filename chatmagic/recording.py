@@ -84,9 +84,7 @@ class File:
                 self._text, self.held = text, new
         except OSError as error:
             why = error.strerror or type(error).__name__
-            raise ChatError(
-                f"{self.path.name} could not be written: {why}.", fault="you"
-            ) from None
+            raise ChatError(f"{self.path.name} could not be written: {why}.", fault="you") from None
 
     def _content(self) -> str | None:
         try:

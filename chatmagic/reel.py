@@ -276,9 +276,7 @@ class Reel:
                 anchor = mine[name]
                 if name in known and _marks(anchor.recorded) == _marks(known[name]):
                     owner, superseded = _marks(one)
-                    anchor.recorded = replace(
-                        anchor.recorded, owner=owner, superseded=superseded
-                    )
+                    anchor.recorded = replace(anchor.recorded, owner=owner, superseded=superseded)
             elif name not in known:
                 news.setdefault(id(anchor), []).append(_Item(one))
         items = news.pop(id(None), [])
