@@ -141,10 +141,8 @@ class Cassette:
         choice = self.choice
         if is_emulator and not self._reel.admits(replace(question.asked, origin="emulator")):
             return [f"not recorded: {choice.name} holds a service's replies, not the emulator's"]
-        said = f"{_DOING[choice.mode]} {choice.name}"
-        if not self._recorded:
-            said = f"{said} from here on: {choice.path}"
-        said = [said]
+        doing = f"{_DOING[choice.mode]} {choice.name}"
+        said = [doing if self._recorded else f"{doing} from here on: {choice.path}"]
         if self._reel.leaves_behind(question, renewing=choice.mode == "refresh"):
             said.append(
                 f"what this cell asked before stays in {choice.name}: {MAGIC} --prune lists it"

@@ -151,8 +151,9 @@ class Left:
     def told(self) -> str:
         """What became of it, in one line."""
         return (
-            f"{_exchanges(len(self.exchanges))} could not be saved in {self.path.name} ({self.why}), "
-            "and will be lost with this kernel: %chat_cassette OTHER --record saves what it can."
+            f"{_exchanges(len(self.exchanges))} could not be saved in {self.path.name}, and will "
+            "be lost with this kernel; %chat_cassette OTHER --record saves what it can there. "
+            f"It was: {self.why}"
         )
 
 

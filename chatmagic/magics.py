@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
 
     from chatmagic.commands import Commands
     from chatmagic.session import Session
@@ -79,24 +80,24 @@ class ChatMagics(Magics):
             raise TraitError(f"ChatMagics.timeout: {error}") from None
         return proposal["value"]
 
-    @validate("cassette", "mode")
-    def _said(self, proposal: dict[str, Any]) -> Any:
-        # An observer does not hear of a value that is said again, but the later word counts.
-        self.said_later.add(proposal["trait"].name)
-        return proposal["value"]
-
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings; nothing else is loaded yet."""
+        super().__init__(shell)
         self.said_later: set[str] = set()
         """Which of the cassette's settings were said since ``%chat_cassette`` was."""
-        super().__init__(shell)
         # What is set at the first load comes from a file; what changes later, from a cell.
         self.file_url = _file_urls.setdefault(id(shell), self.base_url)
         self._shell = shell
-        self.said_later: set[str] = set()
-        """Which of the cassette's settings were said since ``%chat_cassette`` was."""
         self._commands: Commands | None = None
         self._formatters: list[Any] = []
+
+    def update_config(self, config: Config) -> None:
+        """Set what ``%config`` says, and take note of it: the later word counts.
+
+        An observer would not hear of a value that is said again.
+        """
+        super().update_config(config)
+        self.said_later |= {"cassette", "mode"} & set(config.get(type(self).__name__, ()))
 
     @property
     def commands(self) -> Commands:

@@ -115,8 +115,15 @@ def choose(
             return None
         raise InputError(
             f"{mode_from} says {mode}, but no cassette is set. Nothing was sent.",
-            hint="Set CHATMAGIC_CASSETTE, or run %chat_cassette FILE.",
+            hint="Set CHATMAGIC_CASSETTE, or run %chat_cassette FILE; the mode live asks anew.",
         )
+    return _chosen(file, file_from, mode, mode_from, magic, person=person)
+
+
+def _chosen(
+    file: str, file_from: str, mode: Mode | None, mode_from: str, magic: Chosen, *, person: bool
+) -> Choice:
+    """Give the cassette of this file, in this mode or the one that goes with it."""
     try:
         path = Path(file).expanduser()
     except RuntimeError:

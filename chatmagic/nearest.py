@@ -81,7 +81,7 @@ def difference(asked: Recorded, recorded: Recorded) -> str:
 
 def _parts(one: Recorded) -> list[_Part]:
     """Give what stands before the prompt, a question and its reply as one part."""
-    found: list[_Part] = []
+    found = [_Part((), one.after)] if one.after else []
     for item in one.before:
         if isinstance(item, str):
             found.append(_Part((), item))

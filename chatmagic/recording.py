@@ -37,6 +37,7 @@ class File:
         except (OSError, RuntimeError, ValueError):
             self.path = path
         self._text: str | None = None
+        self._writer = script.Writer()
         self.held: tuple[Recorded, ...] = ()
         """What it held when it was read or written last."""
 
@@ -78,7 +79,7 @@ class File:
                 before, now = self.held, self.read()
                 # A file that is gone tells nothing of what was in it.
                 new = merged(before, before if self._text is None else now)
-                text = script.write(new)
+                text = self._writer.write(new)
                 if text != self._text:
                     self._replace(text)
                 self._text, self.held = text, new

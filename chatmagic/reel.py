@@ -376,7 +376,8 @@ class Reel:
         if mine:
             index = self._index(mine[-1]) + 1
         elif behind:
-            index = min(map(self._index, behind))
+            places = [self._index(one) for one in behind]
+            index = min(places) if recorded.is_reply else max(places) + 1
         else:
             index = self._new_place(question)
         self._supersede(errors)

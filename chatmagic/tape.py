@@ -35,6 +35,8 @@ class Recorded:
         prompt: the last message; as sent, or as typed where ``before`` holds digests.
         before: the messages before it, oldest first; a turn whose text is not known is its
             digest, or the beginning of that.
+        after: the beginning of the chain digest of what stands before ``before``, where a file
+            lacks that; ``None`` where nothing is lacking.
         parameters: what else the body said: ``stream``, ``max_tokens``, ``temperature``
             and fields of ``extra_body``, as far as known; without ``wire.NOT_IN_DIGEST``.
         asked_model: the model that was asked for; ``None`` where none was set.
@@ -57,6 +59,7 @@ class Recorded:
     request: str
     prompt: str
     before: tuple[Message | str, ...] = ()
+    after: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     asked_model: str | None = None
     typed: str | None = None
@@ -81,7 +84,7 @@ class Recorded:
             ValueError: the parameters are not those of a request.
         """
         messages = [item for item in self.before if isinstance(item, Message)]
-        if len(messages) < len(self.before) or "stream" not in self.parameters:
+        if len(messages) < len(self.before) or self.after or "stream" not in self.parameters:
             return None
         known = {name: self.parameters.get(name) for name in ("max_tokens", "temperature")}
         return Request(

@@ -47,6 +47,7 @@ PURE = (
     "places",
     "changes",
     "conversation",
+    "prefixes",
     "tape",
     "script",
     "reel",
