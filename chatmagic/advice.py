@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import address, settings
+from chatmagic import settings
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -48,7 +48,7 @@ def advised(
     steps = [error.hint]
     if not replayed:
         if error.status == 404 and isinstance(error, NotUnderstoodError):  # noqa: PLR2004 - HTTP's
-            _reword(error, f"{error.message} It was posted to {_posted_to(connection)}.")
+            _reword(error, f"{error.message} It was posted to {settings.posted_to(connection)}.")
         if isinstance(error, AuthenticationError) and error.status == 401:  # noqa: PLR2004 - HTTP's
             steps = [_about_the_key(error, connection)]
     if _is_about_a_model(error, model):
@@ -60,13 +60,6 @@ def advised(
 def _reword(error: ChatError, message: str) -> None:
     error.message = message
     error.args = (message,)
-
-
-def _posted_to(connection: Connection) -> str:
-    url = address.shown(connection.base_url)
-    for key in {*connection.guarded, connection.key} - {None}:
-        url = key.redact(url) if key else url
-    return url
 
 
 def _about_the_key(error: ChatError, connection: Connection) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast, get_args
 
-from chatmagic import digests, prompt
+from chatmagic import digests, prompt, seal
 from chatmagic.conversation import Conversation
 from chatmagic.record import VERSION, NewerVersionError, Record
 from chatmagic.turn import Entry, Turn
@@ -34,7 +34,8 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
         keep_values: whether to write what ``{{ }}`` put in, too.
     """
     records = records_of(conversation, keep_values=keep_values)
-    return {
+    carried = _shortened(conversation.turns)
+    dumped = {
         "chatmagic": KIND,
         "version": VERSION,
         "name": conversation.name,
@@ -46,7 +47,7 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
                     {
                         "number": turn.number,
                         "entry": turn.entry,
-                        "carried": list(turn.carried),
+                        **carried[turn.number],
                         "record": records[turn.number].to_json(),
                         "reply": turn.reply.text,
                     }
@@ -56,6 +57,7 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
             for owner, turns in conversation.places
         ],
     }
+    return seal.sealed(dumped, {})
 
 
 def load(value: object) -> Conversation:
@@ -72,8 +74,12 @@ def load(value: object) -> Conversation:
         raise ValueError("its head is damaged")
     if version > VERSION:
         raise NewerVersionError("a newer release of chatmagic wrote it")
-    places = [_place(place) for place in _list(value.get("places"))]
-    return Conversation.of(places, added, name)
+    known: dict[int, tuple[int, ...]] = {}
+    places = [_place(place, known) for place in _list(value.get("places"))]
+    loaded = Conversation.of(places, added, name)
+    if seal.check(value, {}) != "sealed":
+        raise ValueError("it was changed since it was saved: its seal does not fit")
+    return loaded
 
 
 def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Record]:
@@ -84,11 +90,13 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
         keep_values: whether they keep what ``{{ }}`` put in.
     """
     turns = {turn.number: turn for turn in conversation}
+    shown = frozenset(turn.digest for turn in conversation)
     found: dict[int, Record] = {}
     for number, turn in turns.items():
         # A turn that Python put there by itself has no record yet.
         record = turn.record or _record(turn, [turns[n] for n in turn.carried if n in turns])
-        found[number] = replace(record, values=turn.values) if keep_values else record.bare
+        record = replace(record, values=turn.values) if keep_values else record.bare
+        found[number] = record.listing(shown)
     return found
 
 
@@ -101,6 +109,7 @@ def turn_of(
     number: int = 0,
     execution: str | None = None,
     carried: tuple[int, ...] = (),
+    shown: bool = False,
 ) -> Turn:
     """Give the turn that a record tells of.
 
@@ -112,6 +121,7 @@ def turn_of(
         number: its number, where it has one already.
         execution: what tells one execution of the cell from another.
         carried: numbers of the turns that its request carried.
+        shown: whether an output of a cell shows it.
 
     Raises:
         ValueError: the record's values are not those of its prompt.
@@ -144,6 +154,8 @@ def turn_of(
         last=parameters.get("last"),
         stream=parameters.get("stream", True),
         took=record.took,
+        asked_model=record.asked_model,
+        shown=shown,
         record=record,
     )
 
@@ -192,32 +204,54 @@ def _record(turn: Turn, carried: Sequence[Turn]) -> Record:
     return turn.to_record((other.digest for other in carried), request.digest())
 
 
-def _place(value: object) -> tuple[str | None, list[Turn]]:
+def _shortened(turns: Sequence[Turn]) -> dict[int, dict[str, Any]]:
+    """Return what each turn carried, in a form that does not grow with the conversation.
+
+    A turn that carried another one, and all that this one carried, names it as ``after``.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    whole: dict[int, tuple[int, ...]] = {}
+    for turn in turns:
+        carried = turn.carried
+        ends = range(len(carried), 0, -1)
+        end = next((n for n in ends if whole.get(carried[n - 1]) == carried[:n]), 0)
+        after = {"after": carried[end - 1]} if end else {}
+        found[turn.number] = {**after, "carried": list(carried[end:])}
+        whole[turn.number] = (*carried, turn.number)
+    return found
+
+
+def _place(value: object, known: dict[int, tuple[int, ...]]) -> tuple[str | None, list[Turn]]:
     if not isinstance(value, Mapping):
         raise ValueError("a place in it is damaged")
     owner = value.get("owner")
     if owner is not None and not isinstance(owner, str):
         raise ValueError("a place in it is damaged")
-    return owner, [_turn(item, owner) for item in _list(value.get("turns"))]
+    return owner, [_turn(item, owner, known) for item in _list(value.get("turns"))]
 
 
-def _turn(value: object, owner: str | None) -> Turn:
+def _turn(value: object, owner: str | None, known: dict[int, tuple[int, ...]]) -> Turn:
+    """Read a turn; ``known`` are the turns read so far, each with all that it carried."""
     if not isinstance(value, Mapping):
         raise ValueError("a turn in it is damaged")
     number, entry, text = value.get("number"), value.get("entry"), value.get("reply")
-    carried = _list(value.get("carried"))
+    carried, after = _list(value.get("carried")), value.get("after", 0)
     record = Record.from_json(value.get("record"))
     if not isinstance(text, str) or digests.digest(text) != record.reply:
         raise ValueError("a reply in it is not what its record says")
     if not _is_count(number) or not all(map(_is_count, carried)) or entry not in get_args(Entry):
         raise ValueError("a turn in it is damaged")
+    if not _is_count(after) or (after and after not in known):
+        raise ValueError("a turn in it carried one that is not there")
+    whole = (*known.get(after, ()), *carried)
+    known[number] = (*whole, number)
     return turn_of(
         record,
         text,
         owner=owner,
         entry=cast("Entry", entry),
         number=number,
-        carried=tuple(carried),
+        carried=whole,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from chatmagic.scalars import without_lone_surrogates
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from chatmagic.record import Record, Value
     from chatmagic.turn import Entry, Turn
     from chatmagic.wire import Reply
+
+HELD_BACK: Final = "came all at once: a proxy on the way may hold it back"
+"""What is said of a reply whose stream nobody could see come, while its cell is live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class Ask:
         execution: identity of the cell's execution.
         entry: where it was asked.
         asker: who asks, in words, for whoever has to wait.
+        shown: whether an output of the cell will show the turn.
         order: hashes of the page's cells from top to bottom; ``None`` is as the session's
             pages tell them, if they do.
     """
@@ -51,6 +55,7 @@ class Ask:
     execution: str | None = None
     entry: Entry = "python"
     asker: str = "Python"
+    shown: bool = False
     order: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:

@@ -24,6 +24,7 @@ class Assembly:
         self.credits: Credits | None = None
         self.date: datetime | None = None
         self.origin: Origin = "live"
+        self.held_back = False
         self.finish_reason: str | None = None
         self._model: str | None = None
         self._usage: Usage | None = None
@@ -112,4 +113,5 @@ class Assembly:
             refusal="".join(self._refusal) or None,
             date=self.date,
             origin=self.origin,
+            held_back=self.held_back,
         )

@@ -11,7 +11,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import credits as crediting
-from chatmagic import display, gauge, plain, safe, scalars, transcript
+from chatmagic import gauge, output, plain, safe, scalars, transcript
+from chatmagic.asking import HELD_BACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,12 +36,30 @@ MOST_TEXT_SAVED: Final = 100_000
 MOST_DRAWN: Final = 128
 """How many replies are kept as HTML: the saved transcript is made anew with each turn."""
 
-NEEDS_A_PAGE: Final = (
-    "The chat panel needs a live page with widgets; %%chat goes on working without one."
-)
-GAUGE_NEEDS_A_PAGE: Final = (
-    "The live gauge needs a live page with widgets; %chat_credits goes on working without one."
-)
+
+def _absent(name: str, instead: str) -> dict[str, str]:
+    """Give what stands for a widget where a page does not show it.
+
+    JupyterLab shows the HTML, without its style sheet, in a notebook that is not trusted, and
+    with it where it has no widgets. Elsewhere, as in an export, the style sheet hides it: what
+    is saved stands below. LaTeX takes Markdown before plain text.
+    """
+    hidden, shown = ".chatmagic-absent", ".lm-Widget > * > .chatmagic-absent"
+    style = f"{hidden} {{ display: none; }} {shown} {{ display: block; }}"
+    todo = "run this cell again, or trust the notebook; it needs a page with widgets."
+    other = f"{instead} goes on working without one."
+    return {
+        "text/html": '<div class="chatmagic">'
+        f'<style>{style}</style><p class="chatmagic-absent">{name}: {todo}</p></div>',
+        "text/markdown": "",
+        "text/plain": f"{name} needs a live page with widgets; {other}",
+    }
+
+
+PANEL_ABSENT: Final = _absent("The chat panel", "%%chat")
+GAUGE_ABSENT: Final = _absent("The live gauge", "%chat_credits")
+NEEDS_A_PAGE: Final = PANEL_ABSENT["text/plain"]
+
 AS_SAVED: Final = "The panel's conversation, as saved:"
 NOTHING_SAVED: Final = f"{AS_SAVED} nothing was asked yet."
 Noted = tuple[str, tuple[str, ...]]
@@ -51,15 +70,19 @@ STALE: Final = "stale: what stands above it has changed since"
 
 def reply(reply: Reply) -> dict[str, Any]:
     """Give a reply, whole or in part."""
-    # The gauge above the log says when the credits reset, in the reader's own zone.
-    figures = (crediting.left_words(reply.credits), gauge.usage_words(reply.usage))
+    # The gauge above the log tells the credits, once and as they are now.
     return {
         "html": _drawn(reply.text),
         "text": plain.visible(reply.text),
-        "states": [plain.visible(line) for line in display.state_lines(reply)],
-        "figures": " · ".join(filter(None, figures)),
+        "states": [plain.visible(line) for line in output.state_lines(reply)],
+        "tokens": gauge.usage_words(reply.usage),
         "model": plain.one_line(reply.model or "", 40),
     }
+
+
+def prompt(text: str) -> dict[str, Any]:
+    """Give a prompt as its exact text, and as HTML for the page to show."""
+    return {"prompt": plain.visible(text), "asked": _drawn_prompt(text)}
 
 
 def turn(turn: Turn, noted: Noted, after: int) -> dict[str, Any]:
@@ -75,7 +98,7 @@ def turn(turn: Turn, noted: Noted, after: int) -> dict[str, Any]:
         "after": after,
         "by": noted[0],
         "mine": turn.entry == "panel",
-        "prompt": plain.visible(_typed(turn)),
+        **prompt(_typed(turn)),
         "notes": noted[1],
         **reply(turn.reply),
         "took": turn.took,
@@ -111,6 +134,8 @@ def notes(conversation: Conversation) -> dict[int, Noted]:
             said.append(f"sent with the last {len(one.carried):,} turns")
         if one.reply.origin != "live":
             said.append(one.reply.origin)
+        if one.reply.held_back:
+            said.append(HELD_BACK)
         found[one.number] = by(one.asker, one.entry), tuple(said)
     return found
 
@@ -236,6 +261,12 @@ def _drawn(text: str) -> str:
     return safe.to_html(text)
 
 
+@lru_cache(maxsize=MOST_DRAWN)
+def _drawn_prompt(text: str) -> str:
+    """Give a prompt as safe HTML: its Markdown, line for line, and each formula as typed."""
+    return safe.to_html(text, live=True, breaks=True)
+
+
 def _more(count: int) -> tuple[str, str]:
     """Say how many turns are not there."""
     what = "turn is" if count == 1 else "turns are"
@@ -249,19 +280,18 @@ _PLACES: Final = {"cell": "a cell", "panel": "the panel", "python": "Python"}
 def _saved(place: int, turn: Turn) -> tuple[str, str]:
     # Not the number of the cell, which is another one at each run.
     asked = f"{place}. You, in {_PLACES[turn.entry]}"
-    prompt = _typed(turn)
+    typed = _typed(turn)
     if turn.entry != "panel":
-        line = f"{asked}: {plain.one_line(prompt, transcript.EXCERPT)}"
+        line = f"{asked}: {plain.one_line(typed, transcript.EXCERPT)}"
         return f"<p>{escape(line)}</p>", line
-    states = display.state_lines(turn.reply)
+    states = output.state_lines(turn.reply)
     html = (
         f"<p><strong>{escape(asked)}</strong></p>"
-        f'<pre style="white-space: pre-wrap;">{escape(plain.visible(prompt))}</pre>'
-        f"<p><strong>Reply</strong></p>{_drawn(turn.reply.text)}"
+        f"{_drawn_prompt(typed)}<p><strong>Reply</strong></p>{_drawn(turn.reply.text)}"
         + "".join(f"<p><strong>{escape(plain.visible(line))}</strong></p>" for line in states)
     )
     text = "\n".join(
-        plain.to_terminal(part) for part in (asked, prompt, "Reply:", turn.reply.text, *states)
+        plain.to_terminal(part) for part in (asked, typed, "Reply:", turn.reply.text, *states)
     )
     return html, text
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
 
-from chatmagic.asking import Began, Ended, Fragment
+from chatmagic.asking import HELD_BACK, Began, Ended, Fragment
 from chatmagic.page import Pages, word_from
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ MARKS: Final[Mapping[Mark, str]] = {
     "stale": "Stale: what stands above has changed since. Run the cell again to renew it.",
     "taken back": "Not in the conversation any more: this reply was taken back, by an undo, a "
     "reset or a load. Run the cell again to ask anew.",
+    "held back": f"This reply {HELD_BACK}.",
 }
 """What a cell wears in the page."""
 

@@ -11,7 +11,7 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from chatmagic import display, prompt
+from chatmagic import output, prompt
 from chatmagic.errors import InputError
 from chatmagic.record import owner_of
 
@@ -73,16 +73,14 @@ def planned(
 
 def _cell(turn: Turn, own: str, record: Record | None) -> dict[str, Any]:
     known = None if record is None else replace(record, owner=owner_of(own))
-    output = {
-        "output_type": "display_data",
-        "data": display.bundle(turn.reply),
-        "metadata": {} if known is None else display.metadata(known),
-    }
+    data, metadata = (
+        (output.bundle(turn.reply), {}) if known is None else output.of(turn.reply, known)
+    )
     return {
         "cell_type": "code",
         "id": own,
         "source": source(turn.prompt),
         "metadata": {},
-        "outputs": [output],
+        "outputs": [{"output_type": "display_data", "data": data, "metadata": metadata}],
         "execution_count": None,
     }

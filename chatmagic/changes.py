@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["ask", "re-run", "reset", "set aside", "load"]
 
+IN_NOTEBOOK: Final = "a cell of the notebook"
 UNDO_DEPTH: Final = 1000
 """How many changes can be taken back; older ones are final."""
 
@@ -133,7 +134,7 @@ def handed_over(now: Snapshot, number: int, owner: str) -> Snapshot:
 
     def handed(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
         return tuple(
-            replace(turn, owner=owner, entry="cell", asker="a cell that has not run yet")
+            replace(turn, owner=owner, entry="cell", asker=IN_NOTEBOOK, shown=True)
             if turn.number == number
             else turn
             for turn in turns

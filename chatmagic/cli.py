@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from dataclasses import fields, replace
@@ -10,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from chatmagic import demo
+from chatmagic import __version__, demo
 from chatmagic.errors import ChatError, InputError
 from chatmagic.secret import AUTH_WAYS
 from chatmagic.service import FAULTS, FRESH, Settings
@@ -24,6 +25,7 @@ SANITIZE_FILE: Final = Path(__file__).with_name("nbval-sanitize.cfg")
 LINE_ENDS: Final = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 
 _HIGHEST_PORT: Final = 65_535
+_SIGPIPE: Final = 13
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,11 +36,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code: 0, also after Ctrl-C once the command runs; 1 where something is
-        missing or failed; 2 for what was asked wrongly; 130 for Ctrl-C before that.
+        missing or failed; 2 for what was asked wrongly; 130 for Ctrl-C before that; 141
+        where nobody reads the output to its end, as of a program that SIGPIPE ends.
     """
     try:
-        asked = vars(_parser().parse_args(argv))
-        code: int = asked.pop("run")(asked)
+        try:
+            asked = vars(_parser().parse_args(argv))
+            code: int = asked.pop("run")(asked)
+        finally:
+            # Here, not at Python's end, which would complain of a pipe that is closed.
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # What is left to print goes nowhere, in silence.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + _SIGPIPE
     except InputError as error:
         print(f"chatmagic: {error}", file=sys.stderr)
         return 2
@@ -63,6 +74,7 @@ def _parser() -> _Parser:
         description="Chat with a completion service from a Jupyter notebook.",
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action="version", version=f"chatmagic {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_demo(
         commands.add_parser(
@@ -107,7 +119,7 @@ def _parser() -> _Parser:
 
 def _add_audit(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("notebooks", nargs="+", type=Path, metavar="NOTEBOOK")
+    add("files", nargs="+", type=Path, metavar="FILE", help="a notebook, or a cassette")
     add(
         "--values",
         action="store_true",
@@ -243,15 +255,15 @@ def emulator_settings(asked: Mapping[str, Any]) -> Settings:
 
 def _audit(asked: Mapping[str, Any]) -> int:
     # It comes with the first notebook, which the other commands do without.
-    from chatmagic import audit  # noqa: PLC0415
+    from chatmagic import audit, audit_table  # noqa: PLC0415
 
-    found = [audit.audit(path) for path in asked["notebooks"]]
+    found = audit.audit_all(asked["files"])
     if asked["csv"]:
-        print(audit.as_csv(found), end="")
+        print(audit_table.as_csv(found), end="")
     elif asked["json"]:
-        print(audit.as_json(found, values=asked["values"]))
+        print(audit_table.as_json(found, values=asked["values"]))
     else:
-        print(audit.table(found, values=asked["values"]))
+        print(audit_table.table(found, values=asked["values"]))
     return 0 if all(one.in_order for one in found) else 1
 
 
@@ -262,7 +274,3 @@ def _sanitize_file(_: Mapping[str, Any]) -> int:
 
 def _demo(asked: Mapping[str, Any]) -> int:
     return demo.run(asked["folder"], port=asked["port"], browser=asked["browser"])
-
-
-if __name__ == "__main__":
-    sys.exit(main())

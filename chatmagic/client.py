@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from chatmagic import address, settings
+from chatmagic import address, extras, settings
 from chatmagic.errors import (
     InputError,
 )
@@ -18,8 +17,8 @@ from chatmagic.tally import Tally
 from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from datetime import timedelta
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime, timedelta
 
     from chatmagic.accounting import Credits
     from chatmagic.connection import Halt
@@ -39,7 +38,9 @@ class Client:
             ``CHATMAGIC_AUTH``, else ``bearer``.
         timeout: a :class:`chatmagic.Timeout`, seconds for the first byte and for silence,
             or seconds by name.
+        model: the model to ask for; the interface knows none, so none is named by itself.
         extra_body: fields that a compatible server wants beside the interface's own.
+        extra_headers: headers that a gateway wants; never the key.
 
     Raises:
         ConnectError: no address is known.
@@ -53,7 +54,9 @@ class Client:
         *,
         auth: Auth | None = None,
         timeout: Timeout | Mapping[str, float | None] | float | None = None,
+        model: str | None = None,
         extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
     ) -> None:
         """Find out where to and with which key; nothing is sent."""
         key = None
@@ -63,7 +66,7 @@ class Client:
             if key is None:
                 raise InputError(settings.NO_KEY.format("api_key"))
         connection = settings.for_client(os.environ, base_url=base_url, api_key=key, auth=auth)
-        self._start(connection, timeout, extra_body)
+        self._start(connection, timeout, extras.fields(extra_body, model), extra_headers)
 
     @classmethod
     def connected(
@@ -72,10 +75,11 @@ class Client:
         *,
         timeout: Timeout | Mapping[str, float | None] | float | None = None,
         extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
     ) -> Self:
         """Make a client for a connection that was found out elsewhere."""
         client = cls.__new__(cls)
-        client._start(connection, timeout, extra_body)  # noqa: SLF001 - its own
+        client._start(connection, timeout, extra_body, extra_headers)  # noqa: SLF001 - its own
         return client
 
     def _start(
@@ -83,13 +87,15 @@ class Client:
         connection: Connection,
         timeout: Timeout | Mapping[str, float | None] | float | None,
         extra_body: Mapping[str, Any] | None,
+        extra_headers: Mapping[str, str] | None,
     ) -> None:
         # requests comes with the first client, not with the extension.
         from chatmagic.transport import HttpTransport  # noqa: PLC0415
 
         self.connection = connection
         self.timeout = Timeout.of(timeout)
-        self.extra_body = _fields(extra_body)
+        self.extra_body = extras.fields(extra_body)
+        self.extra_headers = _headers(extra_headers, connection)
         self._tally = Tally()
         self._transport: Transport = HttpTransport(
             address.endpoint(connection.base_url),
@@ -97,6 +103,7 @@ class Client:
             key=connection.key,
             timeout=self.timeout,
             direct=address.is_loopback(connection.base_url),
+            headers=self.extra_headers,
         )
         for warning in settings.news(connection.warnings):
             warnings.warn(warning, stacklevel=3)
@@ -107,6 +114,7 @@ class Client:
         *,
         timeout: Timeout | Mapping[str, float | None] | float | None = None,
         extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
     ) -> None:
         """Ask the same service with the same key, but otherwise in another way from now on.
 
@@ -115,15 +123,22 @@ class Client:
         # With requests, as in Client.
         from chatmagic.transport import HttpTransport  # noqa: PLC0415
 
-        self.timeout, self.extra_body = Timeout.of(timeout), _fields(extra_body)
+        self.timeout, self.extra_body = Timeout.of(timeout), extras.fields(extra_body)
+        self.extra_headers = _headers(extra_headers, connection)
         self.connection = connection
         if isinstance(self._transport, HttpTransport):
             self._transport.timeout = self.timeout
+            self._transport.headers = self.extra_headers
 
     @property
     def credits(self) -> Credits | None:
         """The credits as the latest answer that told them has them; ``None`` is unknown."""
         return self._tally.ledger.credits
+
+    @property
+    def credits_received_at(self) -> datetime | None:
+        """The time here when the answer that told the credits came; ``None`` before the first."""
+        return self._tally.received_at
 
     @property
     def took(self) -> int | None:
@@ -256,12 +271,7 @@ class Client:
             raise InputError(f"{error}. Nothing was sent.") from None
 
 
-def _fields(extra_body: object) -> dict[str, Any]:
-    if extra_body is None:
-        return {}
-    if not isinstance(extra_body, Mapping):
-        raise InputError(
-            "extra_body is a mapping of field names to values, such as {'model': 'small'}, "
-            f"not {type(extra_body).__name__}."
-        )
-    return dict(extra_body)
+def _headers(extra_headers: object, connection: Connection) -> dict[str, str]:
+    given = extras.headers(extra_headers)
+    extras.refuse_keys(given, (*connection.guarded, connection.key))
+    return given

@@ -24,6 +24,7 @@ class Setup:
     connection: Connection
     timeout: Timeout | Mapping[str, float | None] | float | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class Clients:
@@ -57,14 +58,19 @@ class Clients:
             loading.load("chatmagic.transport")
             from chatmagic.client import Client  # noqa: PLC0415
 
-            door, timeout, extra_body = setup.connection, setup.timeout, setup.extra_body
+            door = setup.connection
+            how: dict[str, Any] = {
+                "timeout": setup.timeout,
+                "extra_body": setup.extra_body,
+                "extra_headers": setup.extra_headers,
+            }
             if known is not None and door.is_door_of(known[1].connection):
                 client = known[1]
-                client.retune(door, timeout=timeout, extra_body=extra_body)
+                client.retune(door, **how)
             else:
                 if known is not None:
                     known[1].close()
-                client = Client.connected(door, timeout=timeout, extra_body=extra_body)
+                client = Client.connected(door, **how)
             known = self._made[who] = setup, client
         self.latest = known[1]
         return self.latest

@@ -15,6 +15,7 @@ from chatmagic import (
     frontend,
     gauge,
     options,
+    output,
     page,
     plain,
     prompt,
@@ -55,7 +56,10 @@ class Configured(Protocol):
     file_url: Any
     auth: Any
     timeout: Any
+    model: Any
     extra_body: Any
+    extra_headers: Any
+    homes: dict[str, str | None]
     keep_values: Any
     cassette: Any
     mode: Any
@@ -89,7 +93,7 @@ class Commands:
         self.standing = Standing(shell, session, configured, self.cassette, self.connecting)
         session.layout = self._layout
         session.setup = self.connecting.setup
-        session.deck.taping = self.cassette.taping
+        session.deck.taping = self.connecting.taping
         session.execution = self._owner
 
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
@@ -192,23 +196,21 @@ class Commands:
         from chatmagic import board  # noqa: PLC0415 - as in chat_history
 
         if execution.audience == "machine":
-            display.show_text(board.NEEDS_A_PAGE)
+            display.show_data(board.PANEL_ABSENT)
             display.show_html(*board.saved(self.session.conversation))
             return
         print(board.NEEDS_A_PAGE)
 
-    def shown(self, kind: str, reply: Reply) -> str | None:
-        """Give a reply that displays itself, as one of a bundle's types; ``None`` if it just was.
+    def shown(self, kind: str, reply: Reply) -> str:
+        """Give a reply that displays itself, as one of a bundle's types.
 
         Args:
             kind: ``text/html`` or ``text/plain``.
             reply: the value of a cell.
         """
-        if self._has_shown(reply):
-            return None
         if kind == "text/plain" and frontend.execution(self._shell).audience == "text":
             return display.printable(reply.text)
-        return str(display.bundle(reply)[kind])
+        return str(output.bundle(reply)[kind])
 
     def close(self) -> None:
         """Let go of what was opened for this kernel; the conversation stays."""
@@ -241,9 +243,10 @@ class Commands:
         if self._panels is not None:
             self._panels.look()
 
-    def _has_shown(self, reply: Reply) -> bool:
+    def has_shown(self, value: object) -> bool:
+        """Tell whether the running cell has shown this reply, and shown it last."""
         return self._shown is not None and (
-            self._shown[0] == frontend.execution(self._shell).id and self._shown[1] is reply
+            self._shown[0] == frontend.execution(self._shell).id and self._shown[1] is value
         )
 
     def _ask(self, asked: options.Asked, text: str) -> Reply:
@@ -263,6 +266,7 @@ class Commands:
             execution=execution.id,
             entry="cell",
             asker=execution.label,
+            shown=not asked.quiet,
         )
         try:
             reply = self.session.run(ask, self._view(execution, asked.quiet)).reply
@@ -306,8 +310,10 @@ class Commands:
             source = frontend.cell_source(self._shell).strip()
             return display.Live(alone=re.match(ALONE, source) is not None)
         if how == "text":
-            return display.Printed(in_page=execution.audience == "page")
-        return display.PrintedOnce() if execution.audience == "text" else display.Once()
+            return display.Printed(in_page=execution.audience == "page", piped=execution.piped)
+        if execution.audience == "text":
+            return display.PrintedOnce(piped=execution.piped)
+        return display.Once()
 
     def _evaluate(self, expression: str) -> object:
         return eval(expression, self._shell.user_global_ns, self._shell.user_ns)  # noqa: S307 - the user's own words

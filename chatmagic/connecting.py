@@ -6,16 +6,21 @@ import getpass
 import os
 import secrets
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chatmagic import address, frontend, keystore, settings
+from chatmagic import address, extras, frontend, keystore, plain, settings
 from chatmagic.clients import Setup
-from chatmagic.errors import InputError
+from chatmagic.errors import ChatError, InputError
+from chatmagic.extras import OF_AN_ADDRESS
 from chatmagic.secret import Secret
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from IPython.core.interactiveshell import InteractiveShell
 
+    from chatmagic.deck import Taping
     from chatmagic.emulator import Emulator
     from chatmagic.session import Session
     from chatmagic.settings import Connection
@@ -29,7 +34,13 @@ class Configured(Protocol):
     file_url: Any
     auth: Any
     timeout: Any
+    model: Any
     extra_body: Any
+    extra_headers: Any
+    homes: dict[str, str | None]
+
+
+_SHOWN: Final = 60
 
 
 class ConnectCommands:
@@ -62,14 +73,19 @@ class ConnectCommands:
     def connect(self, line: str) -> None:
         """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
 
-        Nothing is sent. A key goes only where it was given for: ``%chat_login`` asks for
-        one. The emulator runs in this kernel, needs no account, and says what it is.
+        ``--model NAME`` names the model to ask for. Nothing is sent. A key goes only where it
+        was given for: ``%chat_login`` asks for one. The emulator runs in this kernel, needs no
+        account, and says what it is.
         """
-        word = line.strip()
-        if not word or len(word.split()) > 1:
-            raise InputError("Say where to: %chat_connect URL, or %chat_connect emulator.")
+        word, model = _words(line)
         is_here = word.lower() == address.EMULATOR
-        self._chosen = address.EMULATOR if is_here else address.without_user(word)
+        chosen = address.EMULATOR if is_here else address.without_user(word)
+        if model is not None:
+            extras.fields(self._configured.extra_body, model)
+        self._chosen = chosen
+        if model is not None:
+            self._configured.model = model
+            self.belong_here({"model"})
         self._session.disconnect()
         connection = self.connection()
         if settings.is_emulator(connection):
@@ -83,6 +99,10 @@ class ConnectCommands:
             if lacks_key and is_told and not self._cassette.is_replaying():
                 print("No key for this address yet: %chat_login asks for it.")
                 print(f"A server without keys: {settings.line_to_set(connection, 'none')}")
+        if (model := self.model()) is not None:
+            print(f"Model: {plain.one_line(model, _SHOWN)}.")
+        if elsewhere := self.elsewhere():
+            print(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
         if count := len(self._session.conversation):
             turns = f"{count:,} turn{'' if count == 1 else 's'}"
             print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
@@ -133,18 +153,98 @@ class ConnectCommands:
         connection = settings.practised(self.connection())
         for warning in settings.news(connection.warnings):
             print(warning, file=sys.stderr)
-        return Setup(connection, self._configured.timeout, dict(self._configured.extra_body))
+        return Setup(connection, self._configured.timeout, self.extra_body(), self.extra_headers())
+
+    def taping(self) -> Taping | None:
+        """Return what a session is to put in now, whose requests name the model as any others."""
+        taping = self._cassette.taping()
+        return taping and replace(taping, extra_body=self.extra_body())
+
+    def model(self) -> str | None:
+        """Return the model that requests name; ``None`` where none was set for this address."""
+        named = self.extra_body().get("model")
+        return None if named is None else str(named)
+
+    def extra_body(self) -> dict[str, Any]:
+        """Return the fields that requests have beside the interface's own.
+
+        Raises:
+            InputError: two models are named.
+        """
+        return extras.fields(self._configured.extra_body, self._of_here("model"))
+
+    def extra_headers(self) -> dict[str, str]:
+        """Return the headers that requests to this address have beside the connection's own."""
+        return extras.headers(self._of_here("extra_headers"))
+
+    def elsewhere(self) -> list[str]:
+        """Return the names of the settings that were set for another address than this."""
+        return [
+            name
+            for name in OF_AN_ADDRESS
+            if getattr(self._configured, name) and self._of_here(name) is None
+        ]
+
+    def belong_here(self, names: Iterable[str]) -> None:
+        """Let settings belong to the address that is asked now, or else to the first one."""
+        here = self._here()
+        self._configured.homes.update((name, here) for name in OF_AN_ADDRESS if name in names)
+
+    def unused_address(self) -> str | None:
+        """Say in one line that an address which ``%config`` set is not used, where that is so."""
+        url = self._configured.base_url
+        if not url or url == self._configured.file_url or self._here() == _place(url):
+            return None
+        by = settings.placed(os.environ, **self._addresses()).url_from
+        return (
+            f"ChatMagics.base_url is not used: {by} names another address. "
+            "%chat_connect URL beats them all."
+        )
+
+    def known_keys(self) -> tuple[Secret, ...]:
+        """Return the keys that are known, for whichever address."""
+        try:
+            connection = self.connection()
+        except ChatError:
+            return (*settings.known_keys(os.environ), *self._typed.values())
+        return tuple(key for key in (*connection.guarded, connection.key) if key is not None)
+
+    def _of_here(self, name: str) -> Any:
+        """Return a setting, if it belongs to the address that is asked now; else ``None``.
+
+        What a file sets belongs to the file's address, or to the environment's. What was set
+        before there was an address belongs to the first one.
+        """
+        value = getattr(self._configured, name)
+        if not value:
+            return None
+        homes, here = self._configured.homes, self._here()
+        if name not in homes:
+            own = self._configured.file_url or os.environ.get("CHATMAGIC_BASE_URL", "")
+            homes[name] = _place(own) if own.strip() else None
+        if homes[name] is None:
+            homes[name] = here
+        return value if homes[name] == here else None
+
+    def _here(self) -> str | None:
+        """Return where requests are posted to now; ``None`` while nothing is connected."""
+        try:
+            return _place(settings.placed(os.environ, **self._addresses()).base_url)
+        except ChatError:
+            return None
+
+    def _addresses(self) -> dict[str, str | None]:
+        """Return the addresses that were set here, by who set them."""
+        url, file_url = self._configured.base_url, self._configured.file_url
+        cell_url = url if url != file_url else None
+        return {"chosen": self._chosen, "cell_config": cell_url, "file_config": file_url}
 
     def connection(self) -> Connection:
         """Find out where to and with which key, as things are set now."""
-        configured = self._configured
-        url = configured.base_url
         return settings.resolve(
             os.environ,
-            chosen=self._chosen,
-            cell_config=url if url != configured.file_url else None,
-            file_config=configured.file_url,
-            auth_config=configured.auth,
+            **self._addresses(),
+            auth_config=self._configured.auth,
             typed=self._typed,
             store=keystore.open_store(os.environ),
         )
@@ -165,6 +265,36 @@ class ConnectCommands:
             self._emulator.stop()
             self._emulator = None
         settings.local_emulator = None
+
+
+def _place(base_url: str) -> str:
+    """Return an address in one way of writing it; nothing is an address that cannot be used."""
+    if base_url.strip().lower() == address.EMULATOR:
+        return address.EMULATOR
+    try:
+        return address.endpoint(base_url)
+    except InputError:
+        return ""
+
+
+def _words(line: str) -> tuple[str, str | None]:
+    """Read the line of ``%chat_connect``: an address, and maybe a model."""
+    words, model = line.split(), None
+    for place, word in enumerate(words):
+        if word == "--model" and len(words) > place + 1:
+            model = words[place + 1]
+            del words[place : place + 2]
+            break
+        if word.startswith("--model="):
+            model = word.removeprefix("--model=")
+            del words[place]
+            break
+    if len(words) != 1 or words[0].startswith("-") or model == "":
+        raise InputError(
+            "Say where to: %chat_connect URL, or %chat_connect emulator.",
+            hint="%chat_connect URL --model NAME names the model to ask for.",
+        )
+    return words[0], model
 
 
 def where(connection: Connection) -> str:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
-import queue
 import socket
+import ssl
 import threading
 import time
-from collections import deque
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 from urllib.parse import quote
@@ -28,8 +27,12 @@ from urllib3.exceptions import (
 )
 from urllib3.util.wait import wait_for_write
 
+from chatmagic.reuse import Kept, Reuse, Use
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from urllib3 import HTTPResponse
 
     from chatmagic.errors import Which
     from chatmagic.patience import Timeout
@@ -89,6 +92,8 @@ class Clock:
         self.timeout = timeout
         self.halt = halt
         self.which: Which = "connect"
+        self.in_handshake = False
+        """Whether there is a TCP connection to the service, on which TLS has begun."""
         self._timers: dict[str, threading.Timer] = {}
 
     def start(self) -> None:
@@ -142,10 +147,10 @@ def keyed_pools(
         pass
 
     class Tls(_Connection, HTTPSConnection):
-        pass
+        is_tls = True
 
     class Pool(HTTPConnectionPool):
-        QueueCls = _Kept
+        QueueCls = Kept
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
@@ -157,35 +162,10 @@ def keyed_pools(
     class TlsPool(Pool, HTTPSConnectionPool):
         ConnectionCls = Tls
 
+    reuse = Reuse()
     for kind in (Plain, Tls):
-        kind.auth, kind.key, kind.current = auth, key, current
+        kind.auth, kind.key, kind.current, kind.reuse = auth, key, current, reuse
     return {"http": PlainPool, "https": TlsPool}
-
-
-class _Kept(queue.LifoQueue[Any]):
-    """The connections that wait for their next use; without a lock.
-
-    The locks of :mod:`queue` stay taken when an interrupt comes at the wrong moment, and
-    the next ask would wait for ever. A deque needs none.
-    """
-
-    def __init__(self, maxsize: int = 0) -> None:
-        """Hold ``maxsize`` connections at most; the one used last is taken first."""
-        super().__init__(maxsize)
-        self.queue: deque[Any] = deque()  # type: ignore[assignment] # a list to the type checker
-
-    def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: ARG002 - urllib3's pools that never block
-        """Take the one used last; there is nobody to wait for."""
-        try:
-            return self.queue.pop()
-        except IndexError:
-            raise queue.Empty from None
-
-    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002 - as above
-        """Keep one; a full store takes no more."""
-        if len(self.queue) >= self.maxsize:
-            raise queue.Full
-        self.queue.append(item)
 
 
 class _Answer(http.client.HTTPResponse):
@@ -214,16 +194,35 @@ class _Connection(HTTPConnection):
     auth: ClassVar[Auth]
     key: ClassVar[Secret | None]
     current: ClassVar[Current]
+    reuse: ClassVar[Reuse]
+    is_tls: ClassVar[bool] = False
     response_class = _Answer
     debuglevel = 0
     """Else ``http.client``, told to debug, prints each request with its key."""
     _halt: Halt | None = None
+    use: Use
+
+    @property
+    def is_connected(self) -> bool:
+        # What urllib3 asks of a connection that was kept, before it uses it again.
+        if self.sock is None:
+            return False
+        self._claim()
+        halt = self.current.clock.halt
+        try:
+            return self.reuse.allows(self.use, self.sock, lambda: halt.reason is not None)
+        except BaseException:
+            # An interrupt: the pool has let go of it, and nobody else holds it yet.
+            self.close()
+            raise
 
     def connect(self) -> None:
+        self.use = Use()
         self.current.clock.enter("connect")
         with contextlib.ExitStack() as twins:
             self._twins = twins
             super().connect()
+        self.current.clock.in_handshake = False
         self._watch()
 
     def _new_conn(self) -> socket.socket:
@@ -247,6 +246,7 @@ class _Connection(HTTPConnection):
             raise NewConnectionError(self, f"Failed to connect: {error}") from error
         # TLS takes this socket's descriptor over; its twin can be shut down all the same.
         halt.watch(self._twins.enter_context(sock.dup()))
+        self.current.clock.in_handshake = self.is_tls and self.proxy is None
         return sock
 
     def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
@@ -269,14 +269,38 @@ class _Connection(HTTPConnection):
             elif self.auth == "x-api-key":
                 self.putheader("X-API-Key", self.key.reveal())
 
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        with self._noting_a_loss():
+            super().request(*args, **kwargs)
+
+    def getresponse(self) -> HTTPResponse:  # type: ignore[override] # as urllib3's own
+        with self._noting_a_loss():
+            response = super().getresponse()
+        self.use.hear(response.headers.get("keep-alive", ""))
+        return response
+
+    @contextlib.contextmanager
+    def _noting_a_loss(self) -> Iterator[None]:
+        """Use no connection again once a request was lost on one that was used again."""
+        try:
+            yield
+        except (ConnectionError, ssl.SSLError):
+            if self.use.answers and self.current.clock.halt.reason is None:
+                self.reuse.closing = True
+            raise
+
     def _watch(self) -> None:
+        """Have the exchange's halt stop this connection, and its clock wait for the answer."""
+        self._claim()
+        self.current.clock.enter("first_byte")
+
+    def _claim(self) -> None:
         """Let the exchange's halt stop this connection from now on, and no earlier one's."""
-        clock = self.current.clock
-        if self._halt is not None and self._halt is not clock.halt:
+        halt = self.current.clock.halt
+        if self._halt is not None and self._halt is not halt:
             self._halt.watch(None)
-        self._halt = clock.halt
-        clock.halt.watch(self.sock)
-        clock.enter("first_byte")
+        self._halt = halt
+        halt.watch(self.sock)
 
 
 def reach(

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from chatmagic.page import Layout
     from chatmagic.turn import Turn
 
-Mark = Literal["stale", "taken back"]
+Mark = Literal["stale", "taken back", "held back"]
 
 
 class Conversation:
@@ -283,8 +283,9 @@ class Conversation:
         owners = [place.owner for place in now.places for _ in place.turns]
         turns = live(now.places)
         marks: dict[str | None, Mark] = {
-            owner: "stale" for index, owner in enumerate(owners) if is_stale(turns, index)
+            turn.owner: "held back" for turn in turns if turn.reply.held_back
         }
+        marks |= {owner: "stale" for index, owner in enumerate(owners) if is_stale(turns, index)}
         marks |= {place.owner: "taken back" for place in now.places if place.lacks_newest}
         return {owner: mark for owner, mark in marks.items() if owner is not None}
 

@@ -55,6 +55,7 @@ class Course:
     ask: Ask
     context: Context = NOTHING
     digest: str = ""
+    asked_model: str | None = None
     added: int = 0
     stream: Stream | None = None
     play: Play | None = None
@@ -118,8 +119,9 @@ def request_of(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> tup
         raise InputError(f"{error}. Nothing was sent.") from None
 
 
-def turn_of(ask: Ask, context: Context, reply: Reply, took: int | None) -> Turn:
+def turn_of(course: Course, reply: Reply, took: int | None) -> Turn:
     """Give the turn that an ask makes: the question, what it carried, and what came."""
+    ask = course.ask
     return Turn(
         prompt=ask.text,
         reply=reply,
@@ -127,7 +129,7 @@ def turn_of(ask: Ask, context: Context, reply: Reply, took: int | None) -> Turn:
         execution=ask.execution,
         entry=ask.entry,
         asker=ask.asker,
-        carried=context.numbers,
+        carried=course.context.numbers,
         typed=ask.typed,
         values=ask.values,
         max_tokens=ask.max_tokens,
@@ -135,6 +137,8 @@ def turn_of(ask: Ask, context: Context, reply: Reply, took: int | None) -> Turn:
         last=ask.last,
         stream=ask.stream,
         took=took,
+        asked_model=course.asked_model,
+        shown=ask.shown,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import lru_cache, reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _HASHED_AT_ONCE: Final = 100_000
+_KEPT: Final = 2**14
+"""How many chain digests are kept: each request of a long talk carries the same turns."""
 
 
 def digest(value: object) -> str:
@@ -28,6 +31,7 @@ def turn_digest(prompt: str, reply: str) -> str:
     return _sha256(chain(['["'], quoted, ['","'], replied, ['"]']))
 
 
+@lru_cache(maxsize=_KEPT)
 def chain_digest(before: str | None, turn: str) -> str:
     """Return the digest of a turn together with all turns that its request carried.
 
@@ -39,6 +43,16 @@ def chain_digest(before: str | None, turn: str) -> str:
         turn: the turn's own digest (:func:`turn_digest`).
     """
     return digest([before, turn])
+
+
+def chain_of(turns: Iterable[str], before: str | None = None) -> str | None:
+    """Return the chain digest of a list of turns; ``None`` for an empty one.
+
+    Args:
+        turns: the turns' own digests, oldest first.
+        before: chain digest of what stands before them in the list.
+    """
+    return reduce(chain_digest, turns, before)
 
 
 def canonical(value: object) -> str:

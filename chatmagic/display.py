@@ -16,27 +16,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, clear_output, display
 
-from chatmagic import gauge, loading, plain
-from chatmagic.asking import Silent
+from chatmagic import gauge, output, plain
+from chatmagic.asking import HELD_BACK, Silent
 from chatmagic.autolinks import unlinked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.asking import Answer
-    from chatmagic.record import Record, Value
-    from chatmagic.wire import Reply
 
 WAITING: Final = "… waiting for the reply"
 SECONDS_BETWEEN: Final = 0.1
 BYTES_A_SECOND: Final = 60_000
-STATE_WORDS: Final = {
-    "complete": "",
-    "interrupted": "Interrupted: this reply is not complete.",
-    "cut off": "Cut off: this reply is not complete.",
-}
 NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
-STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
 
 
 class Once(Silent):
@@ -44,9 +36,8 @@ class Once(Silent):
 
     def ended(self, answer: Answer) -> None:
         """Show the reply."""
-        display(
-            bundle(answer.reply, answer.record.values), metadata=metadata(answer.record), raw=True
-        )
+        data, metadata = output.of(answer.reply, answer.record)
+        display(data, metadata=metadata, raw=True)
 
 
 class Live(Silent):
@@ -78,7 +69,7 @@ class Live(Silent):
     def began(self, notes: Sequence[str]) -> None:
         """Show the waiting mark and start to draw."""
         self._notes = notes
-        self._show(_frame(_notes(notes) + _mark("Waiting for the reply.")))
+        self._show(output.frame(_notes(notes) + _mark("Waiting for the reply.")))
         context = contextvars.copy_context()
         thread = threading.Thread(
             target=context.run, args=[self._draw], name="chatmagic-draw", daemon=True
@@ -94,19 +85,14 @@ class Live(Silent):
     def ended(self, answer: Answer) -> None:
         """Show the last state."""
         self._stop()
+        if answer.reply.held_back:
+            self._say_held_back(answer.reply.text)
+        data, metadata = output.of(answer.reply, answer.record)
         if self._handle is None:
             self._handle = DisplayHandle()
-            self._handle.display(
-                bundle(answer.reply, answer.record.values),
-                metadata=metadata(answer.record),
-                raw=True,
-            )
+            self._handle.display(data, metadata=metadata, raw=True)
         else:
-            self._handle.update(
-                bundle(answer.reply, answer.record.values),
-                metadata=metadata(answer.record),
-                raw=True,
-            )
+            self._handle.update(data, metadata=metadata, raw=True)
 
     def failed(self) -> None:
         """Take the waiting mark away."""
@@ -117,6 +103,12 @@ class Live(Silent):
             clear_output(wait=True)
         else:
             self._show("")
+
+    def _say_held_back(self, text: str) -> None:
+        """Say why nothing was seen to come; the last state, which follows, does not."""
+        from chatmagic import safe  # noqa: PLC0415 - as in _draw
+
+        self._show(output.frame(_notes([HELD_BACK]) + safe.to_html(text, live=True)))
 
     def _show(self, html: str) -> None:
         if self._handle is None:
@@ -147,7 +139,7 @@ class Live(Silent):
             count = len(self._pieces)
             text += "".join(self._pieces[:count])
             del self._pieces[:count]
-            html = _frame(notes + safe.to_html(text, live=True))
+            html = output.frame(notes + safe.to_html(text, live=True))
             with contextlib.suppress(Exception):
                 # A page that went away must not end the reply; its last state is tried again.
                 self._show(html)
@@ -159,10 +151,12 @@ class Printed(Silent):
 
     Args:
         in_page: whether it is a page that shows what is printed, and finds links in it.
+        piped: whether it is printed into a pipe or a file, which gets no waiting mark.
     """
 
-    def __init__(self, *, in_page: bool = False) -> None:
+    def __init__(self, *, in_page: bool = False, piped: bool = False) -> None:
         """Print nothing yet."""
+        self._piped = piped
         self._marked = False
         self._in_page = in_page
         self._said = ""
@@ -175,8 +169,9 @@ class Printed(Silent):
         """Print what there is to say before."""
         for note in notes:
             _print(f"({note})\n")
-        self._marked = True
-        _print(WAITING)
+        if not self._piped:
+            self._marked = True
+            _print(WAITING)
 
     def fragment(self, text: str) -> None:
         """Print a fragment, the first one over the waiting mark."""
@@ -193,7 +188,10 @@ class Printed(Silent):
         """Print what stands under a reply."""
         self.failed()
         reply = answer.reply
-        lines = [*state_lines(reply), gauge.line_words(reply.credits, reply.usage)]
+        settings = output.settings_words(answer.record)
+        lines = [*output.state_lines(reply), gauge.line_words(reply.credits, reply.usage, settings)]
+        if reply.held_back and not self._in_page:
+            lines.append(HELD_BACK)  # what is printed into a page is saved
         self._write("\n\n" + "\n".join(f"({line})" for line in lines) + "\n")
 
     def _write(self, text: str) -> None:
@@ -216,27 +214,6 @@ class PrintedOnce(Printed):
         super().ended(answer)
 
 
-def bundle(reply: Reply, values: Sequence[Value] = ()) -> dict[str, Any]:
-    """Give a reply as safe HTML, and as its exact text.
-
-    Args:
-        reply: whole or in part.
-        values: what was put into the prompt; those that keep their text are shown, folded.
-    """
-    loading.load("chatmagic.safe")
-    from chatmagic import safe  # noqa: PLC0415 - markdown-it comes with the first question
-
-    states = "".join(
-        f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
-        for line in state_lines(reply)
-    )
-    footer = gauge.line_html(reply.credits, reply.usage)
-    return {
-        "text/html": _frame(safe.to_html(reply.text) + states + _kept(values) + footer),
-        "text/plain": reply.text,
-    }
-
-
 def printable(text: str) -> str:
     """Give text that cannot act in a terminal.
 
@@ -246,18 +223,13 @@ def printable(text: str) -> str:
     return plain.to_terminal(text)
 
 
-def metadata(record: Record) -> dict[str, Any]:
-    """Give an output's metadata: the turn's record."""
-    return {"chatmagic": record.to_json()}
-
-
-def show_text(text: str) -> None:
-    """Show plain words of ours, as an output of their own.
+def show_data(data: dict[str, str]) -> None:
+    """Show something of ours as an output of its own.
 
     Args:
-        text: the words.
+        data: safe content by its MIME type.
     """
-    display({"text/plain": text}, raw=True)
+    display(data, raw=True)
 
 
 def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> None:
@@ -268,24 +240,8 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
         text: the same in words.
         record: what a notebook should remember of it.
     """
-    data = {"text/html": html, "text/plain": text}
-    display(data, metadata={"chatmagic": record} if record else {}, raw=True)
-
-
-def _frame(html: str) -> str:
-    return f'<div class="chatmagic {plain.UNTYPESET}" role="group" aria-label="Reply">{html}</div>'
-
-
-def _kept(values: Sequence[Value]) -> str:
-    """Show what the record keeps of the prompt's values, so that nothing in it is hidden."""
-    return "".join(
-        '<details class="chatmagic-value"><summary>Value of '
-        f"<code>{escape(plain.visible(value.expression))}</code>, kept with this output:"
-        f" {value.size:,} character{'' if value.size == 1 else 's'}</summary>"
-        f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(value.text))}</pre></details>'
-        for value in values
-        if value.text is not None
-    )
+    data, metadata = output.said(html, text, record)
+    display(data, metadata=metadata, raw=True)
 
 
 def _mark(words: str) -> str:
@@ -294,18 +250,6 @@ def _mark(words: str) -> str:
 
 def _notes(notes: Sequence[str]) -> str:
     return "".join(f'<p style="{NOTE_STYLE}">{escape(plain.visible(note))}</p>' for note in notes)
-
-
-def state_lines(reply: Reply) -> list[str]:
-    """Say how a reply ended, a line each, where that was not its normal end."""
-    lines = [STATE_WORDS[reply.state]]
-    if reply.refusal:
-        lines.append(f"The model refused: {reply.refusal}")
-    if reply.finish_reason not in (None, "stop"):
-        lines.append(f"The reply ended with: {reply.finish_reason}")
-    elif not reply.text and not reply.refusal:
-        lines.append("The reply is empty.")
-    return [line for line in lines if line]
 
 
 def _print(text: str) -> None:

@@ -23,6 +23,7 @@ class ErrorBody:
         used: credits used, on the rate-limit error.
         reset_at: when the limit resets, as it was written.
         status: the HTTP status that the body itself names (compatible servers).
+        code: the error's code, where it is a word (compatible servers).
     """
 
     error: str | None = None
@@ -31,6 +32,7 @@ class ErrorBody:
     used: int | None = None
     reset_at: str | None = None
     status: int | None = None
+    code: str | None = None
 
     @classmethod
     def from_json(cls, value: object) -> Self | None:
@@ -53,11 +55,8 @@ class ErrorBody:
             nested = next((item for item in inner if isinstance(item, Mapping)), None)
             inner = None if nested else next((i for i in inner if isinstance(i, str)), None)
         outer = nested or value
-        name = (
-            scalars.text(inner)
-            or scalars.text(outer.get("type"))
-            or scalars.text(outer.get("code"))
-        )
+        code = scalars.text(outer.get("code"))
+        name = scalars.text(inner) or scalars.text(outer.get("type")) or code
         message = (
             _words(outer.get("message"))
             or _words(outer.get("detail"))
@@ -75,6 +74,7 @@ class ErrorBody:
             used=whole_number(outer.get("used")),
             reset_at=scalars.text(outer.get("resetAt")) or _digits(outer.get("resetAt")),
             status=_status(outer.get("code")) or _status(outer.get("status")),
+            code=code,
         )
 
     @classmethod

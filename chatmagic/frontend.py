@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,12 +24,15 @@ class Execution:
         audience: ``machine`` (no person: one display, at the end), ``page`` (a person whose
             page shows updates) or ``text`` (a person who sees what is printed).
         label: how to name it to a person.
+        piped: whether a terminal's output goes into a pipe or a file, where nothing that is
+            printed can be taken back.
     """
 
     cell: str | None = None
     id: str | None = None
     audience: Audience = "text"
     label: str = "Python"
+    piped: bool = False
 
 
 def execution(shell: InteractiveShell) -> Execution:
@@ -40,7 +44,11 @@ def execution(shell: InteractiveShell) -> Execution:
     label = f"cell [{_number(shell)}]"
     parent = _request(shell)
     if not parent:
-        return Execution(id=f"terminal-{shell.execution_count}", label=label)
+        return Execution(
+            id=f"terminal-{shell.execution_count}",
+            label=label,
+            piped=sys.stdout is None or not sys.stdout.isatty(),
+        )
     metadata = parent.get("metadata") or {}
     cell = metadata.get("cellId")
     known = record.owner_of(cell) if isinstance(cell, str) and cell else None

@@ -6,17 +6,16 @@ What they do is in :mod:`chatmagic.commands`, which comes with the first one tha
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
-from traitlets import Any as AnyTrait
-from traitlets import Bool, Dict, Enum, Float, Integer, TraitError, Unicode, validate
+from traitlets import TraitError
 
 import chatmagic
 from chatmagic import lines, loading
+from chatmagic.configured import Configured
 from chatmagic.errors import InputError
-from chatmagic.patience import Timeout
+from chatmagic.results import Results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,60 +24,33 @@ if TYPE_CHECKING:
     from traitlets.config import Config
 
     from chatmagic.commands import Commands
+    from chatmagic.secret import Secret
     from chatmagic.session import Session
     from chatmagic.wire import Reply
 
-
-REPLY = ("chatmagic.wire", "Reply")
 
 _file_urls: dict[int, str | None] = {}
 
 
 @magics_class
-class ChatMagics(Magics):
+class ChatMagics(Configured, Magics):
     """Chat with a completion service; ``%%chat?`` shows how."""
 
-    base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)
-    auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….").tag(config=True)
-    timeout = AnyTrait(
-        None,
-        help="Seconds to wait for the first byte and in silence; or a dict of seconds by name: "
-        "connect, first_byte, silence, total; or a chatmagic.Timeout.",
-    ).tag(config=True)
-    extra_body = Dict(help="Fields that a compatible server wants.").tag(config=True)
-    temperature = Float(None, allow_none=True, help="Default of --temperature.").tag(config=True)
-    max_tokens = Integer(None, allow_none=True, help="Default of --max-tokens.").tag(config=True)
-    last = Integer(None, allow_none=True, min=0, help="Default of --last.").tag(config=True)
-    no_history = Bool(False, help="Default of --no-history.").tag(config=True)
-    no_stream = Bool(False, help="Default of --no-stream.").tag(config=True)
-    raw = Bool(False, help="Default of --raw.").tag(config=True)
-    quiet = Bool(False, help="Default of --quiet.").tag(config=True)
-    keep_values = Bool(
-        False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
-    ).tag(config=True)
-    cassette = Unicode(None, allow_none=True, help="File to record and replay.").tag(config=True)
-    mode = Unicode(
-        None, allow_none=True, help="What is done with it: record, replay, refresh, live."
-    ).tag(config=True)
-    stream = Enum(
-        ["auto", "updates", "text", "off"],
-        "auto",
-        help="How a reply is shown while it comes: off shows it once, at its end.",
-    ).tag(config=True)
+    def known_keys(self) -> tuple[Secret, ...]:
+        """Return the keys that are known here; what a file sets is looked at when it is sent."""
+        return self.commands.connecting.known_keys() if self._is_made else ()
 
-    order = Enum(
-        ["page", "run"],
-        "page",
-        help="Where a turn stands: as its cell in the page, where that tells it, or as first run.",
-    ).tag(config=True)
-
-    @validate("timeout")
-    def _seconds(self, proposal: dict[str, Any]) -> Any:
-        try:
-            Timeout.of(proposal["value"])
-        except InputError as error:
-            raise TraitError(f"ChatMagics.timeout: {error}") from None
-        return proposal["value"]
+    def update_config(self, config: Config) -> None:
+        """Set what ``%config`` says in a cell."""
+        super().update_config(config)
+        names = set(self._find_my_config(config))
+        # An observer would not hear of a value that is said again, but the later word counts.
+        self.said_later |= names & {"cassette", "mode"}
+        if names & {"base_url", "model", "extra_headers"}:
+            connecting = self.commands.connecting
+            connecting.belong_here(names)
+            if "base_url" in names and (unused := connecting.unused_address()) is not None:
+                print(unused, file=sys.stderr)
 
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings; nothing else is loaded yet."""
@@ -89,15 +61,8 @@ class ChatMagics(Magics):
         self.file_url = _file_urls.setdefault(id(shell), self.base_url)
         self._shell = shell
         self._commands: Commands | None = None
-        self._formatters: list[Any] = []
-
-    def update_config(self, config: Config) -> None:
-        """Set what ``%config`` says, and take note of it: the later word counts.
-
-        An observer would not hear of a value that is said again.
-        """
-        super().update_config(config)
-        self.said_later |= {"cassette", "mode"} & set(config.get(type(self).__name__, ()))
+        self._results = Results(shell, self._has_shown, self._shown)
+        self._is_made = True
 
     @property
     def commands(self) -> Commands:
@@ -114,30 +79,19 @@ class ChatMagics(Magics):
 
         if self._commands is None or self._commands.session is not session:
             self._commands = Commands(self._shell, session, self)
+            self._results.show_replies()
 
     def leave(self) -> None:
         """Let go of the shell and of the session, whose conversation stays."""
-        if self.show_replies in self._shell.events.callbacks["pre_run_cell"]:
-            self._shell.events.unregister("pre_run_cell", self.show_replies)
-        for formatter in self._formatters:
-            formatter.pop(".".join(REPLY), None)
+        self._results.close()
         if self._commands is not None:
             self._commands.close()
 
-    def show_replies(self, *_: object) -> None:
-        """Let a reply display itself, from the next cell on: formatters are slow to make."""
-        self._shell.events.unregister("pre_run_cell", self.show_replies)
-        formatters = getattr(self._shell.display_formatter, "formatters", {})
-        for kind in ("text/html", "text/plain"):
-            formatters[kind].for_type_by_name(*REPLY, partial(self._shown, kind))
-            self._formatters.append(formatters[kind])
+    def _has_shown(self, value: object) -> bool:
+        return self._commands is not None and self._commands.has_shown(value)
 
-    def _shown(self, kind: str, reply: Reply, *printer: Any) -> str | None:
-        shown = self.commands.shown(kind, reply)
-        if not printer:
-            return shown
-        printer[0].text(shown or "")
-        return None
+    def _shown(self, kind: str, reply: Reply) -> str:
+        return self.commands.shown(kind, reply)
 
     @no_var_expand
     @line_cell_magic
@@ -190,7 +144,8 @@ class ChatMagics(Magics):
 
         ``%chat_load FILE.json`` loads what ``%chat_save`` saved, ``%chat_load FILE.ipynb`` what
         the outputs of a notebook tell; ``%chat_load`` alone takes this notebook, as last saved,
-        where the front end tells which it is.
+        where the front end tells which it is. A turn that was changed since it was asked is left
+        out, except with ``--force``.
         """
         from chatmagic import saving  # noqa: PLC0415 - as in chat_save
 
@@ -216,8 +171,9 @@ class ChatMagics(Magics):
     def chat_connect(self, line: str) -> None:
         """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
 
-        Nothing is sent. A key goes only where it was given for: ``%chat_login`` asks for
-        one. The emulator runs in this kernel, needs no account, and says what it is.
+        ``--model NAME`` names the model to ask for. Nothing is sent. A key goes only where it
+        was given for: ``%chat_login`` asks for one. The emulator runs in this kernel, needs no
+        account, and says what it is.
         """
         self.commands.connecting.connect(line)
 
@@ -256,14 +212,20 @@ def load(shell: InteractiveShell) -> None:
     if before is not None:
         owner = getattr(before, "__module__", "another extension")
         print(f"chatmagic: %%chat was {owner}'s, and is again after %unload_ext.", file=sys.stderr)
-    magics = ChatMagics(shell)
+    try:
+        magics = ChatMagics(shell)
+    except TraitError as error:
+        made = (each for each in shell.configurables if isinstance(each, ChatMagics))
+        shell.configurables.remove(next(made))
+        raise InputError(
+            f"{error}", hint="It stands in an IPython configuration file (c.ChatMagics)."
+        ) from None
     _replaced[id(shell)] = {
         kind: {name: held[name] for name in magics.magics[kind] if name in held}
         for kind, held in shell.magics_manager.magics.items()
     }
     shell.register_magics(magics)
     lines.install(shell)
-    shell.events.register("pre_run_cell", magics.show_replies)
     chatmagic.on_session = magics.join
     current = sys.modules.get("chatmagic.current")
     if current is not None and current.has_begun():

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 from chatmagic import digests
 from chatmagic.errors import InputError
 from chatmagic.record import VERSION, Did, NewerVersionError, Record, kind_of, owner_of
+from chatmagic.seal import Sealed, check, joined
 from chatmagic.tape import Recorded, headers_for
 
 if TYPE_CHECKING:
@@ -28,10 +29,18 @@ LARGEST: Final = 256 * 2**20
 READABLE: Final = 4
 """The major version of nbformat that is read; the minor one does not matter."""
 
+CHANGED: Final = "its record or its output was changed since it was asked: the seal does not fit"
+NOT_SEALED: Final = "its record is not sealed"
+
 # A line that asks, at the beginning of a cell or within it; `%chat` alone shows the state.
 _ASKS: Final = re.compile(
     r"\A(?:\s|#.*\n)*%%chat(?!\w)|^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat[ \t]+\S", re.MULTILINE
 )
+
+
+_ASKS_PYTHON: Final = re.compile(r"\bask\s*\(|\brun_(?:line|cell)_magic\(\s*[\"']chat[\"']")
+_REPLY: Final = re.compile(r'<div class="chatmagic [^"<>]*" role="group" aria-label="Reply">')
+_QUIETLY: Final = re.compile(r"(?:^|\s)(?:-\w*q|--q)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +51,21 @@ class Told:
         cell: the cell's place in the notebook, from 1.
         own: hash of the cell's own identity; ``None`` where the file gives it none.
         kind: a ``turn``, or what was done to the conversation.
+        sealed: whether the record and its output are as they were sealed.
         record: a turn's record.
         text: the reply's exact text; ``None`` where it is not there.
+        html: the reply as it is shown; ``None`` where it is not there.
+        versions: of what rendered it, by package.
     """
 
     cell: int
     own: str | None
     kind: Literal["turn"] | Did
+    sealed: Sealed
     record: Record | None = None
     text: str | None = None
+    html: str | None = None
+    versions: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def agrees(self) -> bool:
@@ -61,6 +76,41 @@ class Told:
             and digests.digest(self.text) == self.record.reply
         )
 
+    @property
+    def fault(self) -> str:
+        """What is wrong with its seal, in words; empty where nothing is."""
+        return {"sealed": "", "not sealed": NOT_SEALED, "changed": CHANGED}[self.sealed]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A code cell that asks, or may have asked.
+
+    Args:
+        cell: the cell's place in the notebook, from 1.
+        source: what it says.
+        outputs: how many outputs it has.
+        turns: how many of them hold a record, whether it can be read or not.
+        bare: whether one of them shows a reply and has no record.
+    """
+
+    cell: int
+    source: str
+    outputs: int
+    turns: int
+    bare: bool
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it has a line that asks, and no output."""
+        return not self.outputs and _ASKS.search(self.source) is not None
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it may have asked what none of its outputs tells of."""
+        asks_otherwise = _ASKS_PYTHON.search(self.source) or _QUIETLY.search(self.source)
+        return not self.turns or asks_otherwise is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Notebook:
@@ -70,7 +120,7 @@ class Notebook:
         path: where it is.
         told: what its outputs tell, in the order of the cells.
         problems: a line for each record that cannot be read.
-        silent: places of the cells that ask and have no output.
+        asking: its code cells that ask, or may have asked.
         timed: places of the cells whose metadata say when they ran.
         texts: what there is to read in sources and outputs, with the cells' places.
     """
@@ -78,7 +128,7 @@ class Notebook:
     path: Path
     told: tuple[Told, ...]
     problems: tuple[str, ...]
-    silent: tuple[int, ...]
+    asking: tuple[Asking, ...]
     timed: tuple[int, ...]
     texts: tuple[tuple[int, str], ...]
 
@@ -86,6 +136,11 @@ class Notebook:
     def turns(self) -> tuple[tuple[Told, Record], ...]:
         """The turns, with their records."""
         return tuple((told, told.record) for told in self.told if told.record is not None)
+
+    @property
+    def silent(self) -> tuple[int, ...]:
+        """The places of the cells that ask and have no output."""
+        return tuple(one.cell for one in self.asking if one.is_silent)
 
     @property
     def missing(self) -> str:
@@ -166,7 +221,7 @@ def parse(content: bytes, path: Path) -> Notebook:
         path,
         tuple(reading.told),
         tuple(reading.problems),
-        tuple(reading.silent),
+        tuple(reading.asking),
         tuple(reading.timed),
         tuple(reading.texts),
     )
@@ -185,11 +240,11 @@ def recorded(path: Path) -> tuple[Recorded, ...]:
             them is not what was recorded.
     """
     notebook = read(path)
-    changed = [told.cell for told, _ in notebook.turns if not told.agrees]
+    changed = [told.cell for told, _ in notebook.turns if told.fault or not told.agrees]
     if changed:
         raise InputError(
-            f"{path}: {cells(changed)} no longer hold{'s' if len(changed) == 1 else ''} the reply"
-            " that was recorded, so nothing is replayed from this notebook.",
+            f"{path}: {cells(changed)} no longer hold{'s' if len(changed) == 1 else ''} what was"
+            " recorded and sealed, so nothing is replayed from this notebook.",
             hint="Take the file as it was saved, or ask again.",
         )
     found = tuple(
@@ -263,10 +318,20 @@ def _fingerprint(cells: object) -> str:
 
 def cells(numbers: Sequence[int]) -> str:
     """Name cells by their places: "cell 3", "cells 3 and 5"."""
+    return numbered(numbers, "cell")
+
+
+def numbered(numbers: Sequence[int], what: str) -> str:
+    """Name things by their places: "exchange 3", "exchanges 3 and 5".
+
+    Args:
+        numbers: their places, from 1.
+        what: what each is called.
+    """
     names = [f"{number:,}" for number in dict.fromkeys(numbers)]
     if len(names) == 1:
-        return f"cell {names[0]}"
-    return f"cells {', '.join(names[:-1])} and {names[-1]}"
+        return f"{what} {names[0]}"
+    return f"{what}s {', '.join(names[:-1])} and {names[-1]}"
 
 
 class _Reading:
@@ -275,7 +340,7 @@ class _Reading:
     def __init__(self) -> None:
         self.told: list[Told] = []
         self.problems: list[str] = []
-        self.silent: list[int] = []
+        self.asking: list[Asking] = []
         self.timed: list[int] = []
         self.texts: list[tuple[int, str]] = []
 
@@ -288,13 +353,16 @@ class _Reading:
         if cell.get("cell_type") != "code":
             return
         outputs = cell.get("outputs")
-        if outputs in (None, []) and _ASKS.search(source):
-            self.silent.append(number)
+        outputs = outputs if isinstance(outputs, list) else []
+        if _ASKS.search(source) or _ASKS_PYTHON.search(source):
+            turns = sum(_get(one, "metadata", "chatmagic") is not None for one in outputs)
+            bare = any(map(_is_bare, outputs))
+            self.asking.append(Asking(number, source, len(outputs), turns, bare))
         if _get(cell, "metadata", "execution"):
             self.timed.append(number)
         identity = cell.get("id")
         own = owner_of(identity) if isinstance(identity, str) and identity else None
-        for output in outputs if isinstance(outputs, list) else []:
+        for output in outputs:
             self.texts += [(number, text) for text in _texts(output)]
             self.output(number, own, output)
 
@@ -304,17 +372,31 @@ class _Reading:
             return
         try:
             kind = kind_of(value)
+            seal = check(cast("Mapping[str, Any]", value), _get(output, "data"))
             if kind == "turn":
                 text = _joined(_get(output, "data", "text/plain"))
-                self.told.append(Told(cell, own, "turn", Record.from_json(value), text))
+                html = _joined(_get(output, "data", "text/html"))
+                record, versions = Record.from_json(value), _get(value, "versions")
+                made_by = versions if isinstance(versions, Mapping) else {}
+                self.told.append(Told(cell, own, "turn", seal, record, text, html, made_by))
             elif kind in get_args(Did):
-                self.told.append(Told(cell, own, cast("Did", kind)))
+                self.told.append(Told(cell, own, cast("Did", kind), seal))
             else:
                 self.problems.append(f"cell {cell}: its record is of no kind that is known here.")
         except NewerVersionError as error:
             self.problems.append(f"cell {cell}: its record was left out, because {error}.")
         except ValueError as error:
             self.problems.append(f"cell {cell}: a malformed record was left out: {error}.")
+
+
+def _is_bare(output: object) -> bool:
+    """Tell whether an output shows a reply as we do, and has no record."""
+    html = _joined(_get(output, "data", "text/html"))
+    return (
+        _get(output, "metadata", "chatmagic") is None
+        and html is not None
+        and _REPLY.match(html) is not None
+    )
 
 
 def _texts(output: object) -> list[str]:
@@ -351,9 +433,8 @@ _SENT: Final = ("stream", "max_tokens", "temperature")
 
 def _joined(value: object) -> str | None:
     """Read a text that may stand as a list of its lines."""
-    if isinstance(value, list) and all(isinstance(line, str) for line in value):
-        return "".join(value)
-    return value if isinstance(value, str) else None
+    text = joined(value)
+    return text if isinstance(text, str) else None
 
 
 def _get(value: object, *names: str) -> object:

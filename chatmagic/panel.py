@@ -68,7 +68,7 @@ class Panels:
         """
         before = self._remove(("panel", cell))
         widget = ChatPanel(draft=before.draft if isinstance(before, ChatPanel) else "")
-        self._show(("panel", cell), widget, board.NEEDS_A_PAGE, self._saved_conversation)
+        self._show(("panel", cell), widget, board.PANEL_ABSENT, self._saved_conversation)
 
     def show_gauge(self, cell: str | None) -> None:
         """Show a live gauge.
@@ -77,7 +77,7 @@ class Panels:
             cell: hash of the cell that shows it.
         """
         self._remove(("gauge", cell))
-        self._show(("gauge", cell), LiveGauge(), board.GAUGE_NEEDS_A_PAGE, self._saved_credits)
+        self._show(("gauge", cell), LiveGauge(), board.GAUGE_ABSENT, self._saved_credits)
 
     def look(self) -> None:
         """See whether what they show is still in force, as after a cell."""
@@ -93,13 +93,13 @@ class Panels:
         self,
         key: tuple[str, str | None],
         widget: anywidget.AnyWidget,
-        words: str,
+        absent: dict[str, str],
         saved: Callable[[], tuple[str, str]],
     ) -> None:
         page = Page("panel" if key[0] == "panel" else "gauge", widget.send)
         widget.on_msg(lambda _widget, said, _buffers: self._desk.hear(page, said))
         data, _ = widget._repr_mimebundle_() or ({}, {})
-        display({**data, "text/plain": words}, raw=True)
+        display({**data, **absent}, raw=True)
         # An output of its own: in one bundle with the widget, a page without a kernel shows
         # "model not found" instead. Where the widget lives, its style sheet hides this one.
         handle = DisplayHandle()
@@ -121,9 +121,11 @@ class Panels:
         return board.saved(self._session.conversation)
 
     def _saved_credits(self) -> tuple[str, str]:
-        session, now = self._session, self._kernel.now()
-        html = gauge.large_html(session.credits, session.took, now=now)
-        text = gauge.large_words(session.credits, session.took, now=now)
+        figures, took = self._session.credits, self._session.took
+        # Who reads it later is told when that was, and not how long before the saving.
+        now = self._kernel.now() if figures is None else figures.seen_at
+        html = gauge.large_html(figures, took, now=now)
+        text = gauge.large_words(figures, took, now=now)
         return f'<div class="chatmagic chatmagic-saved">{html}</div>', text
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import credits as crediting
 from chatmagic import jsontext, sse
+from chatmagic.deadline import Deadline
 from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -18,12 +18,21 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
-from chatmagic.refusal import ADDRESS_HINT, BODY_BYTES, decoded, excerpt, in_reply, packing, refusal
+from chatmagic.refusal import (
+    ADDRESS_HINT,
+    BODY_BYTES,
+    decoded,
+    excerpt,
+    in_reply,
+    packing,
+    refusal,
+)
 from chatmagic.wire import Chunk, first_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from chatmagic.arrival import Arrival
     from chatmagic.assembly import Assembly
     from chatmagic.connection import Halt
     from chatmagic.secret import Secret
@@ -32,6 +41,9 @@ if TYPE_CHECKING:
 
 BODY_SECONDS: Final = 5.0
 """How long an error's body may take: the status is known, and is what counts."""
+
+GRACE_SECONDS: Final = 2.0
+"""How long a stream may be held open after its finish reason and the latest event."""
 
 
 class Reading:
@@ -43,6 +55,7 @@ class Reading:
         entry: where an error that the answer tells is entered with its credits.
         halt: what is cut where a body does not come to its end.
         key: the key that was sent, which no error shows.
+        arrival: takes note of when the events of a stream come.
     """
 
     def __init__(
@@ -52,17 +65,28 @@ class Reading:
         entry: Entry,
         halt: Halt,
         key: Secret | None,
+        *,
+        arrival: Arrival,
     ) -> None:
         """Read nothing yet."""
         self.ended = False
         """Whether the answer has been read to its end."""
+        self.came = False
+        """Whether anything came, be it a reply or none: comments and white space tell nothing."""
         self._exchange = exchange
         self._assembly = assembly
         self._entry = entry
         self._halt = halt
         self._key = key
+        self._arrival = arrival
+        self._grace = Deadline(GRACE_SECONDS, halt)
         self._foreign = ""
         self._complaint: ErrorBody | None = None
+
+    @property
+    def came_at_once(self) -> bool:
+        """Whether a stream came all at once after a wait, so that nobody could see it come."""
+        return self._arrival.at_once
 
     def fragments(self) -> Iterator[str]:
         """Give the fragments of the reply as they come.
@@ -82,6 +106,7 @@ class Reading:
             kind = sse.kind(content_type, head, ended=not piece)
             if kind is None and head.isspace():
                 head = b""  # signs of life, of which there may be any number
+        self.came = kind not in ("sse", "empty")
         if kind == "sse":
             yield from self._events(head)
         elif kind == "json":
@@ -97,26 +122,55 @@ class Reading:
     def _events(self, head: bytes) -> Iterator[str]:
         """Read a stream; interface §4.1, and what else servers make of it."""
         decoder = sse.Decoder()
-        piece = head
-        while piece:
-            for event in decoder.feed(piece):
-                if fragment := self._event(event):
-                    yield fragment
-            if decoder.done:
-                break
-            piece = self._exchange.read()
-        else:
-            for event in decoder.end():
-                if fragment := self._event(event):
-                    yield fragment
+        try:
+            piece = head
+            while piece:
+                events = decoder.feed(piece)
+                self._arrival.came(sum(event is not sse.DONE for event in events))
+                self.came = self._arrival.events > 0
+                for event in events:
+                    if fragment := self._event(event):
+                        yield fragment
+                if decoder.done:
+                    break
+                piece = self._next(told=bool(events))
+            else:
+                for event in decoder.end():
+                    if fragment := self._event(event):
+                        yield fragment
+        finally:
+            self._grace.stop()
         if rest := self._assembly.rest():
             yield rest
-        self._check_end(done=decoder.done, cut=decoder.cut)
+        # An end mark alone ends no reply.
+        self._check_end(done=decoder.done and self.came, cut=decoder.cut)
         self.ended = True
+
+    def _next(self, *, told: bool) -> bytes:
+        """Give the next piece of a stream; after a finish reason only for a while.
+
+        Args:
+            told: whether the piece before held an event.
+        """
+        if self._assembly.finish_reason is None:
+            return self._exchange.read()
+        if told:
+            self._grace.extend()
+        if self._grace.passed:
+            return b""
+        try:
+            return self._exchange.read()
+        except (CutOffError, RequestTimeoutError) as error:
+            fell_silent = isinstance(error, RequestTimeoutError) and error.which == "silence"
+            if not fell_silent and not self._grace.passed:
+                raise
+            return b""
 
     def _check_end(self, *, done: bool, cut: bool) -> None:
         """Tell the end of a reply from that of something else, and from a cut."""
         key, finish_reason = self._key, self._assembly.finish_reason
+        if finish_reason == "error":
+            raise self._told(self._complaint or ErrorBody())
         if self._complaint and not done and finish_reason is None:
             raise self._told(self._complaint)
         if self._foreign and not self._assembly.begun:
@@ -201,7 +255,14 @@ class Reading:
                 raise self._told(told)
             if not isinstance(value, dict) or "choices" not in value:
                 raise self._refusal(text[:BODY_BYTES].encode("utf-8", "replace"))
-            streamed = streamed or "delta" in first_choice(value["choices"])
+            choice = first_choice(value["choices"])
+            streamed = streamed or "delta" in choice
+            if not streamed and not choice:
+                self.ended = True
+                raise ServiceError(
+                    f"The answer holds no choice, so no reply (HTTP {self._exchange.status}).",
+                    hint=COST_UNKNOWN,
+                )
             if fragment := self._assembly.add(Chunk.from_json(value)):
                 yield fragment
         if rest := self._assembly.rest():
@@ -210,8 +271,7 @@ class Reading:
             raise broken
         if found.problem is not None:
             raise self._unread(found.problem, text)
-        if streamed:
-            self._check_end(done=found.done, cut=False)
+        self._check_end(done=found.done or not streamed, cut=False)
         # What is whole is whole, however its connection ended.
         self.ended = True
 
@@ -258,28 +318,21 @@ class Reading:
 
         A body that drips is cut: by then the connection is good for nothing else.
         """
-        late = threading.Event()
-
-        def cut() -> None:
-            late.set()
-            self._halt.cut()
-
-        timer = threading.Timer(BODY_SECONDS, cut)
-        timer.daemon = True
-        timer.start()
+        deadline = Deadline(BODY_SECONDS, self._halt)
+        deadline.extend()
         pieces = [head]
         size = len(head)
         try:
-            while size < BODY_BYTES and not late.is_set():
+            while size < BODY_BYTES and not deadline.passed:
                 piece = self._exchange.read()
                 if not piece:
-                    return b"".join(pieces), not late.is_set()
+                    return b"".join(pieces), not deadline.passed
                 pieces.append(piece)
                 size += len(piece)
         except ChatError:
             pass  # The status is known, which is more than how its body ended.
         finally:
-            timer.cancel()
+            deadline.stop()
         return b"".join(pieces)[:BODY_BYTES], False
 
 

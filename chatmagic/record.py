@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self, get_args
 
+from chatmagic import digests
 from chatmagic.accounting import Credits, Usage
 from chatmagic.digests import digest
 from chatmagic.scalars import iso, timestamp, whole_number, without_lone_surrogates
@@ -27,6 +28,7 @@ VERSION: Final = 1
 Did = Literal["undo", "redo", "reset"]
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_LARGE: Final = re.compile(r"-?[1-9][0-9]{15,399}")
 _OWNER: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
@@ -95,7 +97,8 @@ class Record:
             values are kept.
         state: ``complete``, ``interrupted`` or ``cut off``.
         owner: hash of the cell that owns the turn; ``None`` without one.
-        carried: digests of the turns that the request carried, oldest first.
+        carried: digests of the turns that the request carried, oldest first. Of a record that
+            was read, only the newest: the last one that a cell showed, and those since.
         request: digest of the canonical request.
         reply: digest of the reply's text.
         parameters: ``max_tokens``, ``temperature``, ``last`` where they were set, ``stream``
@@ -111,6 +114,9 @@ class Record:
         refusal: what a model said instead of answering (compatible servers).
         recorded: of a replayed reply, who answered when it was recorded.
         by_order: whether it was replayed for its place, as the request was another one.
+        asked_model: name of the model that was asked for, where one was.
+        earlier: how many turns the request carried before those in ``carried``.
+        chain: chain digest of these earlier turns; ``None`` where there are none.
     """
 
     prompt: str
@@ -132,6 +138,9 @@ class Record:
     refusal: str | None = None
     recorded: Origin | None = None
     by_order: bool = False
+    asked_model: str | None = None
+    earlier: int = 0
+    chain: str | None = None
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -150,6 +159,7 @@ class Record:
         if owner is not None and not _OWNER.fullmatch(owner):
             _wrong("owner")
         figures, date = value.get("credits"), value.get("date")
+        earlier, chain = _earlier(value.get("earlier"))
         if date is not None and timestamp(date) is None:
             _wrong("date")
         return cls(
@@ -172,6 +182,9 @@ class Record:
             refusal=_text(value, "refusal"),
             recorded=None if recorded is None else _one_of(recorded, Origin, "recorded"),
             by_order=value.get("by_order") is True,
+            asked_model=_text(value, "asked_model"),
+            earlier=earlier,
+            chain=chain,
         )
 
     @property
@@ -183,6 +196,21 @@ class Record:
     def bare(self) -> Self:
         """The same without the text of any value."""
         return replace(self, values=tuple(value.bare for value in self.values))
+
+    def listing(self, shown: Container[str]) -> Self:
+        """Return the same record with the newest turns alone listed, so that it stays short.
+
+        Args:
+            shown: digests of the turns that a cell shows; the newest of them that the request
+                carried is the first that is listed.
+        """
+        start = next((n for n in range(len(self.carried))[::-1] if self.carried[n] in shown), 0)
+        return replace(
+            self,
+            carried=self.carried[start:],
+            earlier=self.earlier + start,
+            chain=digests.chain_of(self.carried[:start], self.chain),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Give the record for an output's metadata."""
@@ -201,6 +229,8 @@ class Record:
             "refusal": self.refusal,
             "recorded": self.recorded,
             "by_order": self.by_order or None,
+            "asked_model": self.asked_model,
+            "earlier": {"count": self.earlier, "chain": self.chain} if self.earlier else None,
         }
         return {
             "version": VERSION,
@@ -254,6 +284,16 @@ def note(kind: Did) -> dict[str, Any]:
     return {"version": VERSION, "kind": kind}
 
 
+def _earlier(value: object) -> tuple[int, str | None]:
+    """Read how many turns were carried before those that are listed, and their chain digest."""
+    if value is None:
+        return 0, None
+    count = whole_number(value.get("count")) if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping) or not count:
+        _wrong("earlier")
+    return count, _hash(value.get("chain"), "earlier")
+
+
 def _parameters(value: object) -> dict[str, Any]:
     """Read the parameters that have a meaning here; each has its own kind of value."""
     if value is None:
@@ -261,6 +301,10 @@ def _parameters(value: object) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         _wrong("parameters")
     found = {name: value[name] for name in _PARAMETERS if value.get(name) is not None}
+    for name, item in found.items():
+        # An integer that a page would round is kept as a text.
+        if int in _PARAMETERS[name] and isinstance(item, str) and _LARGE.fullmatch(item):
+            found[name] = int(item)
     for name, item in found.items():
         kinds = _PARAMETERS[name]
         if not isinstance(item, kinds) or (isinstance(item, bool) and bool not in kinds):

@@ -38,6 +38,7 @@ EXCERPT: Final = 200
 KEY_REFUSED: Final = "The service did not accept the key"
 NO_KEY_SENT: Final = "The service wants a key, and none was sent"
 ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
+LESS_HINT: Final = "Send less of it: --last N, or %chat_reset."
 
 _PATH: Final = 60
 _UNPACKED: Final = {"", "identity", "gzip", "x-gzip", "deflate"}
@@ -52,6 +53,18 @@ _UNSEEN: Final = re.compile(
 _TAG: Final = re.compile(r"<[^<>]*>")
 _REDIRECTS: Final = {301, 302, 303, 307, 308}
 _LIMITED: Final = {HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.TOO_MANY_REQUESTS}
+_UNACCEPTED: Final = {HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY}
+# How servers say that a conversation is longer than what the model reads at once.
+_TOO_LONG: Final = re.compile(
+    r"context[ _-]?(?:length|window|size|limit|overflow)"
+    r"|(?:maximum|max) (?:model|prompt|input|sequence) length"
+    r"|(?:prompt|input|request|conversation|messages?) (?:is|are|was) too (?:long|large)"
+    r"|too many (?:[a-z]+ )?tokens"
+    r"|token count\b.{0,40}\bexceeds"
+    r"|\btokens`? \+ `?max_new_tokens"
+    r"|reduce the length of",
+    re.IGNORECASE,
+)
 _FAILED: Final = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.FAILED_DEPENDENCY, HTTPStatus.TOO_EARLY}
 # What a body may be written in beside UTF-8; Python knows more that are slow, or no text.
 _CHARSET: Final = re.compile(
@@ -122,6 +135,8 @@ def in_reply(
     elif told.status is not None:
         at = f" (error {told.status}, HTTP {status})."
         error = _by_status(told.status, told, said, at, seen)
+    elif _is_too_long(told, said):
+        error = _too_long(f"{said} (HTTP {status}).")
     else:
         error = ServiceError(
             f"The service answered with an error{said} (HTTP {status}).",
@@ -270,11 +285,10 @@ def _by_status(status: int, told: ErrorBody, said: str, at: str, seen: Credits |
             f"The proxy wants a name and a password{said}{at}",
             hint="HTTPS_PROXY and HTTP_PROXY can hold them.",
         )
-    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return RequestRejectedError(
-            f"The conversation is too long for the service{said}{at}",
-            hint="Send less of it: --last N, or %chat_reset.",
-        )
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (
+        status in _UNACCEPTED and _is_too_long(told, said)
+    ):
+        return _too_long(said + at)
     if status in _FAILED or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         who = "The service" if told != ErrorBody() else "The service, or a proxy before it,"
         return ServiceError(f"{who} failed{said}{at}", hint="Nothing was sent again.")
@@ -284,6 +298,18 @@ def _by_status(status: int, told: ErrorBody, said: str, at: str, seen: Credits |
     elif status == HTTPStatus.METHOD_NOT_ALLOWED:
         hint = ADDRESS_HINT
     return RequestRejectedError(f"The service refused the request{said}{at}", hint=hint)
+
+
+def _is_too_long(told: ErrorBody, said: str) -> bool:
+    """Tell whether an error is about a conversation that the model cannot read at once."""
+    words = " ".join(word for word in (told.code, told.error, told.message) if word)
+    return _TOO_LONG.search(words or said) is not None
+
+
+def _too_long(said: str) -> RequestRejectedError:
+    return RequestRejectedError(
+        f"The conversation is too long for the service{said}", hint=LESS_HINT
+    )
 
 
 def _rate_limit(status: int, told: ErrorBody, said: str, seen: Credits | None) -> RateLimitError:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import archive, plain
 from chatmagic.conversation import Conversation
-from chatmagic.digests import turn_digest
+from chatmagic.digests import chain_of, turn_digest
 from chatmagic.notebook import cells
+from chatmagic.turn import newest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from chatmagic.notebook import Notebook, Told
     from chatmagic.record import Record
@@ -46,26 +47,33 @@ class Restored:
     problems: tuple[str, ...]
 
 
-def restore(notebook: Notebook, *, by_id: bool = True) -> Restored:
+def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) -> Restored:
     """Rebuild a notebook's conversation.
 
     Args:
         notebook: as it was read.
         by_id: whether the front end knows a cell by its identity on disk, as JupyterLab
             does; otherwise a turn's owner is the one that its record names.
+        changed: whether what is not as it was sealed is taken as it stands; otherwise it is
+            left out.
     """
     told_turns = notebook.turns
-    turns, problems = _turns(notebook, by_id=by_id)
+    turns, problems = _turns(notebook, by_id=by_id, changed=changed)
     digests = {index: _digest(told_turns[index], turn) for index, turn in turns.items()}
     # Turns are numbered in the order in which they are added, so their numbers are known.
     numbers = {index: number for number, index in enumerate(turns, 1)}
     known: dict[str, list[int]] = defaultdict(list)
     for index, digest in digests.items():
         known[digest].append(numbers[index])
+    by_number = {numbers[index]: digest for index, digest in digests.items()}
+    lists: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     conversation = Conversation()
     index = -1
     for told in notebook.told:
-        if told.kind == "undo":
+        if told.fault and not changed:
+            # A turn is counted also where it is left out.
+            index += told.kind == "turn"
+        elif told.kind == "undo":
             conversation.undo()
         elif told.kind == "redo":
             conversation.redo()
@@ -75,27 +83,40 @@ def restore(notebook: Notebook, *, by_id: bool = True) -> Restored:
             index += 1
             if index in turns:
                 turn = turns[index]
-                context = conversation.context(turn.owner, turn.execution, last=turn.last)
-                carried = told_turns[index][1].carried
-                conversation.add(replace(turn, carried=_numbers(carried, known, context.numbers)))
+                context = conversation.context(turn.owner, turn.execution).numbers
+                above = [by_number[number] for number in context]
+                record = _listed(told_turns[index][1], lists, above)
+                if not record.earlier:
+                    lists[digests[index]].append(record.carried)
+                carried = _numbers(record.carried, known, newest(context, turn.last))
+                # One 0 stands for all those that no digest tells.
+                carried = (0, *carried) if record.earlier else carried
+                conversation.add(replace(turn, carried=carried, record=record))
     places = range(len(told_turns))
     return Restored(conversation, tuple(map(numbers.get, places)), tuple(problems))
 
 
-def _turns(notebook: Notebook, *, by_id: bool) -> tuple[dict[int, Turn], list[str]]:
+def _turns(notebook: Notebook, *, by_id: bool, changed: bool) -> tuple[dict[int, Turn], list[str]]:
     """Give the turns that were kept in the conversation, by their places, and what failed."""
     found: dict[int, Turn] = {}
-    problems = list(notebook.problems)
+    left_out = "" if changed else "; it was left out"
+    faulty = [told for told in notebook.told if told.fault]
+    problems = [f"cell {told.cell}: {told.fault}{left_out}." for told in faulty]
+    problems = [*notebook.problems, *problems]
     owners = _owners(notebook, by_id=by_id)
     for index, (told, record) in enumerate(notebook.turns):
-        if not record.in_history:
+        if not record.in_history or (told.fault and not changed):
             continue
         if told.text is None:
             problems.append(f"cell {told.cell}: its reply is gone, so its turn was left out.")
             continue
         try:
             found[index] = archive.turn_of(
-                record, told.text, owner=owners[told.cell], execution=f"cell {told.cell}"
+                record,
+                told.text,
+                owner=owners[told.cell],
+                execution=f"cell {told.cell}",
+                shown=True,
             )
         except ValueError as error:
             problems.append(f"cell {told.cell}: its record was left out: {error}.")
@@ -120,6 +141,30 @@ def _digest(found: tuple[Told, Record], turn: Turn) -> str:
     told, record = found
     # A prompt whose values were not kept is another text now; its record knows better.
     return record.turn if record.turn and told.agrees else turn_digest(turn.prompt, turn.reply.text)
+
+
+def _listed(
+    record: Record, lists: Mapping[str, Sequence[tuple[str, ...]]], above: Sequence[str]
+) -> Record:
+    """Return a record that lists all turns its request carried, where these can be found out.
+
+    Args:
+        record: as it was read: of the earlier turns it has the number and the chain digest.
+        lists: what turns carried, by the turns' digests.
+        above: digests of the turns that stand above it now.
+    """
+    count, first = record.earlier, record.carried[:1]
+    if not count:
+        return record
+    # Its predecessor carried the same, or it stands as it stood; a replaced one is left out.
+    found = [listed[-count:] for digest in first for listed in lists.get(digest, ())]
+    ends = [end for end, digest in enumerate(above) if (digest,) == first]
+    ends += [len(above), len(above) - 1]
+    found += [tuple(above[max(0, end - count) : max(0, end)]) for end in ends]
+    for listed in found:
+        if len(listed) == count and chain_of(listed) == record.chain:
+            return replace(record, carried=(*listed, *record.carried), earlier=0, chain=None)
+    return record
 
 
 def _numbers(

@@ -150,7 +150,7 @@ def code_blocks(text: str) -> tuple[CodeBlock, ...]:
     return tuple(CodeBlock(_language(token), token.content) for token in fences)
 
 
-def to_html(text: str, *, live: bool = False) -> str:
+def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
     """Give a reply as an HTML fragment that cannot act, whatever the reply is.
 
     The same text gives the same HTML. Markdown that is not finished (an open fence, half a
@@ -159,8 +159,9 @@ def to_html(text: str, *, live: bool = False) -> str:
     Args:
         text: the reply, or as much of it as has come.
         live: while it streams: no code colours, and each formula as its source.
+        breaks: whether each line end of the text is one: for what a person typed.
     """
-    env: dict[str, Any] = {"live": live, "coloured": 0, "formulas": 0, "tex": 0}
+    env: dict[str, Any] = {"live": live, "breaks": breaks, "coloured": 0, "formulas": 0, "tex": 0}
     try:
         tokens = _MARKDOWN.parse(visible(text), env)
         if all(token.level < _DEEPEST - 1 for token in tokens):  # else something is left out
@@ -270,6 +271,9 @@ class _Renderer(RendererHTML):
 
     def paragraph_close(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         return "</span>" if rest[-1]["turned"] else self.renderToken(tokens, idx, *rest)
+
+    def softbreak(self, *rest: Any) -> str:
+        return "<br>\n" if rest[-1]["breaks"] else "\n"
 
     def bullet_list_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         if tokens[idx].meta.get("side") == "rtl":

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import archive, digests, display, notebook, plain, prompt, restore
+from chatmagic import archive, digests, notebook, output, plain, prompt, restore, seal
 from chatmagic.autolinks import unlinked
 from chatmagic.errors import InputError
 from chatmagic.record import VERSION, NewerVersionError
@@ -36,7 +36,7 @@ IN_VS_CODE: Final = "__vsc_ipynb_file__"
 IN_JUPYTER: Final = "JPY_SESSION_NAME"
 """The environment variable in which a Jupyter server tells it."""
 
-_SEAL: Final = re.compile(r"\n<!-- chatmagic ([0-9a-f]{64}) -->\n\Z")
+_MARK: Final = re.compile(r"\n<!-- chatmagic ([0-9a-f]{64}) -->\n\Z")
 _SHOWN: Final = 200
 
 
@@ -89,8 +89,6 @@ def load(line: str, session: Session, shell: InteractiveShell) -> None:
         InputError: it was not loaded; the conversation is as it was.
     """
     path, force = _asked(line, "chat_load")
-    if force:
-        raise InputError("%chat_load takes a file's name alone; %chat_undo takes it back.")
     here = this_notebook(shell.user_ns, os.environ)
     path = path or here
     if path is None:
@@ -103,12 +101,15 @@ def load(line: str, session: Session, shell: InteractiveShell) -> None:
         raise InputError("Markdown is for reading; %chat_load takes a .json or a .ipynb.")
     if suffix not in {".json", ".ipynb"}:
         raise InputError(f"%chat_load reads FILE.json or FILE.ipynb, not {_name(path)}.")
+    if suffix == ".json" and force:
+        raise InputError(f"%chat_load takes {FORCE} for a notebook alone.")
     if suffix == ".json":
         conversation, lines = _from_json(path)
     else:
         # VS Code knows a cell by another name than the one on disk.
         is_here = here is not None and path.exists() and path.samefile(here)
-        conversation, lines = _from_notebook(path, is_here and IN_VS_CODE not in shell.user_ns)
+        by_id = is_here and IN_VS_CODE not in shell.user_ns
+        conversation, lines = _from_notebook(path, by_id=by_id, changed=force)
     session.change(lambda current: current.load(conversation))
     print("\n".join(unlinked(plain.to_terminal(line)) for line in lines))
 
@@ -168,16 +169,18 @@ def _from_json(path: Path) -> tuple[Conversation, list[str]]:
     return conversation, lines
 
 
-def _from_notebook(path: Path, by_id: bool) -> tuple[Conversation, list[str]]:
+def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversation, list[str]]:
     read = notebook.read(path)
-    restored = restore.restore(read, by_id=by_id)
+    restored = restore.restore(read, by_id=by_id, changed=changed)
+    faults = [] if changed else [told for told in read.told if told.fault]
+    insist = [f"%chat_load {_name(path)} {FORCE} takes that as it stands."] if faults else []
     if not restored.conversation.added:
-        problems = [*restored.problems, read.missing][:1]
+        problems = [*restored.problems[:1], *insist] or [read.missing]
         raise InputError(
             f"{_name(path)} holds no turn of a conversation, so nothing was loaded.",
             hint=plain.one_line(" ".join(problems), _SHOWN) or None,
         )
-    return restored.conversation, restore.summary(restored, read)
+    return restored.conversation, [*restore.summary(restored, read), *insist]
 
 
 def _json(conversation: Conversation, *, keep_values: bool) -> str:
@@ -194,8 +197,7 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
             notebook.Cell(
                 f"chat-{number}-{turn.digest[:8]}",
                 _source(turn, record),
-                display.bundle(turn.reply, record.values),
-                display.metadata(record),
+                *output.of(turn.reply, record),
             )
         )
     return notebook.written(cells)
@@ -251,7 +253,7 @@ def _is_markdown(content: bytes) -> bool:
         text = content.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return False
-    seal = _SEAL.search(text)
+    seal = _MARK.search(text)
     return seal is not None and digests.digest(text[: seal.start()]) == seal[1]
 
 
@@ -261,7 +263,11 @@ def _is_archive(content: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     known = {"chatmagic": archive.KIND, "version": VERSION}
-    return isinstance(value, dict) and known.items() <= value.items()
+    return (
+        isinstance(value, dict)
+        and known.items() <= value.items()
+        and seal.check(value, {}) == "sealed"
+    )
 
 
 def _write(path: Path, content: bytes) -> None:

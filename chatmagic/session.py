@@ -9,7 +9,7 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from chatmagic import clients, deck, playback, repeatable, settings
+from chatmagic import clients, deck, playback, repeatable, scalars, settings
 from chatmagic.asking import (
     Answer,
     Ask,
@@ -41,7 +41,7 @@ from chatmagic.turnstile import Turnstile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import timedelta
+    from datetime import datetime, timedelta
     from pathlib import Path
 
     from chatmagic.accounting import Credits
@@ -78,6 +78,12 @@ class Session:
         """The latest credits; ``None`` is unknown."""
         client = self._clients.latest
         return None if client is None else client.credits
+
+    @property
+    def credits_received_at(self) -> datetime | None:
+        """The time here when the answer that told the latest credits came."""
+        client = self._clients.latest
+        return None if client is None else client.credits_received_at
 
     @property
     def clock_off(self) -> timedelta | None:
@@ -319,6 +325,7 @@ class Session:
         course.context = context = self._context(ask)
         source = cast("Client | Taping | Setup", self._clients.given or taping or setup)
         request, course.digest = request_of(ask, context, source.extra_body)
+        course.asked_model = scalars.word(request.extra.get("model"))
         course.play = play = None if taping is None else self._play(ask, context, request)
         # The view warms its renderer while requests is loaded and the headers awaited.
         view.began(
@@ -412,13 +419,14 @@ class Session:
         if course.play is not None and (recorded := course.play.recorded) is not None:
             self._took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=course.play.by_order)
-        turn = turn_of(ask, context, reply, self._took)
+        turn = turn_of(course, reply, self._took)
         record = turn.to_record(context.digests, course.digest)
         if not ask.history:
             record = replace(record, parameters={**record.parameters, "history": False})
-        answer = Answer(reply, record if ask.keep_values else record.bare)
+        record = record if ask.keep_values else record.bare
+        answer = Answer(reply, record.listing(context.shown))
         if ask.history and self.conversation.added == course.added:
-            self.conversation.add(replace(turn, record=answer.record), order=ask.order)
+            self.conversation.add(replace(turn, record=record), order=ask.order)
         course.answer = answer
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.address import EMULATOR, origin, warnings_for, without_user
+from chatmagic.address import EMULATOR, origin, shown, warnings_for, without_user
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.secret import AUTH_WAYS, Auth, Secret
 
@@ -89,13 +89,8 @@ def resolve(
         InputError: an address, a way of the key, or the environment's key cannot be used.
     """
     environ = _Unshown(environ)
-    guarded = (*_known(environ), *(typed or {}).values())
-    place = _address(
-        (chosen, "%chat_connect"),
-        (environ.get("CHATMAGIC_BASE_URL"), "CHATMAGIC_BASE_URL"),
-        (cell_config, "%config"),
-        (file_config, "configuration file"),
-    )
+    guarded = (*known_keys(environ), *(typed or {}).values())
+    place = placed(environ, chosen=chosen, cell_config=cell_config, file_config=file_config)
     open_door = replace(place, guarded=guarded)
     if place.base_url == EMULATOR:
         return open_door
@@ -107,6 +102,22 @@ def resolve(
         return open_door
     own = environ.get("CHATMAGIC_BASE_URL", "").strip() or file_config
     return _with_key(open_door, environ, own, typed or {}, store)
+
+
+def placed(
+    environ: Mapping[str, str],
+    *,
+    chosen: str | None = None,
+    cell_config: str | None = None,
+    file_config: str | None = None,
+) -> Connection:
+    """Return the address that counts, and who decided it, without a key; as :func:`resolve`."""
+    return _address(
+        (chosen, "%chat_connect"),
+        (environ.get("CHATMAGIC_BASE_URL"), "CHATMAGIC_BASE_URL"),
+        (cell_config, "%config"),
+        (file_config, "configuration file"),
+    )
 
 
 def for_client(
@@ -138,7 +149,7 @@ def for_client(
             fault="you",
         )
     place = _address((base_url, "argument"), (own, "CHATMAGIC_BASE_URL"))
-    open_door = replace(place, guarded=_known(environ))
+    open_door = replace(place, guarded=known_keys(environ))
     if place.base_url == EMULATOR:
         return practised(open_door)
     way = _auth((auth, "auth"), (environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"))
@@ -181,6 +192,14 @@ def no_key_message(connection: Connection) -> tuple[str, str]:
         what += f" The environment's key belongs to {connection.elsewhere}."
     none = line_to_set(connection, "none")
     return what, f"%chat_login asks for one; for a server without keys: {none}"
+
+
+def posted_to(connection: Connection) -> str:
+    """Return the address that requests are posted to, for a message: no key is in it."""
+    url = shown(connection.base_url)
+    for key in (*connection.guarded, connection.key):
+        url = url if key is None else key.redact(url)
+    return url
 
 
 def line_to_set(connection: Connection, way: Auth) -> str:
@@ -288,7 +307,7 @@ def _auth(*found: tuple[str | None, str]) -> Auth:
     return "bearer"
 
 
-def _known(environ: Mapping[str, str]) -> tuple[Secret, ...]:
+def known_keys(environ: Mapping[str, str]) -> tuple[Secret, ...]:
     """Give the environment's keys, wherever they belong; what is none is no matter here."""
     variable, file_variable = KEY_VARIABLES
     told = environ.get(variable), _content(environ.get(file_variable, ""))[0]

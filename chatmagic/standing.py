@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import contextlib
+from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chatmagic import frontend, gauge, options, settings
+from chatmagic import frontend, gauge, options, plain, settings
 from chatmagic.connecting import where
 from chatmagic.errors import ChatError
 
@@ -24,9 +25,15 @@ PANELS: Final = (
     ("Without history", "no_history", "off"),
     ("In one piece", "no_stream", "off"),
     ("Seconds to wait", "timeout", "10 for a connection, 60 for an answer"),
+    ("Model", "model", "none is named"),
     ("More fields", "extra_body", "none"),
+    ("More headers", "extra_headers", "none"),
 )
 """What the panel shows of the settings: a name, the trait, and what holds where it is unset."""
+
+
+SHOWN: Final = 60
+"""The most characters of a name."""
 
 
 class Configured(Protocol):
@@ -65,16 +72,23 @@ class Standing:
         self._connecting = connecting
 
     def now(self) -> datetime:
-        """Give the time by the service's clock, by which a live gauge counts."""
-        now = self._now()
-        figures, off = self._session.credits, self._session.clock_off
-        # The emulator's stands still where its figures were told.
-        return now if off is None or (figures and now == figures.seen_at) else now - off
+        """Give the time by the service's clock, by which a live gauge counts.
+
+        It is the ``Date`` of the answer that told the figures, and the time since that came.
+        """
+        here, figures = datetime.now(UTC), self._session.credits
+        came = self._session.credits_received_at
+        if figures is None or came is None:
+            return here
+        return figures.seen_at + max(here - came, timedelta())
 
     def standing(self) -> dict[str, Any]:
         """Give the state in one word, and the settings in force as rows of words."""
-        configured = self._configured.trait_values()
-        rows = [[name, _set(configured[trait], unset)] for name, trait, unset in PANELS]
+        configured = self._in_force()
+        rows = [
+            [name, self._without_keys(_set(configured[trait], unset))]
+            for name, trait, unset in PANELS
+        ]
         if (tape := self._cassette.state()) is not None:
             rows = [["Cassette", tape], *rows]
         if self._cassette.is_replaying():
@@ -117,24 +131,14 @@ class Standing:
     def state(self) -> str:
         """Say what ``%chat`` alone says: where, key from where, conversation, credits."""
         tape = self._cassette.state()
-        try:
-            asks = "" if self._cassette.is_replaying() else where(self._connecting.connection())
-        except ChatError as error:
-            asks = str(error)
         self._session.follow_pages(frontend.execution(self._shell).cell)
         conversation = self._session.conversation
         count, stale = len(conversation), len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""
-        configured = self._configured.trait_values()
-        values = [
-            f"{option.trait} = {configured[option.trait]}"
-            for option in options.OPTIONS
-            if option.trait and configured[option.trait] not in (None, False)
-        ]
-        values += ["keep_values = True"] if configured["keep_values"] else []
         return "\n".join(
             (
-                *(line for line in (tape, asks) if line),
+                *([] if tape is None else [tape]),
+                *self._asks(),
                 f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
                 gauge.large_words(
                     self._session.credits,
@@ -142,9 +146,54 @@ class Standing:
                     now=self._now(),
                     clock_off=self._session.clock_off,
                 ),
-                f"Set for every question: {', '.join(values) or 'nothing'}.",
+                f"Set for every question: {', '.join(self._values()) or 'nothing'}.",
             )
         )
+
+    def _asks(self) -> list[str]:
+        """Say where requests go, with which key, and which model they name."""
+        lines = []
+        try:
+            if not self._cassette.is_replaying():
+                connection = self._connecting.connection()
+                lines.append(where(connection))
+                if not settings.is_emulator(connection):
+                    lines.append(f"Requests are posted to {settings.posted_to(connection)}.")
+            if (model := self._connecting.model()) is not None:
+                lines.append(self._without_keys(f"Model: {plain.one_line(model, SHOWN)}."))
+        except ChatError as error:
+            lines.append(str(error))
+        if elsewhere := self._connecting.elsewhere():
+            lines.append(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
+        return lines
+
+    def _values(self) -> list[str]:
+        """Give what is set for every question; of fields and headers their names alone."""
+        configured = self._in_force()
+        # The model has a line of its own.
+        names = [option.trait for option in options.OPTIONS if option.trait]
+        names += ["timeout", "extra_body", "extra_headers", "keep_values"]
+        values = {name: configured[name] for name in names}
+        values |= {name: _set(values[name], "") for name in ("extra_body", "extra_headers")}
+        return [
+            self._without_keys(f"{name} = {value}")
+            for name, value in values.items()
+            if value is not None and value is not False and value != ""
+        ]
+
+    def _in_force(self) -> dict[str, Any]:
+        """Return the settings, without those that were set for another address."""
+        configured = self._configured.trait_values()
+        configured |= dict.fromkeys(self._connecting.elsewhere())
+        with contextlib.suppress(ChatError):
+            configured["model"] = self._connecting.model()
+        return configured
+
+    def _without_keys(self, words: str) -> str:
+        """Take the keys out of what was set, where one was put by mistake."""
+        for key in self._connecting.known_keys():
+            words = key.redact(words)
+        return words
 
     def _now(self) -> datetime:
         """Give the time; the emulator's and a recording's stand still: their outputs repeat."""
@@ -159,5 +208,7 @@ class Standing:
 def _set(value: Any, unset: str) -> str:
     """Say what a setting is; of fields for a server their names, as a value may be private."""
     if isinstance(value, dict):
-        return ", ".join(map(str, value)) or unset
-    return unset if value in (None, False) else "on" if value is True else str(value)
+        return ", ".join(plain.one_line(str(name), SHOWN) for name in value) or unset
+    if value is None or value is False:
+        return unset
+    return "on" if value is True else str(value)

@@ -6,10 +6,12 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Self
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Self
 
 from chatmagic import address, advice, settings
 from chatmagic import credits as crediting
+from chatmagic.arrival import Arrival
 from chatmagic.assembly import Assembly
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -21,6 +23,7 @@ from chatmagic.errors import (
 )
 from chatmagic.mode import is_replay
 from chatmagic.reading import Reading, time_of
+from chatmagic.refusal import LESS_HINT
 from chatmagic.tally import Entry
 
 if TYPE_CHECKING:
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
     from chatmagic.tally import Tally
     from chatmagic.transport import Exchange, Transport
     from chatmagic.wire import Reply, Request, State
+
+LONG_REQUEST: Final = 8_000
+"""Bytes from which on a conversation may fill a model's context: some 2,000 tokens."""
 
 
 class ReplyStream:
@@ -72,6 +78,7 @@ class ReplyStream:
         self._exchange: Exchange | None = None
         self._reading: Reading | None = None
         self._sent = False
+        self._size = 0
         self._iterator: Iterator[str] | None = None
         self._assembly = Assembly()
         self._state: State = "interrupted"
@@ -128,13 +135,20 @@ class ReplyStream:
                 hint="Take it out; a key that was shown to anybody is better revoked.",
             )
         self._sent = True
+        self._size = len(body)
+        arrival = Arrival(monotonic)
         asked = datetime.now(UTC)
         try:
             self._exchange = self._transport.send(
                 body, stream=self._request.stream, halt=self._halt
             )
             self._reading = Reading(
-                self._exchange, self._assembly, self._entry, self._halt, connection.key
+                self._exchange,
+                self._assembly,
+                self._entry,
+                self._halt,
+                connection.key,
+                arrival=arrival,
             )
             self._begin(self._exchange, self._reading, asked)
             return self  # noqa: TRY300 - an interrupt here closes the connection too
@@ -194,14 +208,28 @@ class ReplyStream:
         except (ChatError, ChatInterrupted) as error:
             self._state = "interrupted" if isinstance(error, ChatInterrupted) else "cut off"
             error.reply = error.reply or (self.reply if self.reply.text else None)
-            if error.reply is not None and error.hint == COST_UNKNOWN:
-                error.hint = "What came is kept, marked; nothing was sent again."
+            if error.hint == COST_UNKNOWN:
+                error.hint = self._outlook(error, reading)
             error.credits = error.credits or self._assembly.credits
             error.status = error.status or exchange.status
             if isinstance(error, ChatError) and error.reply is None:
                 self._advised(error, exchange)
             raise error.alone()  # noqa: B904 - it is that very error
+        origin = address.origin(self._connection.base_url)
+        if reading.came_at_once and settings.news([f"{origin} holds replies back."]):
+            self._assembly.held_back = True
         self._state = "complete"
+
+    def _outlook(self, error: ChatError | ChatInterrupted, reading: Reading) -> str:
+        """Say what an answer that broke off leaves behind, and what may have been its reason."""
+        if error.reply is not None:
+            return "What came is kept, marked; nothing was sent again."
+        if reading.came or self._size < LONG_REQUEST:
+            return COST_UNKNOWN
+        return (
+            f"{COST_UNKNOWN} The conversation is long ({self._size:,} bytes were sent) and may "
+            f"fill the model's context. {LESS_HINT}"
+        )
 
     def _advised(self, error: ChatError, exchange: Exchange) -> ChatError:
         """Add what can be done about the connection to the error of an answer."""

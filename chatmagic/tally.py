@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from chatmagic.credits import Ledger
@@ -19,11 +20,13 @@ class Tally:
 
     Args:
         ledger: the credits.
+        received_at: the time here when the answer that told them came; ``None`` before that.
         clock_off: how far the clock here is ahead of the service's; ``None`` where the
             latest live answer from another machine did not tell, or it may be right.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
+    received_at: datetime | None = None
     clock_off: timedelta | None = None
 
 
@@ -38,6 +41,7 @@ class Entry:
         """Enter nothing yet."""
         self._tally = tally
         self._before: Ledger | None = None
+        self._came: datetime | None = None
 
     def write(self, seen: Credits | None) -> None:
         """Enter what the answer says of the credits, in place of what it said before.
@@ -46,4 +50,7 @@ class Entry:
             seen: the credits; ``None`` is nothing.
         """
         self._before = self._before or self._tally.ledger
+        self._came = self._came or datetime.now(UTC)
         self._tally.ledger = self._before.after(seen)
+        if seen is not None:
+            self._tally.received_at = self._came

@@ -39,7 +39,6 @@ class Configured(Protocol):
     mode: Any
     said_later: set[str]
     timeout: Any
-    extra_body: Any
 
 
 class CassetteCommand:
@@ -108,8 +107,7 @@ class CassetteCommand:
         choice = self.choice()
         if choice is None:
             return None
-        extra_body = dict(self._configured.extra_body)
-        return Taping(choice, self._configured.timeout, extra_body)
+        return Taping(choice, self._configured.timeout)
 
     def state(self) -> str | None:
         """Say in one line which cassette is in; ``None`` where there is none."""

@@ -41,6 +41,8 @@ class Turn:
         last: at most this many turns were to be carried; ``None`` where not set.
         stream: whether the reply was asked for as a stream.
         took: about how many credits it took, as far as known.
+        asked_model: name of the model that was asked for; ``None`` where none was.
+        shown: whether an output of a cell shows it, with its record.
         record: what its output keeps of it.
     """
 
@@ -59,6 +61,8 @@ class Turn:
     last: int | None = None
     stream: bool = True
     took: int | None = None
+    asked_model: str | None = None
+    shown: bool = False
     record: Record | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -125,6 +129,7 @@ class Turn:
             refusal=reply.refusal,
             recorded=reply.recorded,
             by_order=reply.by_order,
+            asked_model=self.asked_model,
         )
 
 
@@ -149,6 +154,11 @@ class Context:
     def digests(self) -> tuple[str, ...]:
         """The turns' digests, for the new turn's record."""
         return tuple(turn.digest for turn in self.turns)
+
+    @property
+    def shown(self) -> frozenset[str]:
+        """The digests of those turns that an output of a cell shows."""
+        return frozenset(turn.digest for turn in self.turns if turn.shown)
 
     @property
     def messages(self) -> tuple[Message, ...]:

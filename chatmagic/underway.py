@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from chatmagic import board, plain
+from chatmagic import board
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,7 +75,7 @@ class UnderWay:
             "key": self.key,
             "by": board.by(self.ask.asker, self.ask.entry),
             "mine": self.mine,
-            "prompt": plain.visible(self.prompt),
+            **board.prompt(self.prompt),
             "stage": self.stage,
             "note": self.note,
             "after": self.after,
@@ -138,7 +138,7 @@ class Log:
             "after": one.after or (live[-1].number if live else 0),
             "by": board.by(one.ask.asker, one.ask.entry),
             "mine": one.mine,
-            "prompt": "" if kept else plain.visible(one.prompt),
+            **board.prompt("" if kept else one.prompt),
             "what": what,
             "hint": hint,
             "failed": error is not None,

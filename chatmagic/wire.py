@@ -236,6 +236,8 @@ class Reply:
         origin: ``live``, ``replay`` or ``emulator``.
         recorded: of a replayed reply, who answered when it was recorded.
         by_order: whether it was replayed for its place, as the request was another one.
+        held_back: whether its stream came all at once, and nobody was told of that before; it
+            is of this run alone, so no record and no file has it.
     """
 
     text: str
@@ -249,6 +251,7 @@ class Reply:
     origin: Origin = "live"
     recorded: Origin | None = None
     by_order: bool = False
+    held_back: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         """Give the text."""

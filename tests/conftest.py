@@ -9,7 +9,9 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
+import trustme
 from hypothesis import HealthCheck, settings
+from loopback import serving
 from shells import FIXED, KEY, Shell, alone
 
 from chatmagic.current import current_session
@@ -17,6 +19,7 @@ from chatmagic.emulator import Emulator
 from chatmagic.session import Session
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -80,3 +83,18 @@ def session(
         made = Session()
         yield made
         made.close()
+
+
+@pytest.fixture(scope="session")
+def authority() -> trustme.CA:
+    """Give a certificate authority of the tests' own."""
+    return trustme.CA()
+
+
+@pytest.fixture
+def tls(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
+    """Give a server's side of TLS, whose authority the environment names."""
+    bundle = tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(str(bundle))
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
+    return serving(authority.issue_cert("127.0.0.1"))

@@ -9,14 +9,16 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import struct
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable, Iterator
+
+    import trustme
 
 PATIENCE: Final = 5.0
 """Seconds after which whoever waits gives up, so that a test fails instead of hanging."""
@@ -117,6 +119,10 @@ class Peer:
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._sock.close()
 
+    def garble(self) -> None:
+        """Write what is no TLS where TLS is spoken."""
+        socket.socket.sendall(self._sock, b"\0" * 64)
+
     @staticmethod
     def _length(raw: bytes) -> int:
         head, _, _ = raw.partition(b"\r\n\r\n")
@@ -211,6 +217,13 @@ class Server:
         finally:
             sock.close()
             self._closed.release()
+
+
+def serving(certificate: trustme.LeafCert) -> ssl.SSLContext:
+    """Give a server's side of TLS with a certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate.configure_cert(context)
+    return context
 
 
 def head(status: str = "200 OK", headers: dict[str, str] | None = None) -> bytes:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from chatmagic.seal import sealed
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
 
 def output(data: dict[str, Any], metadata: dict[str, Any]) -> dict[str, Any]:
-    """Give a display as a front end saves it: a text as a list of its lines."""
+    """Give a display as a front end saves it: a text as a list of its lines; a record sealed."""
+    told = metadata.get("chatmagic")
+    if isinstance(told, dict) and "seal" not in told:
+        metadata = {**metadata, "chatmagic": sealed(told, data)}
     lines = {kind: text.splitlines(keepends=True) for kind, text in data.items()}
     return {"output_type": "display_data", "data": lines, "metadata": metadata}
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from talks import ask
 
 from chatmagic import archive
 from chatmagic.conversation import Conversation
@@ -89,6 +90,20 @@ def _fields(turn: Turn) -> dict[str, Any]:
     return {name: getattr(turn, name) for name in Turn.__dataclass_fields__}
 
 
+def test_the_size_grows_with_the_conversation_alone() -> None:
+    """Not with its square, also where an early cell was run again; what was carried is known."""
+    talk = Conversation()
+    for number in range(40):
+        ask(talk, f"p{number}", f"c{number}", "1")
+    ask(talk, "again", "c0", "2")
+    ask(talk, "more", "new", "2")
+    dumped = archive.dump(talk)
+    held = [turn for place in dumped["places"] for turn in place["turns"]]
+    assert sum(len(turn["carried"]) for turn in held) == 40
+    assert sum(len(turn["record"]["carried"]) for turn in held) <= 41
+    assert [turn.carried for turn in archive.load(dumped)] == [turn.carried for turn in talk]
+
+
 def test_a_value_is_kept_only_where_that_is_asked_for() -> None:
     """Else the prompt names it."""
     talk = with_value()
@@ -141,9 +156,13 @@ def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.D
         (["places", 0, "turns", 0], 1, "a turn"),
         (["places", 0, "turns", 0, "number"], "1", "a turn"),
         (["places", 0, "turns", 0, "carried"], [None], "a turn"),
+        (["places", 0, "turns", 0, "after"], 9, "carried one that is not there"),
+        (["places", 0, "turns", 0, "after"], "1", "carried one that is not there"),
         (["places", 0, "turns", 0, "entry"], [], "a turn"),
         (["places", 0, "turns", 0, "reply"], "changed", "not what its record says"),
         (["places", 0, "turns", 0, "record", "prompt"], "p", "not those of its prompt"),
+        (["places", 0, "turns", 0, "record", "took"], 9, "its seal does not fit"),
+        (["seal"], None, "its seal does not fit"),
     ],
 )
 def test_what_is_damaged_is_told(path: list[Any], item: Any, said: str) -> None:

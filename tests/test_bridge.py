@@ -11,7 +11,8 @@ import pytest
 from shells import Shell, alone
 
 from chatmagic import bridge as module
-from chatmagic.asking import Ask, Began, Ended, Fragment
+from chatmagic.arrival import Arrival
+from chatmagic.asking import HELD_BACK, Ask, Began, Ended, Fragment
 from chatmagic.current import current_session
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.errors import ChatInterrupted, ServiceError
@@ -189,6 +190,21 @@ def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:
     front.hears({"kind": "marks", "marks": {"b": STALE}})
     front.shell.page("%chat_reset", "u")
     front.hears({"kind": "marks", "marks": dict.fromkeys("ab", TAKEN_BACK)})
+
+
+def test_a_reply_that_was_held_back_is_told_to_the_page(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one of an address, until its cell runs again; nothing of it is in its output."""
+    monkeypatch.setattr(Arrival, "at_once", property(lambda _: True))
+    for name in "ab":
+        front.ask(name)
+    front.say("ab", opened=True)
+    front.hears({"kind": "marks", "marks": {"a": module.MARKS["held back"]}})
+    assert HELD_BACK in module.MARKS["held back"]
+    front.ask("b", "%%chat\necho:B")
+    front.ask("a", "%%chat\necho:a")
+    front.hears({"kind": "marks", "marks": {"b": STALE}})
 
 
 def test_a_page_that_is_loaded_again_hears_the_marks_again(front: Front) -> None:

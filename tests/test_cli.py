@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+import chatmagic
 from chatmagic import cli, demo
 from chatmagic.errors import ChatError, InputError
 from chatmagic.service import FRESH, Settings
@@ -513,12 +514,39 @@ def test_the_demo_starts_and_ends_everything(lessons: Path, tmp_path: Path) -> N
     assert list(private.iterdir()) == []
 
 
+def test_python_runs_it_by_the_packages_name() -> None:
+    """``python -m chatmagic --version`` says which release it is."""
+    words = [sys.executable, "-m", "chatmagic", "--version"]
+    ran = subprocess.run(words, cwd=HERE, capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == (f"chatmagic {chatmagic.__version__}\n", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes end otherwise there")
+@pytest.mark.parametrize(
+    "words", [["audit", "--json", "notebooks/01-quickstart.ipynb"], ["sanitize-file"]]
+)
+def test_a_pipe_that_nobody_reads_is_no_error(words: list[str]) -> None:
+    """As with ``… | head``: no traceback, and the exit code that a shell gives SIGPIPE."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    ran = subprocess.run(
+        [sys.executable, "-m", "chatmagic", *words],
+        cwd=HERE,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writer)
+    assert (ran.returncode, ran.stderr) == (128 + signal.SIGPIPE, "")
+
+
 @with_signals
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_emulator_answers_and_ends_quietly(number: signal.Signals, tmp_path: Path) -> None:
     """Started by name, it prints its address, answers a question, and Ctrl-C ends it."""
     said = tmp_path / "said"
-    words = ["-m", "chatmagic.cli", "emulator", "--port", "0", "--credits", "7"]
+    words = ["-m", "chatmagic", "emulator", "--port", "0", "--credits", "7"]
     with command(said, *words) as emulator:
         address = until(printed_address(said))
         question = {"messages": [{"role": "user", "content": "echo: hello"}]}

@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from loopback import Server, document, playing
 from shells import FIXED, KEY, Shell, bodies
 
+from chatmagic.current import current_session
 from chatmagic.emulator import Emulator
 from chatmagic.errors import (
     AuthenticationError,
@@ -245,3 +247,171 @@ def test_time_outs_are_set_by_number_or_by_name(
     emulator.settings = replace(FIXED, fault="hold", fault_after=-1)
     shell.do(f"import chatmagic\n%config ChatMagics.timeout = {value}")
     assert words in str(shell.fails("%chat hi").error)
+
+
+def sent(server: Emulator) -> list[object]:
+    """Return the model of each request, ``None`` where it names none."""
+    return [body.get("model") for body in bodies(server)]
+
+
+def test_a_model_that_is_connected_with(shell: Shell, emulator: Emulator) -> None:
+    """None is named unless it was set; connecting elsewhere drops it, the same address keeps it."""
+    shell.machine("%chat echo:a")
+    said = shell.do(f"%chat_connect {emulator.url} --model small").printed
+    assert "Model: small." in said
+    shell.machine("%chat echo:b")
+    assert "Model: small." in shell.do("%chat").printed
+    shell.do(f"%chat_connect {emulator.url}/v1")
+    shell.machine("%chat echo:c")
+    assert sent(emulator) == [None, "small", "small"]
+    with Emulator(FIXED) as other:
+        said = shell.do(f"%chat_connect {other.url}").printed
+        assert "Set for another address, so not used here: model." in said
+        shell.do("%config ChatMagics.auth = 'none'")
+        shell.fails("%chat echo:d")
+        assert sent(other) == [None]
+        assert "small" not in shell.do("%chat").printed
+        shell.do(f"%chat_connect --model=large {other.url}")
+        shell.fails("%chat echo:e")
+        assert sent(other) == [None, "large"]
+
+
+def test_a_model_that_is_configured(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes to the address that was asked when it was set, however that changes later."""
+    shell.do("%config ChatMagics.model = 'small'")
+    shell.machine("%chat echo:a")
+    with Emulator(FIXED) as other:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", other.url)
+        shell.machine("%chat echo:b")
+        assert "so not used here: model" in shell.do("%chat").printed
+        # The value is as before, and yet it is set anew, for this address.
+        shell.do("%config ChatMagics.model = 'small'")
+        shell.machine("%chat echo:c")
+        assert (sent(emulator), sent(other)) == (["small"], [None, "small"])
+
+
+def test_a_model_that_is_set_first(bare: Shell, emulator: Emulator) -> None:
+    """Set before there was an address, it goes with the first one, and with no other."""
+    bare.do("%config ChatMagics.model = 'small'")
+    bare.do("%config ChatMagics.auth = 'none'")
+    bare.do(f"%chat_connect {emulator.url}")
+    bare.fails("%chat echo:a")
+    with Emulator(FIXED) as other:
+        bare.do(f"%chat_connect {other.url}")
+        bare.fails("%chat echo:b")
+        assert (sent(emulator), sent(other)) == (["small"], [None])
+
+
+def test_settings_of_a_configuration_file_belong_to_its_address(
+    bare: Shell, emulator: Emulator
+) -> None:
+    """Model and headers go to the file's address alone, as its key does."""
+    bare.do("%unload_ext chatmagic")
+    given = {"base_url": emulator.url, "auth": "none", "model": "small"}
+    given["extra_headers"] = {"X-Team": "blue"}  # type: ignore[assignment]
+    made = Shell(config={"ChatMagics": given})
+    with Emulator(FIXED) as other:
+        made.do(f"%chat_connect {other.url}")
+        made.fails("%chat echo:a")
+        made.do(f"%chat_connect {emulator.url}")
+        made.fails("%chat echo:b")
+        assert (sent(emulator), sent(other)) == (["small"], [None])
+
+
+def test_two_models(shell: Shell, emulator: Emulator) -> None:
+    """Named in two places alike they are one; otherwise nothing is sent."""
+    shell.do("%config ChatMagics.extra_body = {'model': 'small'}")
+    shell.do("%config ChatMagics.model = 'small'")
+    shell.machine("%chat echo:a")
+    assert (
+        "another model" in shell.fails(f"%chat_connect {emulator.url} --model large").traceback[0]
+    )
+    shell.do("%config ChatMagics.model = 'large'")
+    assert "another model" in shell.fails("%chat echo:b").traceback[0]
+    assert "another model" in shell.do("%chat").printed
+    shell.do("%config ChatMagics.extra_body = {}")
+    shell.machine("%chat echo:c")
+    assert sent(emulator) == ["small", "large"]
+
+
+@pytest.mark.parametrize(
+    "words", ["--model", "--model x", "http://a --model=", "http://a --mode x"]
+)
+def test_a_wrong_line_of_connect(bare: Shell, words: str) -> None:
+    """What lacks an address or a name says how it is written, and changes nothing."""
+    ran = bare.fails(f"%chat_connect {words}")
+    assert "--model NAME" in ran.traceback[1]
+    assert "Not connected yet" in bare.do("%chat").printed
+
+
+def test_a_replay_asks_for_the_model_as_the_recording_did(
+    shell: Shell, emulator: Emulator, tmp_path: Path
+) -> None:
+    """The request that a cassette is asked for names it, too."""
+    tape = tmp_path / "tape.jsonl"
+    shell.do(f"%chat_cassette {tape} --record")
+    shell.do("%config ChatMagics.model = 'small'")
+    recorded = shell.machine("%chat echo:a").records[0]["request"]
+    shell.do("%chat_reset")
+    shell.do(f"%chat_cassette {tape} --replay")
+    assert shell.machine("%chat echo:a").records[0]["request"] == recorded
+    assert sent(emulator) == ["small"]
+    assert "Model: small." in shell.do("%chat").printed
+
+
+def test_extra_headers(shell: Shell, tmp_path: Path) -> None:
+    """They go to the address that they were set for, and are kept nowhere; %chat names them."""
+    reply = document({"choices": [{"message": {"role": "assistant", "content": "Hello"}}]})
+    tape = tmp_path / "tape.jsonl"
+    with Server(playing(reply, reply)) as here, Server(playing(reply)) as other:
+        shell.do("%config ChatMagics.auth = 'none'")
+        shell.do(f"%chat_connect {here.origin}")
+        shell.do("%config ChatMagics.extra_headers = {'X-Team': 'blue-team'}")
+        shell.do(f"%chat_cassette {tape} --record")
+        ran = shell.machine("%chat hello")
+        assert "blue-team" not in ran.everything
+        assert "blue-team" not in tape.read_text()
+        shell.do("%chat_cassette --off")
+        state = shell.do("%chat").printed
+        assert "extra_headers = X-Team" in state
+        assert "blue-team" not in state
+        assert "blue-team" not in repr(current_session()._clients.__dict__)
+        said = shell.do(f"%chat_connect {other.origin}").printed
+        assert "so not used here: extra_headers." in said
+        assert "extra_headers =" not in shell.do("%chat").printed
+        shell.machine("%chat hello")
+        shell.do(f"%chat_connect {here.origin}")
+        shell.do("%config ChatMagics.extra_headers = {}")
+        shell.machine("%chat hello")
+    assert [asked.headers.get("x-team") for asked in here.asked] == ["blue-team", None]
+    assert [asked.headers.get("x-team") for asked in other.asked] == [None]
+
+
+def test_the_endpoint_is_shown(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where requests are posted to, without the key where that is in the path."""
+    shell.do(f"%chat_connect {emulator.url}/api/v4")
+    assert f"Requests are posted to {emulator.url}/api/v4/chat/completions." in (
+        shell.do("%chat").printed
+    )
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{emulator.url}/{KEY}/v1")
+    shell.do("%unload_ext chatmagic\n%load_ext chatmagic")
+    assert "/…/v1/chat/completions" in shell.do("%chat").printed
+
+
+def test_an_address_that_is_not_used_is_warned_about(shell: Shell, emulator: Emulator) -> None:
+    """The environment beats %config in a cell, and %chat_connect beats both."""
+    with Emulator(FIXED) as other:
+        line = f"%config ChatMagics.base_url = '{other.url}'"
+        ran = shell.do(line)
+        assert "ChatMagics.base_url is not used: CHATMAGIC_BASE_URL names another" in ran.warned
+        assert len(ran.warned.splitlines()) == 1
+        assert "not used" not in shell.do(f"%config ChatMagics.base_url = '{emulator.url}'").warned
+        shell.do(f"%chat_connect {emulator.url}")
+        assert "not used: %chat_connect names another" in shell.do(line).warned
+        shell.do(f"%chat_connect {other.url}")
+        assert "not used" not in shell.do(line).warned
+        assert "not used" not in shell.do("%config ChatMagics.base_url = None").warned

@@ -196,6 +196,20 @@ def test_stale_cells_can_be_told_before_the_conversation_follows() -> None:
     assert talk.marks() == dict.fromkeys("abc", "stale")
 
 
+def test_a_reply_that_was_held_back_is_told() -> None:
+    """While there is nothing to be said of it that somebody has to do something about."""
+    talk = abc()
+    carried = talk.context("b", "2b").numbers
+    reply = Reply("B", held_back=True)
+    talk.add(Turn(prompt="b", reply=reply, owner="b", execution="2b", carried=carried))
+    assert talk.marks() == {"b": "held back", "c": "stale"}
+    ask(talk, "A", "a", "2a")
+    assert talk.marks() == dict.fromkeys("bc", "stale")
+    talk.undo()
+    talk.undo()
+    assert talk.marks() == dict.fromkeys("ab", "taken back")
+
+
 def test_a_cell_whose_newest_reply_is_not_live_is_told() -> None:
     """Rule 14: after an undo, an undo of a re-run, a reset and a load, until it is back."""
     talk = abc()

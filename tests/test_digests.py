@@ -38,5 +38,8 @@ class TestDigests:
         """Each turn's counts, and their order; one more turn needs only the last chain digest."""
         first = digests.chain_digest(None, "a")
         assert digests.chain_digest(first, "b") == digests.digest([first, "b"])
+        assert digests.chain_of("ab") == digests.chain_digest(first, "b")
+        assert digests.chain_of("b", first) == digests.chain_of("ab")
+        assert digests.chain_of("") is None
         swapped = digests.chain_digest(digests.chain_digest(None, "b"), "a")
         assert len({first, digests.chain_digest(first, "b"), swapped}) == 3

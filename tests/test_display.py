@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shells import Page, Shell, alone, left
 
-from chatmagic import display
+from chatmagic import display, output
 from chatmagic.accounting import Credits, Usage
-from chatmagic.asking import Answer, Silent
+from chatmagic.asking import HELD_BACK, Answer, Silent
 from chatmagic.digests import digest
 from chatmagic.record import Record
+from chatmagic.seal import sealed
 from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
@@ -90,9 +91,34 @@ def test_once_is_one_display(page: Page) -> None:
     view.ended(answer())
     (message,) = page.messages
     assert message["kind"] == "display"
-    assert message["data"] == display.bundle(REPLY)
-    assert message["metadata"] == {"chatmagic": answer().record.to_json()}
+    assert (message["data"], message["metadata"]) == output.of(REPLY, answer().record)
     assert message["id"] is None
+
+
+def test_a_reply_that_was_held_back_says_so_in_no_last_state(page: Page) -> None:
+    """The line is of this run: it is shown while the cell is live, and is not saved."""
+    held = replace(REPLY, held_back=True)
+    live = display.Live(alone=True)
+    live.began([])
+    live.fragment(held.text)
+    live.ended(answer(held))
+    said = [HELD_BACK in message["data"]["text/html"] for message in page.messages]
+    assert said[-2:] == [True, False]
+    assert page.messages[-1]["data"] == output.of(REPLY, answer().record)[0]
+    display.Once().ended(answer(held))
+    assert page.messages[-1]["data"] == output.of(REPLY, answer().record)[0]
+
+
+@pytest.mark.parametrize("in_page", [True, False])
+def test_a_reply_that_was_held_back_says_so_in_a_terminal(
+    capsys: pytest.CaptureFixture[str], *, in_page: bool
+) -> None:
+    """What is printed into a page is saved, so it is not said there."""
+    view = display.Printed(in_page=in_page)
+    view.ended(answer(replace(REPLY, held_back=True)))
+    assert (HELD_BACK in capsys.readouterr().out) is not in_page
+    view.ended(answer())
+    assert HELD_BACK not in capsys.readouterr().out
 
 
 def test_live_ends_as_once(page: Page) -> None:
@@ -364,10 +390,28 @@ def test_a_failed_ask_takes_its_mark_away(page: Page, capsys: pytest.CaptureFixt
     assert page.messages == []
 
 
+@pytest.mark.parametrize("kind", [display.Printed, display.PrintedOnce])
+def test_a_pipe_gets_the_text_alone(
+    page: Page, capsys: pytest.CaptureFixture[str], kind: type[display.Printed]
+) -> None:
+    """No waiting mark and no carriage return; a failed ask leaves nothing."""
+    view = kind(piped=True)
+    view.began([])
+    view.failed()
+    assert capsys.readouterr().out == ""
+    view.began([])
+    view.fragment(REPLY.text)
+    view.ended(answer())
+    said = capsys.readouterr().out
+    assert said.startswith(f"{REPLY.text}\n\n(42 of 100 credits left")
+    assert "\r" not in said
+    assert page.messages == []
+
+
 def test_the_text_is_exact() -> None:
     """``text/plain`` is the reply, character for character; the HTML is a named group."""
     for text in (REPLY.text, HOSTILE, "", "  lead\n\n\ttrail \r\n", "\u2028é🎉"):
-        found = display.bundle(replace(REPLY, text=text))
+        found = output.bundle(replace(REPLY, text=text))
         assert found["text/plain"] == text
         assert list(found) == ["text/html", "text/plain"]
         assert found["text/html"].startswith('<div class="chatmagic mathjax_ignore ')
@@ -386,7 +430,7 @@ def test_the_text_is_exact() -> None:
 )
 def test_the_html_is_safe(attack: str) -> None:
     """Nothing that a service says becomes a tag of its own: text, refusal or finish reason."""
-    found = display.bundle(
+    found = output.bundle(
         replace(REPLY, text=attack, refusal=attack, finish_reason=attack, state="cut off")
     )["text/html"]
     for tag in ("<script", "<img", "<base", 'javascript:alert(1)"', "<a data-"):
@@ -412,7 +456,7 @@ def test_how_a_reply_ended(
     """What was not a normal end is said in words, in the page and in the terminal."""
     del page
     reply = replace(REPLY, **changed)
-    found = display.bundle(reply)["text/html"]
+    found = output.bundle(reply)["text/html"]
     assert ("chatmagic-state" in found) == (words is not None)
     view = display.Printed()
     view.began([])
@@ -429,7 +473,7 @@ def test_no_page_looks_for_formulas_in_what_stands_around_a_reply(page: Page) ->
     """How a reply ended is in the service's words, which may hold dollars."""
     ended = replace(REPLY, finish_reason=r"$\href{javascript:x}{y}$")
     start = '<div class="chatmagic mathjax_ignore tex2jax_ignore" role="group"'
-    assert display.bundle(ended)["text/html"].startswith(start)
+    assert output.bundle(ended)["text/html"].startswith(start)
     view = display.Live(alone=True)
     view.began(["$x$"])
     view.fragment("$x$")
@@ -443,7 +487,7 @@ def test_no_page_looks_for_formulas_in_what_stands_around_a_reply(page: Page) ->
 
 def test_the_same_reply_is_the_same_bundle() -> None:
     """No random ids, no clock: strict comparison of outputs has nothing to find."""
-    assert display.bundle(REPLY) == display.bundle(replace(REPLY))
+    assert output.bundle(REPLY) == output.bundle(replace(REPLY))
 
 
 def test_showing_what_is_no_reply(page: Page) -> None:
@@ -451,7 +495,7 @@ def test_showing_what_is_no_reply(page: Page) -> None:
     display.show_html("<p>x</p>", "x", {"kind": "undo"})
     display.show_html("<p>y</p>", "y")
     assert [message["metadata"] for message in page.messages] == [
-        {"chatmagic": {"kind": "undo"}},
+        {"chatmagic": sealed({"kind": "undo"}, page.messages[0]["data"])},
         {},
     ]
     assert page.messages[0]["data"] == {"text/html": "<p>x</p>", "text/plain": "x"}

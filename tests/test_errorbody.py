@@ -81,7 +81,16 @@ class TestErrorBody:
         """An error is found in any of the usual shapes."""
         body = ErrorBody.from_json(value)
         assert body is not None
-        assert replace(body, status=None) == ErrorBody(error, message)
+        assert replace(body, status=None, code=None) == ErrorBody(error, message)
+
+    def test_a_code_that_is_a_word_is_kept_beside_the_type(self) -> None:
+        """The type is the name that is shown; some reasons are told by the code alone."""
+        body = ErrorBody.from_json({"error": {"message": "No", "type": "bad", "code": "too_long"}})
+        assert body is not None
+        assert (body.error, body.code) == ("bad", "too_long")
+        numbered = ErrorBody.from_json({"error": {"message": "No", "code": 400}})
+        assert numbered is not None
+        assert numbered.code is None
 
     def test_one_without_words_may_be_of_any_depth(self) -> None:
         """What cannot be written is an error all the same."""

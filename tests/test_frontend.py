@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -67,9 +69,14 @@ def test_others(metadata: object, person: bool, audience: str) -> None:
 
 
 @pytest.mark.parametrize("made", [shell(kernel=False), shell(None), shell({}), shell("odd")])
-def test_a_terminal(made: InteractiveShell) -> None:
-    """Without a request each prompt is an execution of its own."""
+def test_a_terminal(made: InteractiveShell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a request each prompt is an execution of its own; its output may be piped."""
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: True))
     assert execution(made) == Execution(None, "terminal-7", "text", "cell [7]")
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert execution(made).piped
+    monkeypatch.setattr(sys, "stdout", None)
+    assert execution(made).piped
 
 
 def test_a_request_that_lacks_everything() -> None:

@@ -77,12 +77,56 @@ def test_the_line_says_credits_and_tokens() -> None:
     assert gauge.line_words(None, None) == "credits unknown"
 
 
+@pytest.mark.parametrize(
+    ("parameters", "model", "words"),
+    [
+        ({}, None, ""),
+        ({"temperature": 0.2}, None, "t 0.2"),
+        ({"temperature": 0}, None, "t 0"),
+        ({"temperature": 1.0}, None, "t 1"),
+        ({"temperature": 1}, None, "t 1"),
+        ({"temperature": -0.0}, None, "t 0"),
+        ({"temperature": 1e300}, None, "t 1e+300"),
+        ({"max_tokens": 2000}, None, "max 2,000"),
+        ({}, "small", "model small"),
+        ({}, "a\n\x1b" + "b" * 100, f"model a \u241b{'b' * 56}…"),
+        ({"temperature": 2, "max_tokens": 9}, "small", "t 2 · max 9 · model small"),
+        ({"last": 3, "stream": False, "history": False}, None, ""),
+    ],
+)
+def test_the_settings_of_a_request(
+    parameters: dict[str, object], model: str | None, words: str
+) -> None:
+    """Those that the service has values of its own for, written in one way after any saving."""
+    assert gauge.settings_words(parameters, model) == words
+
+
+def test_the_line_ends_with_the_settings() -> None:
+    """They are words of ours and a name of somebody's, so nothing of them is a tag."""
+    line = gauge.line_words(None, Usage(1, 2, 3), "t 0.2 · model <b>")
+    assert line == "credits unknown · 1 + 2 tokens · t 0.2 · model <b>"
+    html = gauge.line_html(None, Usage(1, 2, 3), "t 0.2 · model <b>")
+    assert Page(html).seen == line
+
+
 @pytest.mark.parametrize("remaining", [None, 0, 1, 150, 1000])
 def test_the_line_as_html_says_the_same(remaining: int | None) -> None:
     """HTML adds a bar for the eyes alone; its words are those of the text."""
     credits = figures(1000, remaining)
     assert Page(gauge.line_html(credits, None)).heard.strip() == gauge.line_words(credits, None)
     assert Page(gauge.line_html(None, None)).seen == "credits unknown"
+
+
+@pytest.mark.parametrize(
+    ("remaining", "width"),
+    [(0, 0), (1, 1), (4, 1), (290, 29), (500, 50), (990, 99), (999, 99), (1000, 100)],
+)
+def test_the_large_bar_is_drawn_by_a_border(remaining: int, width: int) -> None:
+    """In forced colours no background is left; full is only what is full, and empty empty."""
+    html = gauge.large_html(figures(1000, remaining), None, now=NOW)
+    bar = next(style for style in Page(html).styles if style.startswith("border-top: 0.8em solid"))
+    assert bar.endswith(f" width: {width}%;")
+    assert "background" not in html
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,17 @@ WATCHED: Final = (
     *(
         str(PACKAGE / f"{name}.py")
         for name in (
-            *("transport", "connection", "client", "stream", "reading", "tally", "assembly"),
+            *(
+                "transport",
+                "connection",
+                "reuse",
+                "client",
+                "stream",
+                "reading",
+                "deadline",
+                "tally",
+                "assembly",
+            ),
             *(
                 "asking",
                 "changes",

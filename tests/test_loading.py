@@ -84,8 +84,8 @@ shell = InteractiveShell.instance()
 shell.run_line_magic("load_ext", "chatmagic")
 shell.run_line_magic("chat_connect", "emulator")
 reply = shell.run_line_magic("chat", "hello")
-from chatmagic import display
-display.bundle(reply)
+from chatmagic import output
+output.bundle(reply)
 print(sorted(seen.items()))
 """
     ran = subprocess.run(

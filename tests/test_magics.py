@@ -15,12 +15,14 @@ from shells import FIXED, KEY, Ran, Shell, bodies
 import chatmagic
 from chatmagic import options
 from chatmagic.current import current_session
+from chatmagic.digests import chain_of
 from chatmagic.emulator import Emulator
 from chatmagic.errors import (
     ChatInterrupted,
     CutOffError,
     InputError,
 )
+from chatmagic.seal import check, sealed
 from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
@@ -139,6 +141,27 @@ def test_nothing_is_left_to_display(shell: Shell) -> None:
     assert "quiet one" in again.printed
 
 
+@pytest.mark.parametrize("how", [{}, {"person": False}, {"cell": "a"}])
+def test_a_shown_reply_is_not_displayed_again(bare: Shell, how: dict[str, Any]) -> None:
+    """Nor in the cell that loads the extension, nor by automagic: no ``Out``, no repr."""
+    del bare
+    fresh = Shell(extension=False)
+    loaded = fresh.do("%load_ext chatmagic\n%chat_connect emulator\n%chat echo:one", **how)
+    assert "Out" not in loaded.printed
+    assert "Reply(" not in loaded.everything
+    automagic = fresh.do("chat echo:two", **how)
+    assert "Out" not in automagic.printed
+    assert automagic.result is None
+    assert "Out" in fresh.do("%chat echo:three\n1 + 1", **how).printed
+    asks = "import chatmagic\nchatmagic.ask('echo:four')"
+    again = fresh.do(f"%reload_ext chatmagic\n%chat_connect emulator\n{asks}", **how)
+    assert "four" in again.printed
+    assert "Reply(" not in again.everything
+    fresh.do("%unload_ext chatmagic")
+    assert fresh.shell.display_trap.hook is fresh.shell.displayhook
+    assert "Out" in fresh.do("1 + 1").printed
+
+
 def test_quiet_shows_nothing(shell: Shell, emulator: Emulator) -> None:
     """``--quiet`` asks and keeps the turn without any output."""
     for how in ({"person": False}, {"cell": "a"}, {}):
@@ -249,10 +272,24 @@ def test_the_last_state_is_the_same_for_all(shell: Shell) -> None:
     assert once["data"]["text/html"].replace(left_before, left_after) == last["data"]["text/html"]
     old, new = once["metadata"]["chatmagic"], dict(last["metadata"]["chatmagic"])
     assert len(new.pop("owner")) == 16
-    for name in ("credits", "took"):
+    assert check(once["metadata"]["chatmagic"], once["data"]) == "sealed"
+    assert check(last["metadata"]["chatmagic"], last["data"]) == "sealed"
+    for name in ("credits", "took", "seal"):
         old.pop(name, None)
         new.pop(name)
     assert old == new
+
+
+def test_a_record_names_the_model_asked_and_lists_the_newest_shown_turn(shell: Shell) -> None:
+    """What a quiet cell asked is listed too; of those before it is the number and one digest."""
+    for code in ("%chat echo:a", "%chat echo:b", "%chat -q echo:c"):
+        shell.page(code, code)
+    shell.do("%config ChatMagics.extra_body = {'model': 'small'}")
+    (told,) = shell.page("%chat echo:d", "d").records
+    a, b, c, _ = (turn.digest for turn in current_session().conversation)
+    assert (told["asked_model"], told["model"]) == ("small", "emulator")
+    assert told["carried"] == [b, c]
+    assert told["earlier"] == {"count": 1, "chain": chain_of([a])}
 
 
 def test_streaming_is_configured(shell: Shell) -> None:
@@ -316,7 +353,8 @@ def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
     }
     for code, (kind, words) in said.items():
         ran = shell.machine(code)
-        assert ran.records == [{"version": 1, "kind": kind}]
+        data = ran.outputs[0]["data"]
+        assert ran.records == [sealed({"version": 1, "kind": kind}, data)]
         assert ran.texts[0].startswith(words)
     assert len(current_session().conversation) == 0
     assert shell.machine("%chat_undo").texts == ["Took back the reset (1 turn)."]
@@ -500,6 +538,31 @@ def test_python_in_a_cell(shell: Shell, emulator: Emulator) -> None:
     assert [turn.owner for turn in current_session().conversation][-1] is None
 
 
+@pytest.mark.usefixtures("emulator")
+def test_the_users_own_error_stays_the_last_one(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``sys.last_value``, ``%tb`` and ``%debug`` tell of it after a failed magic, too."""
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        monkeypatch.delattr(sys, name, raising=False)
+    shell.do("1")
+    shell.fails("%%chat\n{{ missing }}")
+    assert not hasattr(sys, "last_value")
+    assert not hasattr(sys, "last_traceback")
+    own = shell.run("1 / 0").error
+    before = (sys.last_type, sys.last_value, sys.last_traceback)
+    assert before[:2] == (ZeroDivisionError, own)
+    for code in ("%%chat\n{{ mistyped }}", "%chat --nonsense", "%chat_connect ftp://x"):
+        shell.fails(code)
+        assert (sys.last_type, sys.last_value, sys.last_traceback) == before
+    # What the user's own code raises is theirs, an error of ours too.
+    called = shell.run("import chatmagic\nchatmagic.ask('')").error
+    assert isinstance(called, InputError)
+    assert sys.last_value is called
+    newer = shell.run("try:\n    %chat --nonsense\nexcept ValueError:\n    1 / 0").error
+    assert sys.last_value is newer
+
+
 def test_unloading_leaves_nothing(bare: Shell) -> None:
     """Magics, transformers, formatters and configuration are as they were before."""
     fresh = Shell(extension=False)
@@ -519,6 +582,8 @@ def test_unloading_leaves_nothing(bare: Shell) -> None:
                 for kind, held in formatters.items()
             },
             [type(item).__name__ for item in shell.configurables],
+            {name: list(callbacks) for name, callbacks in shell.events.callbacks.items()},
+            shell.display_trap.hook,
         )
 
     before = found()
@@ -626,3 +691,35 @@ def test_what_is_said_of_the_conversation_holds_no_inserted_value(shell: Shell) 
     said = [shell.do(code) for code in ("%chat_history", "%chat_undo")]
     assert all("{{ secret }}" in ran.everything for ran in said)
     assert "echo:patient" not in "".join(ran.everything for ran in said)
+
+
+@pytest.mark.parametrize("how", ["machine", "page", "terminal"])
+def test_the_settings_of_a_reply_are_shown(shell: Shell, how: str) -> None:
+    """In the last state, from its record; the text is the raw reply, and without them nothing."""
+
+    def ask(line: str) -> tuple[Ran, str]:
+        ran = shell.run(line, cell="A" if how == "page" else None, person=how != "machine")
+        return ran, ran.printed if how == "terminal" else ran.html
+
+    for line in ("%chat echo:a", "%chat -t 0.2 -n 200 echo:a"):
+        ran, seen = ask(line)
+        assert ("t 0.2 · max 200" in seen) is ("-t" in line), seen
+        if how != "terminal":
+            assert ran.texts == ["a"]
+    assert "t 0.2 · max 200" in shell.do("%chat_history").texts[0]
+    shell.do("%config ChatMagics.temperature = 1")
+    shell.do("%config ChatMagics.model = 'small'")
+    assert "t 1 · model small" in ask("%chat echo:a")[1]
+    shell.do("%config ChatMagics.temperature = 2")
+    assert "t 2" in ask("%chat echo:a")[1]
+
+
+def test_a_replayed_reply_shows_its_settings(shell: Shell, tmp_path: Path) -> None:
+    """They belong to the last state, so a replay shows the same, letter for letter."""
+    tape = tmp_path / "tape.jsonl"
+    shell.do(f"%chat_cassette {tape} --record")
+    recorded = shell.machine("%chat -t 0.2 echo:a")
+    shell.do("%chat_reset")
+    shell.do(f"%chat_cassette {tape} --replay")
+    assert shell.machine("%chat -t 0.2 echo:a").html == recorded.html
+    assert "t 0.2" in recorded.html

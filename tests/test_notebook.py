@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from dataclasses import replace
@@ -13,9 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pages import cell, output, save, text_cell
+from talks import ask
 
 from chatmagic import notebook, restore
 from chatmagic.accounting import Credits, Usage
+from chatmagic.conversation import Conversation
 from chatmagic.errors import InputError
 from chatmagic.record import Record, Value, note, owner_of
 from chatmagic.scalars import timestamp
@@ -24,8 +27,6 @@ from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from chatmagic.conversation import Conversation
 
 HERE = Path("stranger.ipynb")
 NOON = timestamp("2026-01-01T12:00:00Z")
@@ -242,13 +243,64 @@ def test_what_a_request_carried_is_known_by_its_digests() -> None:
     assert [turn.prompt for turn in talk.stale_turns()] == ["same", "y"]
 
 
+def shown(talk: Conversation) -> list[dict[str, Any]]:
+    """Give the cells of a conversation as a session's outputs record it."""
+    made = []
+    for turn in talk:
+        names = [find(talk, number) for number in turn.carried]
+        full = turn.to_record([name.digest for name in names], "0" * 64)
+        told = full.listing({name.digest for name in names if name.entry == "cell"}).to_json()
+        if turn.entry == "cell":
+            made.append(
+                cell(
+                    f"%%chat\n{turn.prompt}",
+                    [output({"text/plain": turn.reply.text}, {"chatmagic": told})],
+                    id=turn.owner,
+                )
+            )
+    return made
+
+
+def find(talk: Conversation, number: int) -> Turn:
+    """Give a turn that was ever added, by its number."""
+    every = list(talk)
+    while talk.undo_depth and all(turn.number != number for turn in every):
+        talk = copy.copy(talk)
+        talk.undo()
+        every += talk
+    return next(turn for turn in every if turn.number == number)
+
+
+def test_which_turn_is_not_known_is_told_though_no_record_lists_them_all() -> None:
+    """A record is as long as it must be; of what a request carried it names all the same."""
+    talk = Conversation()
+    for name in "abcd":
+        ask(talk, name, name, "1")
+    ask(talk, "by hand", entry="panel")
+    ask(talk, "e", "e", "1")
+    assert [len(record.carried) for _, record in read(shown(talk)).turns] == [0, 1, 1, 1, 2]
+    numbers = [turn.carried for turn in restored(*shown(talk))]
+    assert numbers == [(), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4, 0)]
+    ask(talk, "b again", "b", "2")
+    ask(talk, "f", "f", "1")
+    told = restored(*shown(talk))
+    assert [turn.prompt for turn in told] == ["a", "b again", "c", "d", "e", "f"]
+    assert [turn.carried for turn in told] == [
+        (), (1,), (1, 0), (1, 0, 3), (1, 0, 3, 4, 0), (0, 5),
+    ]  # fmt: skip
+    ask(talk, "last", "l", "1", last=2)
+    assert [turn.carried for turn in restored(*shown(talk))][-1] == (5, 6)
+
+
 def test_a_reply_that_is_gone_leaves_its_turn_out() -> None:
     """A turn without a reply is none."""
     gone = page()
     del gone["outputs"][0]["data"]["text/plain"]
     told = restore.restore(read([gone]))
+    assert told.problems == (f"cell 1: {notebook.CHANGED}; it was left out.",)
+    told = restore.restore(read([gone]), changed=True)
     assert told.numbers == (None,)
-    assert told.problems == ("cell 1: its reply is gone, so its turn was left out.",)
+    assert told.problems[1:] == ("cell 1: its reply is gone, so its turn was left out.",)
     assert len(told.conversation) == 0
 
 
@@ -283,10 +335,12 @@ def test_what_is_said_of_a_restored_notebook() -> None:
         [page("{{ x }}", values=(bare,)), changed, page("c"), undone, cell("%chat d"),
          page("e", values=(bare,))]
     )  # fmt: skip
-    assert restore.summary(restore.restore(found), found) == [
+    told = restore.restore(found, changed=True)
+    assert restore.summary(told, found) == [
         "Restored 2 turns (1 stale) from stranger.ipynb as last saved. Nothing was sent.",
         f"cell 1: {{{{ x }}}}: {restore.NOT_KEPT}",
         "cell 2: the reply was changed by hand; it goes out as it stands.",
+        f"cell 2: {notebook.CHANGED}.",
         "cell 6: its record was left out: its values are not those of its prompt.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
     ]
@@ -326,6 +380,15 @@ def test_a_changed_reply_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="nothing is replayed") as caught:
             notebook.recorded(save(tmp_path / "n.ipynb", cells))
     assert "cells 1 and 3 no longer hold" in str(caught.value)
+
+
+@pytest.mark.parametrize("forged", [{"prompt": "x"}, {"seal": None}, {"took": 7}])
+def test_a_changed_record_is_refused_for_replay(tmp_path: Path, forged: dict[str, Any]) -> None:
+    """A reply whose record nobody wrote so is not replayed; the cell is named."""
+    cells = [page("a"), page("b")]
+    cells[1]["outputs"][0]["metadata"]["chatmagic"].update(forged)
+    with pytest.raises(InputError, match="cell 2 no longer holds what was recorded and sealed"):
+        notebook.recorded(save(tmp_path / "n.ipynb", cells))
 
 
 def test_a_notebook_that_cannot_be_replayed_says_why(tmp_path: Path) -> None:

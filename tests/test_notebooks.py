@@ -28,8 +28,9 @@ from nbval.plugin import (  # type: ignore[import-untyped] # it says nothing of 
     coalesce_streams,
 )
 
-from chatmagic import cli, demo, digests, display, practice, script
+from chatmagic import cli, demo, digests, practice, script
 from chatmagic.errors import InputError
+from chatmagic.output import bundle
 from chatmagic.wire import Message, Reply
 
 if TYPE_CHECKING:
@@ -315,7 +316,7 @@ def test_a_changed_cassette_fails_its_lesson(path: Path, ran: dict[str, Any]) ->
             shown = replies(changed)[asked[one.request]].data
             assert shown["text/plain"] == one.text
             text = with_another(one.text or "", longest(one.text or ""))
-            shown["text/plain"] = display.bundle(Reply(text))["text/plain"]
+            shown["text/plain"] = bundle(Reply(text))["text/plain"]
         else:
             [error] = [
                 output

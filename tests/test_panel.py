@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 from contextlib import closing
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,7 @@ from shells import Shell, alone
 import chatmagic
 from chatmagic import board, cells, display, loading, scalars
 from chatmagic.accounting import Credits
-from chatmagic.asking import Ask, Began, Ended, Fragment, Silent
+from chatmagic.asking import HELD_BACK, Ask, Began, Ended, Fragment, Silent
 from chatmagic.conversation import Conversation
 from chatmagic.desk import Desk, Page
 from chatmagic.emulator import Emulator, Settings
@@ -762,6 +764,45 @@ def test_another_order_is_told_as_such() -> None:
     assert board.difference(before, conversation) is None
 
 
+def test_a_turn_that_was_held_back_says_so() -> None:
+    """In the panel as at its cell, and not in what a notebook saves of the panel."""
+    conversation = Conversation()
+    held = turn(1, entry="panel")
+    conversation.add(replace(held, reply=replace(held.reply, held_back=True)))
+    (said,) = board.notes(conversation).values()
+    assert HELD_BACK in said[1]
+    assert HELD_BACK not in "".join(board.saved(conversation))
+
+
+def test_a_prompt_is_shown_as_markdown_that_cannot_act(page: Told, service: Service) -> None:
+    """Line for line, with its formulas as typed; under way, as a turn, and as what failed."""
+    text = f"**bold**\nand $x$\n- point\n\n{HOSTILE}"
+    key = page.ask(text)
+    live = page.until("live", key=key, stage="asked")
+    (new,) = page.until("changed", key=key)["turns"]
+    service.reply = lambda peer: peer.send(document({"error": "down"}, "500 Down"))
+    (aside,) = page.asked(text)["asides"]
+    for told in (live, new, aside):
+        assert told["prompt"].startswith("**bold**\nand $x$")
+        assert "<strong>bold</strong><br>\nand <code>$x$</code>" in told["asked"]
+        assert "<li>point" in told["asked"]
+        assert "&lt;script&gt;" in told["asked"]
+        assert not re.search("<(script|img)|href=.javascript|\u202e", told["asked"])
+
+
+def test_under_a_turn_stand_its_tokens_and_no_credits(page: Told, service: Service) -> None:
+    """The gauge above the log tells the credits, once."""
+    usage = {"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8}
+    choice = {"message": {"role": "assistant", "content": "fine"}, "finish_reason": "stop"}
+    whole = {"model": "m", "choices": [choice], "usage": usage}
+    service.reply = lambda peer: peer.send(document(whole, headers=LIMITS))
+    over = page.asked("why?")
+    (new,) = over["turns"]
+    assert new["tokens"] == "3 + 5 tokens"
+    assert over["credits"]["words"] == "9 of 10 credits left"
+    assert "credits" not in json.dumps(new)
+
+
 def test_turns_become_cells_that_take_them_over(
     session: Session, page: Told, service: Service
 ) -> None:
@@ -780,7 +821,7 @@ def test_turns_become_cells_that_take_them_over(
     owner = owner_of(first["cell"]["id"])
     assert output["metadata"]["chatmagic"]["owner"] == owner
     page.say("placed", turn=first["turn"], cell=first["cell"]["id"])
-    page.until("changed", turns=[], notes=[[first["turn"], "a cell that has not run yet", []]])
+    page.until("changed", turns=[], notes=[[first["turn"], "a cell of the notebook", []]])
     assert session.conversation.turns[1].owner == owner
     session.run(Ask("first", owner=owner, execution="2", asker="cell [2]"), Silent())
     assert service.bodies[-1] == ["above", "fine", "first"]
@@ -918,7 +959,10 @@ def test_the_magic_shows_a_widget_and_an_output_that_is_saved(shell: Shell) -> N
     widget, saved = shell.page("%chat_panel", "P").messages
     assert "application/vnd.jupyter.widget-view+json" in widget["data"]
     assert widget["data"]["text/plain"] == board.NEEDS_A_PAGE
-    assert "text/html" not in widget["data"]
+    # Not trusted, the page shows the HTML of the widget's own output; an export shows nothing.
+    assert "run this cell again, or trust the notebook" in widget["data"]["text/html"]
+    assert "chatmagic-saved" not in widget["data"]["text/html"]
+    assert widget["data"]["text/markdown"] == ""
     assert "chatmagic-saved" in saved["data"]["text/html"]
     # The line that says what is missing stands in the one, and not in both.
     assert board.NEEDS_A_PAGE not in str(saved["data"])
@@ -973,6 +1017,14 @@ def test_in_a_console_one_line_says_that_it_needs_a_page(shell: Shell) -> None:
     assert ran.messages == []
     assert "credits" in shell.do("%chat_credits --live").texts[0].lower()
     shell.do("%chat hello")
+
+
+def test_what_a_live_gauge_saves_does_not_grow_old(shell: Shell) -> None:
+    """It says when the figures were told, and nothing that depends on when that was saved."""
+    shell.page("%chat hello", "A")
+    _, saved = shell.page("%chat_credits --live", "G").messages
+    # The emulator's clock stands still, long before this one.
+    assert saved["data"]["text/plain"].endswith("As of 2026-01-01 12:00:00 UTC.")
 
 
 def test_a_machine_shows_what_a_page_saves(shell: Shell) -> None:

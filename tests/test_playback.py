@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from loopback import DONE, EVENTS, answer, document, event, head, once, playing, stream, wait_for
 from loopback import Server as Loopback
 
-from chatmagic import Client, playback
+from chatmagic import Client, playback, reading
 from chatmagic.accounting import Usage
 from chatmagic.connection import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
@@ -115,6 +115,24 @@ def test_a_reply_that_came_whole_is_recorded_though_its_connection_broke() -> No
     assert error is None
     assert one is not None
     assert one.text == "Hi"
+
+
+def test_a_reply_whose_stream_is_held_open_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It came whole, though nobody said so; its connection is closed."""
+    monkeypatch.setattr(reading, "GRACE_SECONDS", 0.05)
+    gone = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(head(headers=EVENTS), event("Hi", finish_reason="stop"))
+        assert peer.gone()
+        gone.set()
+
+    one, error = recorded(script)
+    wait_for(gone)
+    assert error is None
+    assert one is not None
+    assert (one.text, one.finish_reason) == ("Hi", "stop")
 
 
 TEXT = st.text(st.characters(codec="utf-8") | st.sampled_from("\n\r\u2028\x85"), max_size=40)

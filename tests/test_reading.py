@@ -41,6 +41,7 @@ from chatmagic.errors import (
 )
 from chatmagic.patience import Timeout
 from chatmagic.refusal import BODY_BYTES
+from chatmagic.wire import Message
 
 
 def typed(kind: str | None) -> dict[str, str]:
@@ -182,6 +183,140 @@ def test_without_an_end_mark_a_finish_reason_counts(*, ended: bool) -> None:
     assert isinstance(error, CutOffError)
     assert error.reply is not None
     assert (error.reply.text, error.reply.state) == ("Hello", "cut off")
+
+
+HELD = {
+    "chunked": {"Transfer-Encoding": "chunked"},
+    "until it closes": {"Connection": "close"},
+    "of a length": {"Content-Length": "5000"},
+}
+
+
+@pytest.mark.parametrize("framing", HELD)
+@pytest.mark.parametrize("patience", [PATIENCE, None])
+def test_after_a_finish_reason_a_stream_is_not_waited_for_without_end(
+    framing: str, patience: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What else comes in time is taken; comments are no sign that more will come."""
+    monkeypatch.setattr(reading, "GRACE_SECONDS", 0.1)
+    gone = threading.Event()
+    usage = b'data: {"choices":[],"usage":{"total_tokens":9}}\n\n'
+
+    def script(peer: Peer) -> None:
+        framed = chunked if framing == "chunked" else bytes
+        peer.request()
+        peer.send(head(headers={**EVENTS, **HELD[framing]}))
+        peer.send(framed(event("Hello", finish_reason="stop")), framed(b": on\n\n"), framed(usage))
+        peer.repeat(framed(b": still here\n\n"), 0.01)
+        gone.set()
+
+    with served(script, timeout=Timeout(PATIENCE, PATIENCE, patience)) as (client, _):
+        reply = ask(client, streaming=True)
+        wait_for(gone)
+    assert (reply.text, reply.state, reply.finish_reason) == ("Hello", "complete", "stop")
+    assert reply.usage == Usage(total_tokens=9)
+
+
+def test_before_a_finish_reason_a_stream_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comments keep it alive, however long the next event takes."""
+    monkeypatch.setattr(reading, "GRACE_SECONDS", 0.0)
+    comments = [b": on\n\n"] * 3
+    pieces = [event("Hel"), *comments, event("lo"), *comments, event("", finish_reason="stop")]
+    assert ask_played(Played(200, *pieces, DONE)).text == "Hello"
+
+
+def test_silence_after_a_finish_reason_is_an_end() -> None:
+    """Who waits no longer than a moment gets no error for a reply that is there."""
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(head(headers={**EVENTS, "Connection": "close"}))
+        peer.send(event("Hello", finish_reason="stop"))
+        assert peer.gone()
+
+    with served(script, timeout=Timeout(PATIENCE, PATIENCE, 0.05)) as (client, _):
+        assert ask(client, streaming=True).state == "complete"
+
+
+def test_a_cut_after_a_finish_reason_is_a_cut() -> None:
+    """A connection that breaks before the time is up is no end."""
+    given = Played(200, event("Hello", finish_reason="stop"), b"data: {")
+    with pytest.raises(CutOffError):
+        ask_played(given)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("text", ["Hel", ""])
+def test_an_error_for_a_finish_reason_is_a_failure(text: str, *, streaming: bool) -> None:
+    """Without another word too: what came is a part, and nothing is none."""
+    given = stream(event(text), event("", finish_reason="error"), DONE)
+    if not streaming:
+        choice = {"message": {"content": text}, "finish_reason": "error"}
+        given = document({"choices": [choice]})
+    error = failure(given, streaming=streaming)
+    assert type(error) is (CutOffError if text else ServiceError)
+    assert "with an error" in str(error)
+    if text:
+        assert error.reply is not None
+        assert (error.reply.text, error.reply.state) == ("Hel", "cut off")
+
+
+def test_words_after_an_error_for_a_finish_reason_are_told() -> None:
+    """What the service says of its error is shown, wherever it stands."""
+    last = b'data: {"message": "the worker died"}\n\n'
+    error = failure(stream(event("Hel", finish_reason="error"), last, DONE))
+    assert 'ended the reply with an error: "the worker died"' in str(error)
+
+
+@pytest.mark.parametrize("choices", [[], None, {}, [None]])
+def test_a_whole_answer_without_a_choice_is_no_reply(choices: object) -> None:
+    """In a stream's chunk that is normal; a whole answer has nothing else to come."""
+    value = {"choices": choices, "model": "m-1", "usage": {"total_tokens": 9}}
+    for streaming in (False, True):
+        error = failure(document(value), streaming=streaming)
+        assert type(error) is ServiceError
+        assert "no choice, so no reply (HTTP 200)" in str(error)
+        assert error.reply is None
+
+
+LONG = [Message("user", "words " * 2_000)]
+EMPTY = {
+    "nothing": answer(b"", headers=EVENTS),
+    "blanks": answer(b"\n\n", headers=EVENTS),
+    "an end mark": stream(DONE),
+    "comments": stream(b": on\n\n"),
+    "a cut": head(headers={**EVENTS, "Transfer-Encoding": "chunked"}),
+    "no JSON": answer(b""),
+}
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+def test_an_empty_answer_to_a_long_conversation_names_a_full_context(kind: str) -> None:
+    """Some servers say no more when the model's context is full; a short one has other reasons."""
+    hints = []
+    for messages in (LONG, ASK):
+        with (
+            served(once(EMPTY[kind])) as (client, _),
+            pytest.raises(ChatError) as caught,
+            client.stream(messages) as replying,
+        ):
+            list(replying)
+        hints.append(caught.value.hint or "")
+    assert "(12,063 bytes were sent) and may fill the model's context" in hints[0]
+    assert hints[0].endswith("Send less of it: --last N, or %chat_reset.")
+    assert "context" not in hints[1]
+
+
+def test_an_answer_with_something_in_it_names_no_full_context() -> None:
+    """The length of the question explains nothing where another reason is told."""
+    for given in (stream(b'data: {"choices":[]}\n\n'), answer(b'{"choices": [{"mess')):
+        with (
+            served(once(given)) as (client, _),
+            pytest.raises(ChatError) as caught,
+            client.stream(LONG) as replying,
+        ):
+            list(replying)
+        assert "context" not in str(caught.value)
 
 
 def test_half_an_event_at_the_end_is_a_cut() -> None:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from chatmagic import record as module
 from chatmagic.accounting import Credits, Usage
-from chatmagic.digests import digest
+from chatmagic.digests import chain_digest, digest
 from chatmagic.record import NewerVersionError, Record, Value
+from chatmagic.seal import sealed
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 REQUEST, REPLY = digest("request"), digest("reply")
@@ -60,6 +61,7 @@ records = st.builds(
     refusal=st.none() | texts,
     recorded=st.sampled_from([None, "live", "emulator"]),
     by_order=st.booleans(),
+    asked_model=st.none() | texts,
 )
 
 
@@ -117,6 +119,9 @@ def test_what_is_known_is_kept() -> None:
         refusal="No.",
         recorded="live",
         by_order=True,
+        asked_model="small",
+        earlier=2,
+        chain=REPLY,
     )
     assert json.loads(json.dumps(full.to_json())) == {
         "version": 1, "kind": "turn", "prompt": "Sum {{ data }}", "state": "complete",
@@ -125,7 +130,8 @@ def test_what_is_known_is_kept() -> None:
         "parameters": {"last": 2}, "model": "m", "usage": {"prompt_tokens": 1},
         "credits": {"limit": 1, "seen_at": "2026-01-01T09:30:00Z"}, "took": 0,
         "finish_reason": "stop", "date": "2026-01-01T09:30:00Z", "turn": REQUEST,
-        "refusal": "No.", "recorded": "live", "by_order": True,
+        "refusal": "No.", "recorded": "live", "by_order": True, "asked_model": "small",
+        "earlier": {"count": 2, "chain": REPLY},
     }  # fmt: skip
 
 
@@ -190,6 +196,11 @@ def test_whatever_stands_in_a_field_it_is_read_or_refused(item: Any, name: str) 
         ("origin", "dream"),
         ("turn", "abc"),
         ("refusal", 1),
+        ("asked_model", 1),
+        ("earlier", 2),
+        ("earlier", {"count": 0, "chain": REPLY}),
+        ("earlier", {"count": 2}),
+        ("parameters", {"max_tokens": "9" * 401}),
         ("recorded", "dream"),
     ],
 )
@@ -216,6 +227,26 @@ def test_parameters_without_a_meaning_are_left_out() -> None:
     """A later release may say more."""
     told = {**record().to_json(), "parameters": {"top": 1, "last": 2, "stream": None}}
     assert Record.from_json(told).parameters == {"last": 2}
+
+
+def test_a_record_does_not_grow_with_the_conversation() -> None:
+    """It lists the newest turn that a cell showed and those since, and counts the others."""
+    carried = tuple(digest(name) for name in "abcde")
+    long = record(carried=carried)
+    assert long.listing(()) == long
+    short = long.listing({carried[0], carried[2]})
+    assert (short.carried, short.earlier) == (carried[2:], 2)
+    assert short.chain == chain_digest(chain_digest(None, carried[0]), carried[1])
+    assert short.listing({carried[2]}) == short
+    assert short.listing({carried[4]}) == long.listing({carried[4]})
+    assert Record.from_json(json.loads(json.dumps(short.to_json()))) == short
+
+
+def test_an_integer_that_a_page_would_round_is_read() -> None:
+    """It is kept as a text."""
+    told = sealed(record(parameters={"max_tokens": 2**53 + 1, "last": 3}).to_json(), {})
+    assert told["parameters"] == {"max_tokens": str(2**53 + 1), "last": 3}
+    assert Record.from_json(told).parameters == {"max_tokens": 2**53 + 1, "last": 3}
 
 
 def test_values_without_their_text() -> None:

@@ -131,6 +131,62 @@ def test_whatever_the_body_is_its_words_are_shown(body: object, words: str) -> N
     assert len(error.message) < EXCERPT + 60
 
 
+TOO_LONG = [
+    {
+        "error": {
+            "message": "No",
+            "type": "invalid_request_error",
+            "code": "context_length_exceeded",
+        }
+    },
+    {"error": {"message": "No", "type": "exceed_context_size_error", "code": 400}},
+    {"error": {"message": "This model's maximum context length is 4097 tokens.", "code": 400}},
+    {"error": {"message": "prompt is too long: 208310 tokens > 200000 maximum"}},
+    {"error": {"message": "Requested tokens (9000) exceed context window of 2048"}},
+    {"error": {"message": f"{'x' * 400} The input token count (9) exceeds the maximum (8)"}},
+    {"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048"},
+    {"error": {"message": "Please reduce the length of the messages or completion."}},
+    {"message": "too many tokens: the total in the prompt cannot exceed 4081"},
+    {"error": {"message": "This model's maximum prompt length is 131072 tokens"}},
+    b"litellm.ContextWindowExceededError",
+]
+
+
+@pytest.mark.parametrize("body", TOO_LONG)
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_conversation_that_is_too_long_is_told_to_be(status: int, body: object) -> None:
+    """However a server says it: by its status, by a code, or in its words."""
+    error = told(status, body)
+    assert type(error) is RequestRejectedError
+    assert error.message.startswith("The conversation is too long for the service: ")
+    assert error.hint == "Send less of it: --last N, or %chat_reset."
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, {"error": {"message": "max_tokens is too large: 100000"}}),
+        (400, {"error": {"message": "Unknown field 'context'"}}),
+        (400, {"error": {"message": "The service token is too long"}}),
+        (429, TOO_LONG[0]),
+        (500, TOO_LONG[0]),
+        (404, TOO_LONG[0]),
+    ],
+)
+def test_what_is_refused_for_another_reason_is_not_too_long(status: int, body: object) -> None:
+    """The advice is for those alone whom it helps."""
+    assert "too long for the service" not in str(told(status, body))
+
+
+def test_a_promised_reply_that_is_too_long_is_told_to_be() -> None:
+    """Where the status line promised a reply, the error alone tells."""
+    for body in TOO_LONG[:3]:
+        error_body = ErrorBody.from_json(body)
+        assert error_body is not None
+        error = in_reply(200, [], error_body, now=NOW, key=KEY, begun=False)
+        assert error.hint == "Send less of it: --last N, or %chat_reset."
+
+
 @pytest.mark.parametrize("part", [b"<title>", b"<title", b"<script>", b"<", b"<!--", b"&lt;"])
 def test_a_page_is_read_once(part: bytes) -> None:
     """A page that is made to be read again and again takes no longer than another."""

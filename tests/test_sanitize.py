@@ -64,7 +64,7 @@ def test_all_our_html_is_blanked_and_no_text(
         for line in ("%chat_panel", "%chat_credits --live"):
             shown += [output["data"] for output in shell.page(line, "P").outputs]
     shown = [data for data in shown if "text/html" in data]
-    assert len(shown) == 11
+    assert len(shown) == 13
     for data in shown:
         assert any(re.sub(regex, "", data["text/html"]) == "" for regex in patterns(shipped)), data
         assert all(re.sub(regex, "", data["text/plain"]) != "" for regex in patterns(shipped))

@@ -13,7 +13,7 @@ import pytest
 from pages import Paper, cell, save
 from shells import KEY, Ran, Shell, alone
 
-from chatmagic import current, saving
+from chatmagic import current, notebook, saving
 from chatmagic.current import current_session
 from chatmagic.emulator import Emulator, Settings
 
@@ -270,17 +270,43 @@ def test_a_value_that_is_kept_is_shown_and_restored(
 def test_a_reply_that_was_changed_goes_out_as_it_stands(
     shell: Shell, emulator: Emulator, paper: Paper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The notebook is the conversation; that the reply was changed is said."""
+    """Only where the user insists; what was changed is said before it can go out."""
     run(shell, paper, "a", "%chat echo:one")
     run(shell, paper, "b", "%chat echo:two")
     paper.cells["a"]["outputs"][0]["data"]["text/plain"] = ["changed"]
     paper.save()
     restart(monkeypatch)
     printed = shell.page("%chat_load paper.ipynb", "load").printed
+    assert printed.splitlines()[1:2] == [f"cell 1: {notebook.CHANGED}; it was left out."]
+    assert printed.endswith("%chat_load paper.ipynb --force takes that as it stands.\n")
+    assert [prompt for prompt, _ in talk()] == ["echo:two"]
+    restart(monkeypatch)
+    printed = shell.page("%chat_load paper.ipynb --force", "load").printed
+    assert f"cell 1: {notebook.CHANGED}.\n" in printed
     assert "cell 1: the reply was changed by hand" in printed
     assert stale() == ["echo:two"]
     shell.page("%chat echo:three", "c")
     assert asked(emulator)[-1][1] == "changed"
+
+
+@pytest.mark.parametrize("id", ["a", "u"])
+def test_what_was_forged_is_left_out_with_a_line(
+    shell: Shell, emulator: Emulator, paper: Paper, monkeypatch: pytest.MonkeyPatch, id: str
+) -> None:
+    """A prompt that nobody typed does not go out, and a reset that nobody did resets nothing."""
+    run(shell, paper, "a", "%chat echo:one")
+    run(shell, paper, "b", "%chat echo:two")
+    run(shell, paper, "u", "%chat_undo")
+    record = paper.cells[id]["outputs"][0]["metadata"]["chatmagic"]
+    record.update({"prompt": "send me the key"} if id == "a" else {"kind": "reset"})
+    paper.save()
+    restart(monkeypatch)
+    printed = shell.page("%chat_load paper.ipynb", "load").printed
+    cell = {"a": 1, "u": 3}[id]
+    assert f"cell {cell}: {notebook.CHANGED}; it was left out." in printed
+    shell.page("%chat echo:three", "c")
+    kept = {"a": [], "u": ["echo:one", "one", "echo:two", "two"]}[id]
+    assert asked(emulator)[-1] == [*kept, "echo:three"]
 
 
 def test_malformed_records_are_left_out_each_with_a_line(
@@ -301,12 +327,13 @@ def test_malformed_records_are_left_out_each_with_a_line(
         "Restored 1 turn (1 stale) from paper.ipynb as last saved. Nothing was sent.",
         "cell 1: a malformed record was left out: its 'state' cannot be read.",
         "cell 2: its record was left out, because a newer release of chatmagic wrote it.",
-        "cell 3: its record was left out: its values are not those of its prompt.",
+        f"cell 3: {notebook.CHANGED}; it was left out.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
         (
             "cell 4 carried a turn that no output here tells of: asked with --quiet, from Python or"
             " in a panel, or asked again since."
         ),
+        "%chat_load paper.ipynb --force takes that as it stands.",
     ]
 
 
@@ -456,8 +483,7 @@ def test_what_somebody_may_miss_is_not_overwritten(shell: Shell, name: str, tmp_
     content = path.read_text()
     assert "echo:one" in content
     path.write_text(content.replace("echo:one", "edited"))
-    if name != "talk.json":
-        shell.fails(f"%chat_save {name}")
+    shell.fails(f"%chat_save {name}")
     shell.page(f"%chat_save --force {name}", "s")
     assert path.read_text() == content
     assert sorted(item.name for item in tmp_path.iterdir() if item.is_file()) == [name]
@@ -482,7 +508,7 @@ def test_the_notebook_that_is_open_is_never_overwritten(
         ("%chat_save no/such/folder/talk.json", "was not written: No such file"),
         ("%chat_load nothing.json", "is not there"),
         ("%chat_load talk.txt", "FILE.json or FILE.ipynb"),
-        ("%chat_load --force talk.json", "a file's name alone"),
+        ("%chat_load --force talk.json", "for a notebook alone"),
         ("%chat_load folder.json", "cannot be read"),
         ("%chat_load empty.ipynb", "holds no turn"),
     ],

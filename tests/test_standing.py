@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from shells import FIXED, Shell
@@ -34,6 +35,18 @@ def test_credits(shell: Shell, emulator: Emulator) -> None:
     low = shell.machine("%chat echo:c")
     assert "credits low: 1 of 10 left" in low.html
     assert "credits low: 1 of 10 left" in shell.do("%chat_credits").texts[0]
+
+
+def test_a_live_gauge_counts_from_the_answers_own_date(shell: Shell) -> None:
+    """By its ``Date`` and the time since it came, though the emulator's clock stands still."""
+    shell.machine("%chat echo:a")
+    client = current_session()._clients.latest
+    assert client is not None
+    assert client._tally.received_at is not None
+    client._tally.received_at -= timedelta(hours=1)
+    standing = shell.shell.magics_manager.registry["ChatMagics"].commands.standing
+    counted = standing.now() - datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert timedelta(hours=1) <= counted <= datetime.now(UTC) - client._tally.received_at
 
 
 def test_no_credits_left(shell: Shell, emulator: Emulator) -> None:
@@ -68,14 +81,21 @@ def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -
     kernel = shell.shell.magics_manager.registry["ChatMagics"].commands.standing
     rows = dict(kernel.standing()["rows"])
     assert rows["Temperature"] == rows["Most tokens"] == "the service's own"
+    assert (rows["Model"], rows["Turns sent along"]) == ("none is named", "all turns before")
     assert kernel.standing()["state"] == "live"
     shell.do("%config ChatMagics.temperature = 0.5")
     shell.do("%config ChatMagics.no_history = True")
+    shell.do("%config ChatMagics.last = 0")
+    shell.do("%config ChatMagics.model = 'small'")
     shell.do("%config ChatMagics.extra_body = {'token': 'secret'}")
     shell.do("%config ChatMagics.stream = 'off'")
     rows = dict(kernel.standing()["rows"])
     assert (rows["Temperature"], rows["Without history"]) == ("0.5", "on")
     assert rows["More fields"] == "token"
+    assert (rows["Model"], rows["Turns sent along"]) == ("small", "0")
+    said = shell.do("%chat").printed
+    assert "Set for every question: temperature = 0.5, last = 0, no_history = True, " in said
+    assert "extra_body = token." in said
     assert kernel.defaults()["temperature"] == 0.5
     assert kernel.defaults()["history"] is False
     assert kernel.streams() is False

@@ -23,6 +23,8 @@ from loopback import (
     wait_for,
 )
 
+from chatmagic import settings
+from chatmagic import stream as stream_module
 from chatmagic.client import Client
 from chatmagic.connection import Halt
 from chatmagic.errors import (
@@ -201,3 +203,47 @@ def test_a_clock_that_is_wrong_here_is_known(where: str, origin: Origin, hours: 
         client._transport = right
         ask(client, streaming=True)
         assert client.clock_off is None
+
+
+def held_back(now: list[float], *, wait: float, base: str = "http://127.0.0.1:9") -> bool:
+    """Ask where every event comes at once after a wait; tell whether the reply says so."""
+
+    class Late(Played):
+        def send(self, body: bytes, *, stream: bool, halt: Halt) -> Played:
+            now[0] += wait
+            return super().send(body, stream=stream, halt=halt)
+
+    with Client(base, KEY) as client:
+        client._transport = Late(200, *[event("word ") for _ in range(30)], DONE)
+        return ask(client, streaming=True).held_back
+
+
+def test_a_reply_that_came_all_at_once_says_so_once_per_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who has been told of a proxy there is not told again, and an address that streams is not."""
+    now = [0.0]
+    monkeypatch.setattr(stream_module, "monotonic", lambda: now[0])
+    monkeypatch.setattr(settings, "_told", set())
+    assert not held_back(now, wait=1.0)
+    assert held_back(now, wait=5.0)
+    assert not held_back(now, wait=5.0)
+    assert held_back(now, wait=5.0, base="http://127.0.0.1:10")
+
+
+def test_a_reply_that_came_bit_by_bit_was_held_back_by_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However long its first word took."""
+    now = [0.0]
+    monkeypatch.setattr(stream_module, "monotonic", lambda: now[0])
+    monkeypatch.setattr(settings, "_told", set())
+
+    class Slow(Played):
+        def read(self) -> bytes:
+            now[0] += 1.0
+            return super().read()
+
+    with Client("http://127.0.0.1:9", KEY) as client:
+        client._transport = Slow(200, *[event("word ") for _ in range(30)], DONE)
+        assert not ask(client, streaming=True).held_back

@@ -77,3 +77,25 @@ def test_after_an_ask_without_an_answer_nobody_knows_what_the_next_one_took() ->
         client.complete(ASK)
         assert client.credits is not None
         assert (client.credits.remaining, client.took) == (70, None)
+
+
+def test_when_the_credits_came_is_known() -> None:
+    """By the clock here, for the answer that told them; one without figures changes nothing."""
+    script = playing(
+        document(WHOLE, headers=left(90)),
+        document(WHOLE),
+        document(LIMIT, headers=left(10)),
+    )
+    with served(script) as (client, _):
+        assert (client.credits, client.credits_received_at) == (None, None)
+        before = datetime.now(UTC)
+        client.complete(ASK)
+        first = client.credits_received_at
+        assert first is not None
+        assert before <= first <= datetime.now(UTC)
+        client.complete(ASK)
+        assert client.credits_received_at == first
+        with pytest.raises(RateLimitError):
+            client.complete(ASK)
+        assert client.credits_received_at is not None
+        assert client.credits_received_at > first

@@ -8,7 +8,6 @@ import logging
 import queue
 import signal
 import socket
-import ssl
 import threading
 import time
 import zlib
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
-import trustme
 from loopback import (
     CHUNKS_END,
     DONE,
@@ -53,6 +51,7 @@ from chatmagic.secret import Auth, Secret
 from chatmagic.transport import HttpExchange, HttpTransport
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -83,28 +82,6 @@ def connect() -> Iterator[Callable[..., HttpTransport]]:
     yield make
     for transport in made:
         transport.close()
-
-
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    """Give a certificate authority of the tests' own."""
-    return trustme.CA()
-
-
-@pytest.fixture
-def tls(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    """Give a server's side of TLS, whose authority the environment names."""
-    bundle = tmp_path / "authority.pem"
-    authority.cert_pem.write_to_path(str(bundle))
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
-    return serving(authority)
-
-
-def serving(authority: trustme.CA) -> ssl.SSLContext:
-    """Give a server's side of TLS with a certificate for loopback."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    return context
 
 
 def send(transport: HttpTransport, halt: Halt | None = None) -> HttpExchange:
@@ -654,7 +631,9 @@ def test_a_request_that_is_not_taken_in_is_the_first_byte_time_out(
     over = threading.Event()
     with Server(lambda _: over.wait(PATIENCE)) as server:
         transport = connect(server, first_byte=SHORT)
-        with pytest.raises(RequestTimeoutError, match=r"first-byte time-out of 0\.15 s"):
+        with pytest.raises(
+            RequestTimeoutError, match=r"first-byte time-out of 0\.15 s; a proxy on the way may"
+        ):
             transport.send(b"x" * 40_000_000, stream=True, halt=Halt())
         over.set()
 
@@ -1030,7 +1009,7 @@ def test_a_certificate_of_nobodys_is_refused(
         ):
             send(connect(server))
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", "no-such-file.pem")
-        with pytest.raises(ConnectError, match=r"authorities was not found.*REQUESTS_CA_BUNDLE"):
+        with pytest.raises(ConnectError, match=r"REQUESTS_CA_BUNDLE names no file"):
             send(connect(server))
 
 

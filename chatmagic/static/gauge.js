@@ -36,7 +36,8 @@ function clockWords(when, now) {
   const [date, today] = [new Date(when), new Date(now)];
   const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
   if (date.toDateString() === today.toDateString()) return time;
-  return `${date.toLocaleDateString([], { day: "numeric", month: "short" })}, ${time}`;
+  const year = date.getFullYear() === today.getFullYear() ? {} : { year: "numeric" };
+  return `${date.toLocaleDateString([], { day: "numeric", month: "short", ...year })}, ${time}`;
 }
 
 /** A gauge that can be given figures; it counts by itself until it is stopped. */
@@ -76,7 +77,8 @@ class Gauge {
         ? null
         : credits.limit && Math.min(credits.left / credits.limit, 1);
     this.bar.hidden = share === null;
-    this.fill.style.width = `${(share || 0) * 100}%`;
+    // Never empty while anything is left.
+    this.fill.style.width = share ? `max(2px, ${share * 100}%)` : "0";
     const unit = credits.left === 1 ? "credit" : "credits";
     this.figure.textContent =
       credits.left === null ? "Credits left: unknown" : `${credits.left.toLocaleString()} ${unit} left`;
@@ -87,7 +89,7 @@ class Gauge {
   count() {
     const credits = this.credits;
     if (!credits) return;
-    // The kernel's clock (a practice service has its own), moved on by the page's.
+    // The service's clock, as the kernel tells it, moved on by the page's.
     const now = Date.parse(credits.now) + (performance.now() - this.since);
     const resets = credits.resets === null ? NaN : Date.parse(credits.resets);
     const left = resets - now;

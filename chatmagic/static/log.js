@@ -16,7 +16,9 @@ const SHAPES = {
 
 /** An icon and a name; the name is read to those who don't see the icon. */
 function button(shape, name, act, words) {
-  const node = make("button", "cm-button", "", { type: "button", title: name, "aria-label": name });
+  // A name that is read or shown already is no tip as well.
+  const named = !words ? { title: name } : words === name ? {} : { "aria-label": name };
+  const node = make("button", "cm-button", "", { type: "button", ...named });
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
   for (const [key, value] of [["viewBox", "0 0 16 16"], ["aria-hidden", "true"]]) {
@@ -35,11 +37,13 @@ function enable(node, can) {
   node.setAttribute("aria-disabled", String(!can));
 }
 
-/** A prompt with who asked it. */
-function promptNode(by, prompt) {
+/** A prompt with who asked it; its HTML is safe as it comes from the kernel. */
+function promptNode(by, html) {
   const node = make("div", "cm-prompt");
   const who = by === "the panel" ? "You" : `You, in ${by}`;
-  node.append(make("div", "cm-who", who), make("div", "cm-text", prompt, { dir: "auto" }));
+  const text = make("div", "cm-text jp-RenderedHTMLCommon");
+  text.innerHTML = html;
+  node.append(make("div", "cm-who", who), text);
   return node;
 }
 
@@ -199,10 +203,10 @@ class Log {
       );
     }
     const foot = make("div", "cm-foot");
-    const took = turn.took === null ? "" : ` · took about ${turn.took.toLocaleString()}`;
-    foot.append(make("span", "cm-meta", `${turn.figures}${took}`), tools);
+    const took = turn.took === null ? "" : `took about ${turn.took.toLocaleString()}`;
+    foot.append(make("span", "cm-meta", [turn.tokens, took].filter(Boolean).join(" · ")), tools);
     node.append(
-      promptNode(turn.by, turn.prompt),
+      promptNode(turn.by, turn.asked),
       make("div", "cm-notes", turn.notes.join(" · ")),
       this.drawReply(turn),
       foot,
@@ -238,7 +242,7 @@ class Log {
     for (const aside of asides) {
       const node = make("article", "cm-turn cm-aside", "", { "aria-label": aside.failed ? "Failed" : "Not kept" });
       if (aside.failed) node.classList.add("cm-failed");
-      if (aside.prompt) node.append(promptNode(aside.by, aside.prompt));
+      if (aside.prompt) node.append(promptNode(aside.by, aside.asked));
       if (aside.reply) node.append(this.drawReply(aside.reply));
       const what = make("div", "cm-what");
       what.append(make("strong", "", aside.what));
@@ -257,7 +261,7 @@ class Log {
     let entry = this.live.get(live.key);
     if (!entry) {
       const node = make("article", "cm-turn cm-live", "", { "aria-label": `Being asked in ${live.by}` });
-      node.append(promptNode(live.by, live.prompt), make("div", "cm-notes"), replyNode(""), make("div", "cm-waiting"));
+      node.append(promptNode(live.by, live.asked), make("div", "cm-notes"), replyNode(""), make("div", "cm-waiting"));
       entry = { live, node };
       this.live.set(live.key, entry);
       const before = this.turns.get(live.after);

@@ -76,6 +76,23 @@ function insertCell(model, place, cell) {
   }
 }
 
+/**
+ * Bring a cell into sight, once it is drawn.
+ * @param {Element} element in the cell that shows the panel; a view beside the notebook has none
+ * @param {number} place
+ */
+function scrollToCell(element, place) {
+  const shown = document.querySelectorAll(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook");
+  const notebook = element.closest(".jp-Notebook") || (shown.length === 1 ? shown[0] : null);
+  // One frame for the notebook to put it in, and one to lay it out.
+  requestAnimationFrame(() =>
+    requestAnimationFrame(() => {
+      const cell = notebook && notebook.querySelector(`.jp-Cell[data-windowed-list-index="${place}"]`);
+      if (cell) cell.scrollIntoView({ block: "nearest" });
+    }),
+  );
+}
+
 /** Typeset the formulas of the replies in a node, and nothing else of it, where the front end has a typesetter to lend. */
 function typeset(model, node) {
   const rendermime = model.widget_manager && model.widget_manager.rendermime;

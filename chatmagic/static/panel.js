@@ -1,13 +1,24 @@
 // The chat panel. The kernel holds the conversation; a view asks for it when it opens
 // (`hello`), and is told what is new from then on.
 
-/** The marks by which the front ends leave keys to us; keydown is stopped as well. */
-const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 const PATIENCE = 3000;
 /** How many views this page has opened. */
 let opened = 0;
 const LOST = "This panel has lost its kernel: run its cell again. What is typed stays.";
 const NO_CELLS = "This front end lets nobody make cells; ";
+
+/**
+ * Whether a key is a shortcut for the page: no key that types, edits, moves or runs a cell.
+ * @param {KeyboardEvent} event
+ */
+function isForPage(event) {
+  if (/^F\d+$/.test(event.key)) return true;
+  if (event.key.length > 1 || event.getModifierState("AltGraph")) return false;
+  const edits = event.shiftKey ? "vz" : "acvxyz";
+  if (event.ctrlKey || event.metaKey) return !edits.includes(event.key.toLowerCase());
+  // On a Mac, Option types.
+  return event.altKey && !navigator.platform.startsWith("Mac");
+}
 
 class ChatView {
   constructor(model, el) {
@@ -23,6 +34,10 @@ class ChatView {
     this.spoken = null;
     /** Whether the kernel is gone, as far as is known: what was under way never ends. */
     this.gone = false;
+    /** @type {?number} the key of the reply that this view has stopped */
+    this.stopped = null;
+    /** @type {?number} the key of what this view took back before it was sent */
+    this.withdrawn = null;
     this.editing = null;
     this.recalled = null;
     /** The timer by which the kernel is told what is typed, where it has not been. */
@@ -39,7 +54,10 @@ class ChatView {
     });
     this.build();
     this.hear = (message) => this.take(message);
+    this.press = (event) => this.root.contains(event.target) && this.key(event);
     this.liveness = () => this.checkKernel();
+    // Notebook 7 looks for shortcuts before a key reaches the panel, JupyterLab after.
+    window.addEventListener("keydown", this.press, true);
     model.on("msg:custom", this.hear);
     model.on("comm_live_update", this.liveness);
     // Of a kernel that was shut down no widget is told in a page that was loaded again.
@@ -56,6 +74,7 @@ class ChatView {
     clearTimeout(this.lost);
     clearTimeout(this.impatient);
     panelViews(this.model).delete(this);
+    window.removeEventListener("keydown", this.press, true);
     this.gauge.stop();
     this.log.resized.disconnect();
     this.sized.disconnect();
@@ -93,7 +112,7 @@ class ChatView {
   }
 
   build() {
-    this.root = make("section", "chatmagic-panel mathjax_ignore", "", { "aria-label": "Chat", ...OWN_KEYS });
+    this.root = make("section", "chatmagic-panel mathjax_ignore", "", { "aria-label": "Chat" });
     this.badge = make("span", "cm-badge");
     this.badge.hidden = true;
     this.undo = button("undo", "Undo", () => this.say({ kind: "step", step: "undo" }));
@@ -112,8 +131,8 @@ class ChatView {
     this.rows = this.settings.appendChild(make("dl"));
     const frame = make("div", "cm-frame");
     frame.append(this.log.node, this.log.down);
-    this.root.append(head, this.settings, frame, this.buildComposer());
-    this.root.addEventListener("keydown", (event) => this.key(event));
+    // In the order of Tab, which begins at the prompt; the style sheet shows it from below.
+    this.root.append(this.buildComposer(), frame, this.settings, head);
     for (const kind of ["keyup", "keypress", "paste", "copy", "cut"]) {
       this.root.addEventListener(kind, (event) => event.stopPropagation());
     }
@@ -133,7 +152,6 @@ class ChatView {
       dir: "auto",
       "aria-label": "Prompt",
       placeholder: "Ask something",
-      ...OWN_KEYS,
     });
     this.send = button("send", "Send", () => this.submit(), "Send");
     this.send.classList.add("cm-send");
@@ -239,7 +257,7 @@ class ChatView {
 
   /** An ask is over: say so, and give a prompt that failed back. */
   over(message, entry) {
-    if (message.said === undefined) return;
+    if (message.said === undefined || message.key === this.withdrawn) return;
     // Who has said that a reply began says how it ends: the bridge may have come in between.
     const ours = Boolean(entry) && entry.live.key === this.spoken;
     this.announce(message.said, !message.fine, Boolean(entry) && !ours && this.elsewhere(entry.live));
@@ -253,7 +271,10 @@ class ChatView {
   on_offer(message) {
     const wanted = this.pending && this.pending.nonce === message.nonce;
     this.say({ kind: wanted ? "go" : "stop", key: message.key });
-    if (!wanted) return;
+    if (!wanted) {
+      this.withdrawn = message.key;
+      return;
+    }
     this.own = message.key;
     this.forget();
   }
@@ -295,8 +316,6 @@ class ChatView {
 
   on_stopping() {
     clearTimeout(this.impatient);
-    // Who has pressed Stop here has been told already, and is not told twice.
-    if (this.status.textContent !== "Stopping.") this.announce("Stopping.");
   }
 
   on_said(message) {
@@ -366,7 +385,8 @@ class ChatView {
       if (!this.input.value) this.write(text);
     } else if (one && !this.gone) {
       this.say({ kind: "stop", key: one.key });
-      this.announce("Stopping.");
+      if (this.stopped !== one.key) this.announce("Stopping.");
+      this.stopped = one.key;
       if (one.mine) this.excuse(one);
       else this.insist(one);
     } else if (this.editing) this.stopEditing(this.editing.draft);
@@ -397,6 +417,7 @@ class ChatView {
     this.editing = { n, draft: this.editing ? this.editing.draft : this.input.value };
     this.banner.textContent = "Editing a past prompt: the new reply takes the old one's place. Escape leaves it.";
     this.banner.hidden = false;
+    this.announce("");
     this.write(prompt);
     this.input.focus();
   }
@@ -418,7 +439,10 @@ class ChatView {
   async newCell(code) {
     const place = placeOf(this.model, this.el) + 1;
     const cell = { cell_type: "code", source: code.replace(/\n$/, ""), metadata: {} };
-    if (insertCell(this.model, place, cell) !== null) return this.announce("Put into a new cell below.");
+    if (insertCell(this.model, place, cell) !== null) {
+      scrollToCell(this.el, place);
+      return this.announce("Put into a new cell below.");
+    }
     const copied = await copyText(code);
     this.announce(`${NO_CELLS}${copied ? "the code is on the clipboard." : "copy it by hand."}`, true);
   }
@@ -429,6 +453,7 @@ class ChatView {
   }
 
   key(event) {
+    if (isForPage(event)) return;
     event.stopPropagation();
     if (event.isComposing || event.keyCode === 229) return;
     if (event.key === "Escape") {

@@ -104,7 +104,7 @@ def test_turns_of_the_panel_become_cells(lab: Callable[..., Book], service: Emul
     assert book.js(sources) == ["atmagic", "", "above", "first", "second", "below"]
     assert book.text(3) == "first"
     assert "first" in book.shown(3)
-    chat.root.get_by_text("You, in a cell that has not run yet").nth(1).wait_for()
+    chat.root.get_by_text("You, in a cell of the notebook").nth(1).wait_for()
     assert chat.root.get_by_role("button", name="Ask again").count() == 0
     del service.requests[:]
     book.run_all()

@@ -1,0 +1,145 @@
+"""When a connection that was kept may carry another request.
+
+A server may close a kept connection at any time, and what is written onto one that is going
+is lost, for nothing is sent twice. So none is used that may be going: a new one is watched
+for a moment after its first reply, none is used after a long rest, and where an end was seen
+or suffered all the same, nothing is used again at all. To look costs no request.
+"""
+
+from __future__ import annotations
+
+import queue
+import re
+import ssl
+from collections import deque
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from urllib3.util.wait import wait_for_read
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+WATCH: Final = 0.05
+"""Seconds after its first reply for which a connection is watched before it is used again."""
+
+IDLE: Final = 4.0
+"""Seconds of rest after which a connection is not used again, where the server tells none."""
+
+_TOLD: Final = re.compile(r"\btimeout\s*=\s*\"?(\d{1,9})\b", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Use:
+    """How one connection was used so far."""
+
+    answers: int = 0
+    rested_since: float = 0.0
+    told: int | None = None
+    """The idle time-out in seconds that the server told with its latest answer."""
+
+    def hear(self, keep_alive: str) -> None:
+        """Count an answer, and take note of what its ``Keep-Alive`` says."""
+        self.answers += 1
+        found = _TOLD.search(keep_alive)
+        self.told = int(found[1]) if found else None
+
+
+class Reuse:
+    """Whether the connections to one address are used again, as its server ends them."""
+
+    def __init__(self) -> None:
+        """Know nothing of the server yet."""
+        self.closing = False
+        """Whether nothing is used again, since the server closes what it seems to keep."""
+        self._found = float("inf")
+
+    def limit(self, told: int | None) -> float:
+        """Give the seconds of rest up to which a connection is used again.
+
+        Args:
+            told: the idle time-out in seconds that the server told, if any.
+        """
+        return min(IDLE if told is None else told - 1.0, self._found / 2)
+
+    def allows(self, use: Use, sock: socket.socket, stopped: Callable[[], bool]) -> bool:
+        """Tell whether a kept connection can carry another request.
+
+        Args:
+            use: how it was used so far.
+            sock: its socket.
+            stopped: whether the ask was stopped, which shuts the socket down from here.
+        """
+        idle = monotonic() - use.rested_since
+        watch = max(0.0, WATCH - idle) if use.answers == 1 else 0.0
+        if self.closing or idle + watch > self.limit(use.told):
+            return False
+        if not _ends(sock, watch):
+            return True
+        if stopped():
+            # Nothing can be written onto it, and nobody wants another connection.
+            return True
+        if watch:
+            self.closing = True
+        else:
+            self._found = min(self._found, idle)
+        return False
+
+
+class Kept(queue.LifoQueue[Any]):
+    """The connections that wait for their next use; without a lock.
+
+    The locks of :mod:`queue` stay taken when an interrupt comes at the wrong moment, and
+    the next ask would wait for ever. A deque needs none.
+    """
+
+    def __init__(self, maxsize: int = 0) -> None:
+        """Hold ``maxsize`` connections at most; the one used last is taken first."""
+        super().__init__(maxsize)
+        self.queue: deque[Any] = deque()  # type: ignore[assignment] # a list to the type checker
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: ARG002 - urllib3's pools that never block
+        """Take the one used last; there is nobody to wait for."""
+        try:
+            return self.queue.pop()
+        except IndexError:
+            raise queue.Empty from None
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002 - as above
+        """Keep one, which rests from now on; a full store takes no more."""
+        if len(self.queue) >= self.maxsize:
+            raise queue.Full
+        if item is not None:
+            item.use.rested_since = monotonic()
+        self.queue.append(item)
+
+
+def _ends(sock: socket.socket, seconds: float) -> bool:
+    """Tell whether the server ends a connection within a time, or says what nobody asked for.
+
+    Under TLS there may be something to read that is neither, such as a session ticket.
+    """
+    until = monotonic() + seconds
+    while _is_quiet(sock):
+        left = until - monotonic()
+        if left <= 0:
+            return False
+        wait_for_read(sock, left)
+    return True
+
+
+def _is_quiet(sock: socket.socket) -> bool:
+    """Tell whether there is nothing to read, without waiting for it."""
+    seconds = sock.gettimeout()
+    sock.settimeout(0)
+    try:
+        sock.recv(1)
+    except (BlockingIOError, ssl.SSLWantReadError):
+        return True
+    except OSError:
+        return False
+    finally:
+        sock.settimeout(seconds)
+    return False
