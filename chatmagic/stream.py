@@ -9,7 +9,7 @@ from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
-from chatmagic import address, advice, settings
+from chatmagic import address, advice, ratelimit, settings
 from chatmagic import credits as crediting
 from chatmagic.arrival import Arrival
 from chatmagic.assembly import Assembly
@@ -244,6 +244,7 @@ class ReplyStream:
         assembly.credits = crediting.from_headers(headers, now)
         assembly.date = crediting.date(headers)
         assembly.origin = exchange.origin
+        self._tally.requests = ratelimit.from_headers(headers, now) or self._tally.requests
         here = address.is_loopback(self._connection.base_url)
         if assembly.origin == "live" and not here and assembly.date is not None:
             self._tally.clock_off = crediting.clock_off(assembly.date, asked, now)

@@ -40,6 +40,8 @@ PURE = (
     "extras",
     "sse",
     "credits",
+    "ratelimit",
+    "arrival",
     "prompt",
     "safe",
     "options",
