@@ -119,7 +119,7 @@ def _parser() -> _Parser:
 
 def _add_audit(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("notebooks", nargs="+", type=Path, metavar="NOTEBOOK")
+    add("files", nargs="+", type=Path, metavar="FILE", help="a notebook, or a cassette")
     add(
         "--values",
         action="store_true",
@@ -255,15 +255,15 @@ def emulator_settings(asked: Mapping[str, Any]) -> Settings:
 
 def _audit(asked: Mapping[str, Any]) -> int:
     # It comes with the first notebook, which the other commands do without.
-    from chatmagic import audit  # noqa: PLC0415
+    from chatmagic import audit, audit_table  # noqa: PLC0415
 
-    found = [audit.audit(path) for path in asked["notebooks"]]
+    found = audit.audit_all(asked["files"])
     if asked["csv"]:
-        print(audit.as_csv(found), end="")
+        print(audit_table.as_csv(found), end="")
     elif asked["json"]:
-        print(audit.as_json(found, values=asked["values"]))
+        print(audit_table.as_json(found, values=asked["values"]))
     else:
-        print(audit.table(found, values=asked["values"]))
+        print(audit_table.table(found, values=asked["values"]))
     return 0 if all(one.in_order for one in found) else 1
 
 

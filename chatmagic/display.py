@@ -188,7 +188,8 @@ class Printed(Silent):
         """Print what stands under a reply."""
         self.failed()
         reply = answer.reply
-        lines = [*output.state_lines(reply), gauge.line_words(reply.credits, reply.usage)]
+        settings = output.settings_words(answer.record)
+        lines = [*output.state_lines(reply), gauge.line_words(reply.credits, reply.usage, settings)]
         if reply.held_back and not self._in_page:
             lines.append(HELD_BACK)  # what is printed into a page is saved
         self._write("\n\n" + "\n".join(f"({line})" for line in lines) + "\n")

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from datetime import timedelta
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import credits as crediting
+from chatmagic import plain
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from chatmagic.accounting import Credits, Usage
 
 CELLS: Final = 10
+_SHOWN: Final = 60
+_EXACT: Final = 2**53
 COLOURS: Final = {
     # The theme's colours alone are too pale beside text, light and dark.
     level: f"color-mix(in srgb, {colour} 60%, var(--jp-ui-font-color1, #212121))"
@@ -32,22 +36,47 @@ COLOURS: Final = {
 QUIET: Final = "color: var(--jp-ui-font-color2, #616161); font-size: 85%;"
 
 
-def line_words(credits: Credits | None, usage: Usage | None) -> str:
+def line_words(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
     """Give what stands under a reply: the credits, and the tokens where they were told.
 
     Args:
         credits: what the reply's own response said; ``None`` is unknown.
         usage: token counts; ``None`` is not told.
+        settings: what :func:`settings_words` gives of its record.
     """
-    return " · ".join(part for part in (crediting.words(credits), usage_words(usage)) if part)
+    parts = (crediting.words(credits), usage_words(usage), settings)
+    return " · ".join(part for part in parts if part)
 
 
-def line_html(credits: Credits | None, usage: Usage | None) -> str:
+def line_html(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
     """Give :func:`line_words` as HTML, with a small bar."""
     return (
         f'<p class="chatmagic-credits" style="{QUIET} margin: 0.4em 0 0;">'
-        f"{_bar(credits)}{escape(line_words(credits, usage))}</p>"
+        f"{_bar(credits)}{escape(line_words(credits, usage, settings))}</p>"
     )
+
+
+def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
+    """Return the settings of a request that are not the service's own; empty where none is.
+
+    Args:
+        parameters: those that were set, as a record keeps them.
+        model: the model that was asked for; ``None`` where none was named.
+    """
+    temperature, most = parameters.get("temperature"), parameters.get("max_tokens")
+    parts = (
+        None if temperature is None else f"t {_number(temperature)}",
+        None if most is None else f"max {most:,}",
+        None if model is None else f"model {plain.one_line(model, _SHOWN)}",
+    )
+    return " · ".join(part for part in parts if part)
+
+
+def _number(number: float) -> str:
+    """Write a number in one way, also where a page has saved 1.0 as 1, and -0.0 as 0."""
+    if isinstance(number, float) and number.is_integer() and abs(number) < _EXACT:
+        number = int(number)
+    return str(number)
 
 
 def usage_words(usage: Usage | None) -> str:

@@ -20,16 +20,13 @@ from IPython.core.inputtransformer2 import (
     find_end_of_continued_line,
 )
 
+from chatmagic.question import ABOVE, CELL
+
 if TYPE_CHECKING:
     from tokenize import TokenInfo
     from typing import Self
 
     from IPython.core.interactiveshell import InteractiveShell
-
-# What stands above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
-ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
-# Compiled with the first cell that is read, not while the extension is loaded.
-CELL: Final = r"%%chat(?:[ \t]+(?P<line>.*))?[ \t]*$"
 
 
 def whole_cell(lines: list[str]) -> list[str]:

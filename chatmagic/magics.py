@@ -6,7 +6,6 @@ What they do is in :mod:`chatmagic.commands`, which comes with the first one tha
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
@@ -16,6 +15,7 @@ import chatmagic
 from chatmagic import lines, loading
 from chatmagic.configured import Configured
 from chatmagic.errors import InputError
+from chatmagic.results import Results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from chatmagic.session import Session
     from chatmagic.wire import Reply
 
-
-REPLY = ("chatmagic.wire", "Reply")
 
 _file_urls: dict[int, str | None] = {}
 
@@ -59,9 +57,8 @@ class ChatMagics(Configured, Magics):
         self.file_url = _file_urls.setdefault(id(shell), self.base_url)
         self._shell = shell
         self._commands: Commands | None = None
-        self._formatters: list[Any] = []
+        self._results = Results(shell, self._has_shown, self._shown)
         self._is_made = True
-        self._display: Callable[[object], object] = shell.display_trap.hook
 
     @property
     def commands(self) -> Commands:
@@ -78,60 +75,19 @@ class ChatMagics(Configured, Magics):
 
         if self._commands is None or self._commands.session is not session:
             self._commands = Commands(self._shell, session, self)
-            self.show_replies()
+            self._results.show_replies()
 
     def leave(self) -> None:
         """Let go of the shell and of the session, whose conversation stays."""
-        trap = self._shell.display_trap
-        if trap.hook == self.display:
-            trap.hook = self._display
-        if sys.displayhook == self.display:
-            sys.displayhook = self._display
-        self._forget_event()
-        for formatter in self._formatters:
-            formatter.pop(".".join(REPLY), None)
+        self._results.close()
         if self._commands is not None:
             self._commands.close()
 
-    def begin(self) -> None:
-        """Take part in what the shell displays, in the cell that is running too."""
-        self._shell.events.register("pre_run_cell", self.show_replies)
-        trap = self._shell.display_trap
-        if sys.displayhook is trap.hook:
-            sys.displayhook = self.display
-        trap.hook = self.display
+    def _has_shown(self, value: object) -> bool:
+        return self._commands is not None and self._commands.has_shown(value)
 
-    def display(self, value: object) -> None:
-        """Display a cell's value as the shell does, except a reply that the cell has shown.
-
-        A formatter cannot do that: a terminal has printed ``Out[n]:`` before it asks one.
-        """
-        if self._commands is None or not self._commands.has_shown(value):
-            self._display(value)
-
-    def show_replies(self, *_: object) -> None:
-        """Let a reply display itself, from the first use or the next cell on.
-
-        Not as the extension is loaded: formatters are slow to make.
-        """
-        if self._formatters:
-            return
-        self._forget_event()
-        formatters = getattr(self._shell.display_formatter, "formatters", {})
-        for kind in ("text/html", "text/plain"):
-            formatters[kind].for_type_by_name(*REPLY, partial(self._shown, kind))
-            self._formatters.append(formatters[kind])
-
-    def _forget_event(self) -> None:
-        if self.show_replies in self._shell.events.callbacks["pre_run_cell"]:
-            self._shell.events.unregister("pre_run_cell", self.show_replies)
-
-    def _shown(self, kind: str, reply: Reply, *printer: Any) -> str | None:
-        shown = self.commands.shown(kind, reply)
-        if not printer:
-            return shown
-        printer[0].text(shown)
-        return None
+    def _shown(self, kind: str, reply: Reply) -> str:
+        return self.commands.shown(kind, reply)
 
     @no_var_expand
     @line_cell_magic
@@ -264,7 +220,6 @@ def load(shell: InteractiveShell) -> None:
     }
     shell.register_magics(magics)
     lines.install(shell)
-    magics.begin()
     chatmagic.on_session = magics.join
     current = sys.modules.get("chatmagic.current")
     if current is not None and current.has_begun():

@@ -39,6 +39,7 @@ _ASKS: Final = re.compile(
 
 
 _ASKS_PYTHON: Final = re.compile(r"\bask\s*\(|\brun_(?:line|cell)_magic\(\s*[\"']chat[\"']")
+_REPLY: Final = re.compile(r'<div class="chatmagic [^"<>]*" role="group" aria-label="Reply">')
 _QUIETLY: Final = re.compile(r"(?:^|\s)(?:-\w*q|--q)")
 
 
@@ -89,13 +90,15 @@ class Asking:
         cell: the cell's place in the notebook, from 1.
         source: what it says.
         outputs: how many outputs it has.
-        turns: how many of them hold the record of a turn, whether it can be read or not.
+        turns: how many of them hold a record, whether it can be read or not.
+        bare: whether one of them shows a reply and has no record.
     """
 
     cell: int
     source: str
     outputs: int
     turns: int
+    bare: bool
 
     @property
     def is_silent(self) -> bool:
@@ -315,10 +318,20 @@ def _fingerprint(cells: object) -> str:
 
 def cells(numbers: Sequence[int]) -> str:
     """Name cells by their places: "cell 3", "cells 3 and 5"."""
+    return numbered(numbers, "cell")
+
+
+def numbered(numbers: Sequence[int], what: str) -> str:
+    """Name things by their places: "exchange 3", "exchanges 3 and 5".
+
+    Args:
+        numbers: their places, from 1.
+        what: what each is called.
+    """
     names = [f"{number:,}" for number in dict.fromkeys(numbers)]
     if len(names) == 1:
-        return f"cell {names[0]}"
-    return f"cells {', '.join(names[:-1])} and {names[-1]}"
+        return f"{what} {names[0]}"
+    return f"{what}s {', '.join(names[:-1])} and {names[-1]}"
 
 
 class _Reading:
@@ -343,7 +356,8 @@ class _Reading:
         outputs = outputs if isinstance(outputs, list) else []
         if _ASKS.search(source) or _ASKS_PYTHON.search(source):
             turns = sum(_get(one, "metadata", "chatmagic") is not None for one in outputs)
-            self.asking.append(Asking(number, source, len(outputs), turns))
+            bare = any(map(_is_bare, outputs))
+            self.asking.append(Asking(number, source, len(outputs), turns, bare))
         if _get(cell, "metadata", "execution"):
             self.timed.append(number)
         identity = cell.get("id")
@@ -373,6 +387,16 @@ class _Reading:
             self.problems.append(f"cell {cell}: its record was left out, because {error}.")
         except ValueError as error:
             self.problems.append(f"cell {cell}: a malformed record was left out: {error}.")
+
+
+def _is_bare(output: object) -> bool:
+    """Tell whether an output shows a reply as we do, and has no record."""
+    html = _joined(_get(output, "data", "text/html"))
+    return (
+        _get(output, "metadata", "chatmagic") is None
+        and html is not None
+        and _REPLY.match(html) is not None
+    )
 
 
 def _texts(output: object) -> list[str]:

@@ -75,7 +75,7 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         for line in state_lines(reply)
     )
     kept = "" if record is None else _kept(record.values)
-    footer = gauge.line_html(reply.credits, reply.usage)
+    footer = gauge.line_html(reply.credits, reply.usage, settings_words(record))
     return {
         "text/html": frame(safe.to_html(reply.text) + states + kept + footer),
         "text/plain": reply.text,
@@ -101,6 +101,11 @@ def state_lines(reply: Reply) -> list[str]:
     elif not reply.text and not reply.refusal:
         lines.append("The reply is empty.")
     return [line for line in lines if line]
+
+
+def settings_words(record: Record | None) -> str:
+    """Return the settings that a reply was asked with, where they are not the service's own."""
+    return "" if record is None else gauge.settings_words(record.parameters, record.asked_model)
 
 
 def _kept(values: Sequence[Value]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from chatmagic import plain, safe
+from chatmagic import gauge, plain, safe
 
 if TYPE_CHECKING:
     from chatmagic.changes import Change
@@ -41,6 +41,8 @@ def marks(conversation: Conversation, turn: Turn) -> list[str]:
     if turn.missing:
         named = ", ".join(plain.one_line(name, EXCERPT) for name in turn.missing)
         found.append(f"sent without the value of {named}, which was not kept: run its cell again")
+    if settings := gauge.settings_words(turn.parameters, turn.asked_model):
+        found.append(settings)
     if turn.last is not None:
         found.append(f"sent with the last {len(turn.carried):,} turns")
     if turn.reply.origin != "live":

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pages import cell, output, save, text_cell
 
-from chatmagic import audit, cli
+from chatmagic import archive, audit, cli, notebook, script
+from chatmagic import output as turn_output
 from chatmagic.accounting import Credits, Usage
 from chatmagic.record import Value
 from chatmagic.scalars import timestamp
+from chatmagic.seal import sealed
+from chatmagic.tape import Recorded
 from chatmagic.turn import Turn
 from chatmagic.wire import Message, Reply, Request
 
@@ -37,8 +40,9 @@ def page(prompt: str = "p", reply: str = "r", **changes: Any) -> dict[str, Any]:
         took=1,
     )
     made = turn.to_record((), Request((Message("user", prompt),)).digest())
-    told = replace(made, **changes).to_json()
-    return cell(f"%%chat\n{prompt}", [output({"text/plain": reply}, {"chatmagic": told})])
+    told = replace(made, **changes)
+    shown = archive.turn_of(told, reply, owner=None).reply
+    return cell(f"%%chat\n{prompt}", [output(*turn_output.of(shown, told))])
 
 
 def changed(reply: dict[str, Any]) -> dict[str, Any]:
@@ -113,8 +117,8 @@ def test_what_is_not_in_order_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
         assert said in told
     code, told = run(capsys, [*tmp_path.glob("*.ipynb"), save(tmp_path / "ok.ipynb", [page()])])
     assert code == 1
-    assert told.endswith("\n\n4 notebooks, 3 of them not in order.\n")
-    assert run(capsys, [tmp_path / "ok.ipynb"] * 2)[1].endswith("2 notebooks, all in order.\n")
+    assert told.endswith("\n\n4 files, 3 of them not in order.\n")
+    assert run(capsys, [tmp_path / "ok.ipynb"] * 2)[1].endswith("2 files, all in order.\n")
 
 
 def test_what_is_unknown_or_early_is_told(
@@ -143,6 +147,206 @@ def test_what_is_unknown_or_early_is_told(
     assert "cell 4 asks and has no output" in told
     assert code == 1
     assert "No turn of a conversation." in run(capsys, [save(tmp_path / "e.ipynb", [])])[1]
+
+
+def test_what_is_not_as_it_was_sealed_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A forged prompt, a record without a seal, and a seal made again over other HTML."""
+    forged, bare, drawn = page(), page("q", parameters={"history": False}), page("x")
+    forged["outputs"][0]["metadata"]["chatmagic"]["prompt"] = "p!"
+    forged["source"] = "%%chat\np!"
+    del bare["outputs"][0]["metadata"]["chatmagic"]["seal"]
+    shown = drawn["outputs"][0]
+    shown["data"]["text/html"] = ["<b>hostile</b>"]
+    shown["metadata"]["chatmagic"] = sealed(
+        {name: item for name, item in shown["metadata"]["chatmagic"].items() if name != "seal"},
+        {kind: "".join(lines) for kind, lines in shown["data"].items()},
+    )
+    for made, said in (
+        (forged, f"! cell 1: {notebook.CHANGED}."),
+        (bare, f"! cell 1: {notebook.NOT_SEALED}."),
+        (drawn, "! cell 1: its HTML is not what its reply is rendered as."),
+    ):
+        code, told = run(capsys, [save(tmp_path / "n.ipynb", [made])])
+        assert (code, [line for line in told.splitlines() if line[0] == "!"]) == (1, [said])
+
+
+def test_what_other_versions_rendered_is_not_rendered_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is said, and is no fault."""
+    path = save(tmp_path / "n.ipynb", [page()])
+    assert "rendered again" not in run(capsys, [path])[1]
+    monkeypatch.setattr(turn_output, "versions", lambda: {"chatmagic": "9"})
+    code, told = run(capsys, [path])
+    assert code == 0
+    assert told.endswith("cell 1: not rendered again: other versions made it.\n")
+
+
+@pytest.mark.parametrize(
+    ("source", "is_edited"),
+    [
+        ("%%chat\nwhy?", False),
+        ("%%chat -t 0.5 --raw\nwhy?\n", False),
+        ("%%chat why?", False),
+        ("\n%chat --last 2 why?  ", False),
+        ("r = %chat why?", False),
+        ("%%chat\nwhy not?", True),
+        ("%%chat\nWhy?", True),
+        ("%chat why", True),
+        ("print(1)\n%chat why not?", False),
+        ("for why in ['why?']:\n    %chat {why}", False),
+        ("%chat why not\\\n?", False),
+        ("%%chat --no-such\nwhy not?", False),
+    ],
+)
+def test_a_question_that_was_edited_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str, *, is_edited: bool
+) -> None:
+    """The cell no longer holds what was asked; where nobody can tell, nothing is said."""
+    asked = {**page("why?"), "source": source.splitlines(keepends=True)}
+    code, told = run(capsys, [save(tmp_path / "n.ipynb", [asked])])
+    assert code == is_edited
+    assert ("! cell 1: its question was edited after it was asked." in told) == is_edited
+
+
+def test_a_notebook_that_was_never_run_or_was_stripped_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing in it tells of an answer; quiet cells alone, and no cells at all, are no fault."""
+    load = cell("%load_ext chatmagic")
+    for cells in ([load, cell("%%chat\nx")], [cell("%chat -q x"), cell("r = %chat y")]):
+        code, told = run(capsys, [save(tmp_path / "n.ipynb", cells)])
+        assert code == 1
+        assert "! no cell that asks has an output: the notebook was never run, or" in told
+    for cells in ([load, cell("%chat -q x")], [load], []):
+        assert run(capsys, [save(tmp_path / "n.ipynb", cells)])[0] == 0
+
+
+def test_a_reply_whose_record_is_gone_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So that a forger does not get by with taking it out; a reply that Python shows has none."""
+    gone = page()
+    gone["outputs"][0]["metadata"] = {}
+    code, told = run(capsys, [save(tmp_path / "n.ipynb", [page("a"), gone])])
+    assert code == 1
+    assert "! cell 2: its reply has no record" in told
+    shown = {**gone, "source": "r = %chat -q a\nr"}
+    assert run(capsys, [save(tmp_path / "n.ipynb", [page("a"), shown])])[0] == 0
+
+
+@pytest.mark.parametrize(
+    "between",
+    ["r = %chat -q b\nprint(r)", "chatmagic.ask('b')", "%chat --quiet -t 0.5 b"],
+)
+def test_a_quiet_cell_that_prints_is_no_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], between: str
+) -> None:
+    """It has an output, which tells nothing of what it asked."""
+    first, quiet = Turn(prompt="p", reply=Reply("r")).digest, "0" * 64
+    printed = cell(between, [{"output_type": "stream", "name": "stdout", "text": ["b"]}])
+    cells = [page(), printed, page("c", carried=(first, quiet))]
+    code, told = run(capsys, [save(tmp_path / "n.ipynb", cells)])
+    assert code == 0
+    assert told.splitlines()[3].split()[-1] == "-"
+    cells = [page(), cell("print('b')", printed["outputs"]), page("c", carried=(first, quiet))]
+    assert run(capsys, [save(tmp_path / "n.ipynb", cells)])[0] == 1
+
+
+def test_the_model_asked_and_the_model_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both are named where they differ."""
+    cells = [page("a", asked_model="m"), page("b", asked_model="big", parameters={"last": 0})]
+    code, told = run(capsys, [save(tmp_path / "n.ipynb", cells)])
+    assert code == 0
+    assert [line.split()[2:5] for line in told.splitlines()[2:4]] == [
+        ["m", "1", "+"], ["big", "->", "m"],
+    ]  # fmt: skip
+
+
+# --- cassettes ------------------------------------------------------------------------------
+
+
+def exchange(prompt: str, text: str | None, *before: str, **more: Any) -> Recorded:
+    """Give an exchange; ``before`` are prompts and replies."""
+    roles = ("user", "assistant") * (len(before) // 2)
+    messages = [Message(role, text) for role, text in zip(roles, before, strict=True)]
+    request = Request((*messages, Message("user", prompt)))
+    return Recorded.asked(request, text=text, **{"model": "m", "finish_reason": "stop", **more})
+
+
+def tape(path: Path, *exchanges: Recorded) -> Path:
+    """Write a cassette of these."""
+    path.write_text(script.write(exchanges))
+    return path
+
+
+def test_a_cassette_is_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line an exchange; what it carried and does not hold is no fault."""
+    headers = (("Date", "Thu, 01 Jan 2026 12:00:00 GMT"), ("X-RateLimit-Remaining", "9"))
+    path = tape(
+        tmp_path / "c.jsonl",
+        exchange("a", "1", took=2, headers=headers, usage=Usage(1, 2, 3)),
+        exchange("b", "2", "a", "1", origin="emulator"),
+        exchange("c", "3", "not", "held"),
+        exchange("d", None, status=429, error={"error": "x"}, model=None, finish_reason=None),
+        exchange("c", "three", "not", "held"),
+    )
+    code, told = run(capsys, [path])
+    assert code == 0
+    assert told.splitlines() == [
+        str(path),
+        "exchange  prompt  model  tokens  credits  took  ended  origin    agrees  order",
+        "1         a       m      1 + 2   9        2     stop   live      yes     yes",
+        "2         b       m      ?       ?        ?     stop   emulator  yes     yes",
+        "3         c       m      ?       ?        ?     stop   live      yes     -",
+        "4         d       ?      ?       ?        ?     error  live      yes     yes",
+        "5         c       m      ?       ?        ?     stop   live      yes     -",
+        "5 turns, 1 error, 3 tokens told of 1, about 2 credits, known of 1.",
+        "exchanges 3 and 5 answer the same request, in this order.",
+    ]
+
+
+def test_a_cassette_that_is_not_in_order_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Order, what stands twice, a changed word, and none at all; each by its exchange or line."""
+    a, b = exchange("a", "1"), exchange("b", "2", "a", "1")
+    damaged = tape(tmp_path / "damaged.jsonl", a)
+    damaged.write_text(damaged.read_text().replace('"reply": "1"', '"reply": "2"'))
+    for path, said in (
+        (tape(tmp_path / "order.jsonl", b, a), "! exchange 1: it carried a turn that is recorded"),
+        (tape(tmp_path / "twice.jsonl", a, b, a), "! exchange 3: it is exchange 1 once more."),
+        (damaged, "the reply is not the one that was recorded"),
+        (tmp_path / "none.jsonl", "is not there."),
+    ):
+        code, told = run(capsys, [path])
+        assert code == 1
+        assert said in told
+        assert json.loads(run(capsys, [path, "--json"])[1])[0]["kind"] == "cassette"
+
+
+def test_a_notebook_is_compared_with_a_cassette(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each whole reply that is shown is held, for the same request and with the same words."""
+    early = page("c", state="interrupted", parameters={"last": 0})
+    other = page("d", by_order=True, parameters={"last": 0})
+    book = save(tmp_path / "n.ipynb", [page("p"), early, other])
+    whole = tape(tmp_path / "whole.jsonl", exchange("p", "r"))
+    empty = tape(tmp_path / "empty.jsonl", exchange("q", "r"))
+    changed = tape(tmp_path / "changed.jsonl", exchange("p", "another"), exchange("e", "r"))
+    assert run(capsys, [book, whole])[0] == 0
+    assert run(capsys, [book, empty, whole])[0] == 0
+    code, told = run(capsys, [book, empty])
+    assert code == 1
+    assert "! cell 1: empty.jsonl does not hold its request." in told
+    code, told = run(capsys, [changed, book])
+    assert code == 1
+    assert "! cell 1: changed.jsonl holds another answer to its request." in told
 
 
 def test_values_list_what_the_file_gives_away(
@@ -186,10 +390,11 @@ def test_json_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "values" not in first
     assert first["turns"] == [
         {
-            "cell": 1, "prompt": "p", "model": "m", "prompt_tokens": 1, "completion_tokens": 2,
+            "cell": 1, "prompt": "p", "model_asked": None, "model": "m",
+            "prompt_tokens": 1, "completion_tokens": 2,
             "total_tokens": 3, "credits_left": 99, "credits_limit": 100, "took": 1,
             "finish_reason": "stop", "state": "complete", "origin": "live", "date": None,
-            "agrees": True, "in_order": True,
+            "agrees": True, "sealed": True, "rendered": True, "in_order": True,
         }
     ]  # fmt: skip
     assert json.loads(run(capsys, [paths[0], "--json", "--values"])[1])[0]["values"] == []

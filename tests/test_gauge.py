@@ -77,6 +77,38 @@ def test_the_line_says_credits_and_tokens() -> None:
     assert gauge.line_words(None, None) == "credits unknown"
 
 
+@pytest.mark.parametrize(
+    ("parameters", "model", "words"),
+    [
+        ({}, None, ""),
+        ({"temperature": 0.2}, None, "t 0.2"),
+        ({"temperature": 0}, None, "t 0"),
+        ({"temperature": 1.0}, None, "t 1"),
+        ({"temperature": 1}, None, "t 1"),
+        ({"temperature": -0.0}, None, "t 0"),
+        ({"temperature": 1e300}, None, "t 1e+300"),
+        ({"max_tokens": 2000}, None, "max 2,000"),
+        ({}, "small", "model small"),
+        ({}, "a\n\x1b" + "b" * 100, f"model a \u241b{'b' * 56}…"),
+        ({"temperature": 2, "max_tokens": 9}, "small", "t 2 · max 9 · model small"),
+        ({"last": 3, "stream": False, "history": False}, None, ""),
+    ],
+)
+def test_the_settings_of_a_request(
+    parameters: dict[str, object], model: str | None, words: str
+) -> None:
+    """Those that the service has values of its own for, written in one way after any saving."""
+    assert gauge.settings_words(parameters, model) == words
+
+
+def test_the_line_ends_with_the_settings() -> None:
+    """They are words of ours and a name of somebody's, so nothing of them is a tag."""
+    line = gauge.line_words(None, Usage(1, 2, 3), "t 0.2 · model <b>")
+    assert line == "credits unknown · 1 + 2 tokens · t 0.2 · model <b>"
+    html = gauge.line_html(None, Usage(1, 2, 3), "t 0.2 · model <b>")
+    assert Page(html).seen == line
+
+
 @pytest.mark.parametrize("remaining", [None, 0, 1, 150, 1000])
 def test_the_line_as_html_says_the_same(remaining: int | None) -> None:
     """HTML adds a bar for the eyes alone; its words are those of the text."""

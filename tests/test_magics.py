@@ -538,6 +538,31 @@ def test_python_in_a_cell(shell: Shell, emulator: Emulator) -> None:
     assert [turn.owner for turn in current_session().conversation][-1] is None
 
 
+@pytest.mark.usefixtures("emulator")
+def test_the_users_own_error_stays_the_last_one(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``sys.last_value``, ``%tb`` and ``%debug`` tell of it after a failed magic, too."""
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        monkeypatch.delattr(sys, name, raising=False)
+    shell.do("1")
+    shell.fails("%%chat\n{{ missing }}")
+    assert not hasattr(sys, "last_value")
+    assert not hasattr(sys, "last_traceback")
+    own = shell.run("1 / 0").error
+    before = (sys.last_type, sys.last_value, sys.last_traceback)
+    assert before[:2] == (ZeroDivisionError, own)
+    for code in ("%%chat\n{{ mistyped }}", "%chat --nonsense", "%chat_connect ftp://x"):
+        shell.fails(code)
+        assert (sys.last_type, sys.last_value, sys.last_traceback) == before
+    # What the user's own code raises is theirs, an error of ours too.
+    called = shell.run("import chatmagic\nchatmagic.ask('')").error
+    assert isinstance(called, InputError)
+    assert sys.last_value is called
+    newer = shell.run("try:\n    %chat --nonsense\nexcept ValueError:\n    1 / 0").error
+    assert sys.last_value is newer
+
+
 def test_unloading_leaves_nothing(bare: Shell) -> None:
     """Magics, transformers, formatters and configuration are as they were before."""
     fresh = Shell(extension=False)
@@ -557,6 +582,8 @@ def test_unloading_leaves_nothing(bare: Shell) -> None:
                 for kind, held in formatters.items()
             },
             [type(item).__name__ for item in shell.configurables],
+            {name: list(callbacks) for name, callbacks in shell.events.callbacks.items()},
+            shell.display_trap.hook,
         )
 
     before = found()
@@ -664,3 +691,35 @@ def test_what_is_said_of_the_conversation_holds_no_inserted_value(shell: Shell) 
     said = [shell.do(code) for code in ("%chat_history", "%chat_undo")]
     assert all("{{ secret }}" in ran.everything for ran in said)
     assert "echo:patient" not in "".join(ran.everything for ran in said)
+
+
+@pytest.mark.parametrize("how", ["machine", "page", "terminal"])
+def test_the_settings_of_a_reply_are_shown(shell: Shell, how: str) -> None:
+    """In the last state, from its record; the text is the raw reply, and without them nothing."""
+
+    def ask(line: str) -> tuple[Ran, str]:
+        ran = shell.run(line, cell="A" if how == "page" else None, person=how != "machine")
+        return ran, ran.printed if how == "terminal" else ran.html
+
+    for line in ("%chat echo:a", "%chat -t 0.2 -n 200 echo:a"):
+        ran, seen = ask(line)
+        assert ("t 0.2 · max 200" in seen) is ("-t" in line), seen
+        if how != "terminal":
+            assert ran.texts == ["a"]
+    assert "t 0.2 · max 200" in shell.do("%chat_history").texts[0]
+    shell.do("%config ChatMagics.temperature = 1")
+    shell.do("%config ChatMagics.model = 'small'")
+    assert "t 1 · model small" in ask("%chat echo:a")[1]
+    shell.do("%config ChatMagics.temperature = 2")
+    assert "t 2" in ask("%chat echo:a")[1]
+
+
+def test_a_replayed_reply_shows_its_settings(shell: Shell, tmp_path: Path) -> None:
+    """They belong to the last state, so a replay shows the same, letter for letter."""
+    tape = tmp_path / "tape.jsonl"
+    shell.do(f"%chat_cassette {tape} --record")
+    recorded = shell.machine("%chat -t 0.2 echo:a")
+    shell.do("%chat_reset")
+    shell.do(f"%chat_cassette {tape} --replay")
+    assert shell.machine("%chat -t 0.2 echo:a").html == recorded.html
+    assert "t 0.2" in recorded.html

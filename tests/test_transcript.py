@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from chatmagic import transcript
@@ -29,6 +31,7 @@ def ask(
     origin: Origin = "live",
     last: int | None = None,
     took: int | None = None,
+    **more: Any,
 ) -> None:
     """Add a turn as a session does."""
     context = made.context(owner, "x", last=last)
@@ -41,6 +44,7 @@ def ask(
             carried=context.numbers,
             last=last,
             took=took,
+            **more,
         )
     )
 
@@ -80,6 +84,9 @@ def test_what_is_particular_about_a_turn() -> None:
     assert "1 stale (run their cells again)" in transcript.table(made)[1]
     ask(made, "cut", "cell-3", state="cut off")
     assert transcript.marks(made, made.turns[3]) == ["cut off"]
+    ask(made, "d", "cell-4", temperature=0.2, max_tokens=200, asked_model="small")
+    assert transcript.marks(made, made.turns[4]) == ["t 0.2 · max 200 · model small"]
+    assert "(t 0.2 · max 200 · model small)" in transcript.table(made)[1]
 
 
 def test_turns_in_full() -> None:

@@ -1009,7 +1009,7 @@ def test_a_certificate_of_nobodys_is_refused(
         ):
             send(connect(server))
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", "no-such-file.pem")
-        with pytest.raises(ConnectError, match=r"authorities was not found.*REQUESTS_CA_BUNDLE"):
+        with pytest.raises(ConnectError, match=r"REQUESTS_CA_BUNDLE names no file"):
             send(connect(server))
 
 

@@ -1,0 +1,137 @@
+"""What a cassette tells of its exchanges: in order, held once, and as they were recorded."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from chatmagic import credits as crediting
+from chatmagic.accounting import Usage
+from chatmagic.errors import InputError
+from chatmagic.findings import Audit, Turn
+from chatmagic.notebook import numbered
+from chatmagic.recording import File
+from chatmagic.scalars import iso
+from chatmagic.wire import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from chatmagic.notebook import Notebook
+    from chatmagic.tape import Recorded
+
+    _Said = tuple[str, str | None]
+
+
+def is_cassette(path: Path) -> bool:
+    """Tell whether a file is a cassette, by its name: one of any name but a notebook's."""
+    return path.suffix.lower() not in {".ipynb", ".json"}
+
+
+def audit(path: Path) -> tuple[Audit, tuple[Recorded, ...]]:
+    """Look through one cassette; one that cannot be read has a problem and no exchanges.
+
+    Args:
+        path: the cassette.
+
+    Returns:
+        What was found, and what the cassette holds.
+    """
+    file = File(path)
+    try:
+        held = file.read()
+        failed = "" if file.exists() else f"{path} is not there."
+    except InputError as error:
+        held, failed = (), str(error)
+    if failed:
+        return Audit(str(path), (), (failed,), (), (), kind="cassette"), ()
+    problems, remarks = _doubles(held)
+    found = Audit(str(path), _turns(held), tuple(problems), tuple(remarks), (), kind="cassette")
+    return found, held
+
+
+def missing(read: Notebook, held: Sequence[Recorded], names: str) -> list[str]:
+    """Return a line for each whole reply of a notebook that no cassette holds as it is shown.
+
+    Args:
+        read: the notebook.
+        held: what the cassettes hold.
+        names: the cassettes' names.
+    """
+    texts: dict[str, set[str | None]] = defaultdict(set)
+    for one in held:
+        texts[one.request].add(one.text)
+    every = {one.text for one in held if one.is_reply}
+    lines = []
+    for told, record in read.turns:
+        # A reply that was cut off is in no cassette, and one by its place answered another request.
+        if record.state != "complete" or (record.by_order and told.text in every):
+            continue
+        if record.request not in texts:
+            lines.append(f"cell {told.cell}: {names} does not hold its request.")
+        elif told.text not in texts[record.request]:
+            lines.append(f"cell {told.cell}: {names} holds another answer to its request.")
+    return lines
+
+
+def _turns(held: Sequence[Recorded]) -> tuple[Turn, ...]:
+    first = {(one.prompt, one.text): n for n, one in reversed([*enumerate(held)]) if one.is_reply}
+    found = []
+    for place, one in enumerate(held):
+        usage, date = one.usage or Usage(), crediting.date(one.headers)
+        seen = None if date is None else crediting.from_headers(one.headers, date)
+        asked = one.parameters.get("model")
+        found.append(
+            Turn(
+                cell=place + 1,
+                prompt=one.prompt if one.typed is None else one.typed,
+                model_asked=asked if isinstance(asked, str) else None,
+                model=one.model,
+                prompt_tokens=usage.prompt_tokens,
+                completion_tokens=usage.completion_tokens,
+                total_tokens=usage.total_tokens,
+                credits_left=None if seen is None else seen.remaining,
+                credits_limit=None if seen is None else seen.limit,
+                took=one.took,
+                finish_reason=one.finish_reason if one.is_reply else f"HTTP {one.status}",
+                state="complete" if one.is_reply else "error",
+                origin=one.origin,
+                date=iso(date),
+                agrees=True,
+                sealed=None,
+                rendered=None,
+                in_order=_in_order(place, one, first),
+            )
+        )
+    return tuple(found)
+
+
+def _in_order(place: int, one: Recorded, first: Mapping[_Said, int]) -> bool | None:
+    """Tell whether the turns that a request carried stand above it; ``None`` is not known."""
+    stand: list[int | None] = [None for item in one.before if isinstance(item, str)]
+    messages = [item for item in one.before if isinstance(item, Message)]
+    for asked, answered in pairwise(messages):
+        if (asked.role, answered.role) == ("user", "assistant"):
+            stand.append(first.get((asked.content, answered.content)))
+    if any(other is not None and other >= place for other in stand):
+        return False
+    return None if None in stand else True
+
+
+def _doubles(held: Sequence[Recorded]) -> tuple[list[str], list[str]]:
+    """Return a line for each exchange that stands twice, and for requests with many answers."""
+    same: dict[str, list[int]] = defaultdict(list)
+    problems = []
+    for place, one in enumerate(held):
+        earlier = next((n for n in same[one.request] if held[n] == one), None)
+        if earlier is not None:
+            problems.append(f"exchange {place + 1}: it is exchange {earlier + 1} once more.")
+        same[one.request].append(place)
+    remarks = [
+        f"{numbered([n + 1 for n in places], 'exchange')} answer the same request, in this order."
+        for places in same.values()
+        if len({held[place].text for place in places}) > 1
+    ]
+    return problems, remarks

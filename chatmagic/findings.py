@@ -1,0 +1,83 @@
+"""What an audit finds in one file: its turns, and what is wrong with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One turn in a notebook, or one exchange in a cassette; what was not told is ``None``.
+
+    Args:
+        cell: the place of the cell in the notebook, or of the exchange in the cassette, from 1.
+        prompt: as typed.
+        model_asked: name of the model that was asked for.
+        model: name of the model that answered.
+        prompt_tokens: as told.
+        completion_tokens: as told.
+        total_tokens: as told.
+        credits_left: what the response said was left.
+        credits_limit: of how many.
+        took: about how many credits the turn took, as far as it was known then.
+        finish_reason: in the service's own words.
+        state: ``complete``, ``interrupted`` or ``cut off``; ``error`` in a cassette.
+        origin: ``live``, ``replay`` or ``emulator``.
+        date: the response's own, ISO 8601 in UTC.
+        agrees: whether the reply's text is the one that was recorded.
+        sealed: whether the record and its output are as they were sealed; ``None`` in a
+            cassette, which has no seals.
+        rendered: whether its HTML is what its reply is rendered as; ``None`` where it was not
+            rendered again.
+        in_order: whether it was asked after the turns that now stand above it; ``None``
+            for a turn that is no part of the conversation, and where a cell that left no
+            output may have asked what it carried.
+    """
+
+    cell: int
+    prompt: str
+    model_asked: str | None
+    model: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    total_tokens: int | None
+    credits_left: int | None
+    credits_limit: int | None
+    took: int | None
+    finish_reason: str | None
+    state: str
+    origin: str
+    date: str | None
+    agrees: bool
+    sealed: bool | None
+    rendered: bool | None
+    in_order: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What was found in one notebook, or in one cassette.
+
+    Args:
+        path: as it was given.
+        turns: its turns, in the order of the cells or of the file.
+        problems: a line for each thing that is not in order, but for those the turns tell.
+        remarks: a line for each thing worth knowing that is no fault.
+        values: a line for each thing that the file would give away.
+        kind: ``notebook`` or ``cassette``.
+    """
+
+    path: str
+    turns: tuple[Turn, ...]
+    problems: tuple[str, ...]
+    remarks: tuple[str, ...]
+    values: tuple[str, ...]
+    kind: Literal["notebook", "cassette"] = "notebook"
+
+    @property
+    def in_order(self) -> bool:
+        """Whether everything agrees."""
+        return not self.problems and all(
+            turn.agrees and turn.in_order is not False for turn in self.turns
+        )
