@@ -152,6 +152,11 @@ class Client:
         return self._tally.requests
 
     @property
+    def lacks_usage(self) -> bool:
+        """Whether the latest reply was streamed by a service and told no tokens."""
+        return self._tally.lacks_usage
+
+    @property
     def clock_off(self) -> timedelta | None:
         """How far the clock here is ahead of the service's (below 0: behind), at least.
 

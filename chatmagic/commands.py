@@ -58,6 +58,7 @@ class Configured(Protocol):
     timeout: Any
     model: Any
     extra_body: Any
+    stream_usage: Any
     extra_headers: Any
     homes: dict[str, str | None]
     keep_values: Any

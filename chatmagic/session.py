@@ -93,6 +93,12 @@ class Session:
         return None if client is None else client.request_limit
 
     @property
+    def lacks_usage(self) -> bool:
+        """Whether the latest reply was streamed by a service and told no tokens."""
+        client = self._clients.latest
+        return client is not None and client.lacks_usage
+
+    @property
     def clock_off(self) -> timedelta | None:
         """How far the clock here is ahead of the service's; ``None`` if it may be right."""
         client = self._clients.latest

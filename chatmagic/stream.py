@@ -219,6 +219,8 @@ class ReplyStream:
         if reading.came_at_once and settings.news([f"{origin} holds replies back."]):
             self._assembly.held_back = True
         self._state = "complete"
+        is_live_stream = self._request.stream and exchange.origin == "live"
+        self._tally.lacks_usage = is_live_stream and self.reply.usage is None
 
     def _outlook(self, error: ChatError | ChatInterrupted, reading: Reading) -> str:
         """Say what an answer that broke off leaves behind, and what may have been its reason."""

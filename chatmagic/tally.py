@@ -25,12 +25,14 @@ class Tally:
         clock_off: how far the clock here is ahead of the service's; ``None`` where the
             latest live answer from another machine did not tell, or it may be right.
         requests: how many requests are left, as the latest answer that told has it.
+        lacks_usage: whether the latest reply was streamed by a service and told no tokens.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
     received_at: datetime | None = None
     clock_off: timedelta | None = None
     requests: RequestLimit | None = None
+    lacks_usage: bool = False
 
 
 class Entry:
