@@ -34,6 +34,9 @@ of the others by a line."""
 MOST_TEXT_SAVED: Final = 100_000
 """How many characters of the panel's replies it shows at most, the newest reply apart."""
 
+MOST_PROMPT_DRAWN: Final = 20_000
+"""How many characters a prompt has at most that is drawn as Markdown: pages wait for it."""
+
 MOST_DRAWN: Final = 128
 """How many replies are kept as HTML: the saved transcript is made anew with each turn."""
 
@@ -274,6 +277,8 @@ def _drawn(text: str) -> str:
 @lru_cache(maxsize=MOST_DRAWN)
 def _drawn_prompt(text: str) -> str:
     """Give a prompt as safe HTML: its Markdown, line for line, and each formula as typed."""
+    if len(text) > MOST_PROMPT_DRAWN:
+        return f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(text))}</pre>'
     return safe.to_html(text, live=True, breaks=True)
 
 

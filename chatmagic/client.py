@@ -283,6 +283,12 @@ class Client:
 
 
 def _headers(extra_headers: object, connection: Connection) -> dict[str, str]:
-    given = extras.headers(extra_headers)
-    extras.refuse_keys(given, (*connection.guarded, connection.key))
+    """Return the headers, once neither they nor the address hold a key, which a log would show."""
+    given, keys = extras.headers(extra_headers), (*connection.guarded, connection.key)
+    extras.refuse_keys(given, keys)
+    if any(key.is_in(connection.base_url) for key in keys if key is not None):
+        raise InputError(
+            "The base address holds your API key. Nothing was sent.",
+            hint="Leave it out: %chat shows how the key is sent.",
+        )
     return given

@@ -313,7 +313,9 @@ def where(connection: Connection) -> str:
         return f"{at}, without a key."
     if connection.key is None:
         without = settings.line_to_set(connection, "none")
-        return f"{at}. No key for this address yet: %chat_login asks for it; without: {without}"
+        return (
+            f"{at}. No key for this address yet: %chat_login asks for it; without keys: {without}"
+        )
     return f"{at}; key from {connection.key_from}, sent as {connection.auth}."
 
 

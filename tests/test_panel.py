@@ -790,6 +790,21 @@ def test_a_prompt_is_shown_as_markdown_that_cannot_act(page: Told, service: Serv
         assert not re.search("<(script|img)|href=.javascript|\u202e", told["asked"])
 
 
+def test_a_long_prompt_is_shown_as_typed() -> None:
+    """Nobody waits until a pasted file is drawn."""
+    (shown,) = board.turns(one_of("**x** & y\n" * 5_000))[0]
+    assert "**x** &amp; y\n" * 5_000 in shown["asked"]
+    (shown,) = board.turns(one_of("**x** & y"))[0]
+    assert "<strong>x</strong> &amp; y" in shown["asked"]
+
+
+def one_of(prompt: str) -> Conversation:
+    """Give a conversation of one turn."""
+    conversation = Conversation()
+    conversation.add(Turn(prompt=prompt, reply=Reply("fine"), entry="panel"))
+    return conversation
+
+
 def test_under_a_turn_stand_its_tokens_and_no_credits(page: Told, service: Service) -> None:
     """The gauge above the log tells the credits, once."""
     usage = {"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8}
