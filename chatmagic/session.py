@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from chatmagic.client import Client
     from chatmagic.connection import Halt
     from chatmagic.page import Layout
+    from chatmagic.ratelimit import RequestLimit
     from chatmagic.settings import Connection
     from chatmagic.turn import Context
     from chatmagic.wire import Reply, Request
@@ -84,6 +85,18 @@ class Session:
         """The time here when the answer that told the latest credits came."""
         client = self._clients.latest
         return None if client is None else client.credits_received_at
+
+    @property
+    def request_limit(self) -> RequestLimit | None:
+        """How many requests are left in the service's window; ``None`` is unknown."""
+        client = self._clients.latest
+        return None if client is None else client.request_limit
+
+    @property
+    def lacks_usage(self) -> bool:
+        """Whether the latest reply was streamed by a service and told no tokens."""
+        client = self._clients.latest
+        return client is not None and client.lacks_usage
 
     @property
     def clock_off(self) -> timedelta | None:

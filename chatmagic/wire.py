@@ -133,7 +133,10 @@ class Request:
             body["max_tokens"] = self.max_tokens
         if self.temperature is not None:
             body["temperature"] = self.temperature
-        return {**body, **self.extra}
+        # Servers refuse a request that says how to stream, and asks for no stream.
+        dropped = set() if self.stream else {"stream_options"}
+        extra = {name: value for name, value in self.extra.items() if name not in dropped}
+        return {**body, **extra}
 
     def encode(self) -> bytes:
         """Give the bytes that are sent.

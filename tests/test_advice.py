@@ -11,7 +11,7 @@ from shells import KEY, Shell
 
 from chatmagic.advice import HOW_TO_SET_A_MODEL
 from chatmagic.client import Client
-from chatmagic.errors import AuthenticationError, ChatError, RateLimitError
+from chatmagic.errors import AuthenticationError, ChatError, InputError, RateLimitError
 from chatmagic.wire import Message
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def refused(status: int, words: str = "refused") -> bytes:
         ("", "/v1/chat/completions"),
         ("/v1beta/openai", "/v1beta/openai/chat/completions"),
         ("/x/chat/completions?api-version=1", "/x/chat/completions?api-version=1"),
-        (f"/{KEY}/v1", "/…/v1/chat/completions"),
+        ("/4f9c1e774f9c1e774f9c1e77/v1", "/…/v1/chat/completions"),
     ],
 )
 @pytest.mark.parametrize("auth", ["bearer", "query"])
@@ -172,3 +172,41 @@ def test_the_body_is_read_in_any_shape() -> None:
     """A page that speaks of a model counts as well."""
     page = answer(b"<title>Model required</title>", "400 Bad", {"Content-Type": "text/html"})
     assert HOW_TO_SET_A_MODEL in str(told(page, model="small"))
+
+
+def test_the_line_for_a_model_works_when_typed(bare: Shell) -> None:
+    """As ``%config`` and as ``%chat_connect``, each in place of NAME."""
+
+    def script(peer: Peer) -> None:
+        while asked := peer.request():
+            good = asked.body.get("model") == "small"
+            peer.send(document(WHOLE) if good else refused(400, "model is required"))
+
+    with Server(script) as server:
+        bare.do("%config ChatMagics.auth = 'none'")
+        bare.do(f"%chat_connect {server.origin}")
+        hint = bare.fails("%chat hello").traceback[1]
+        config, connect = re.findall(r"(%\w+ [^,]*NAME\"?)", hint)
+        bare.do(config.replace("NAME", "small"))
+        assert bare.machine("%chat hello").texts == ["Hello"]
+        bare.do("%config ChatMagics.model = None")
+        assert bare.fails("%chat hello").traceback[1] == hint
+        bare.do(connect.replace("URL", server.origin).replace("NAME", "small"))
+        assert bare.machine("%chat hello").texts == ["Hello"]
+
+
+def test_a_key_in_the_query_is_added_to_what_is_there() -> None:
+    """A whole endpoint's own query stays as it is, before it."""
+    with Server(playing(document(WHOLE))) as server:
+        url = f"{server.origin}/x/chat/completions?api-version=2024-02-01"
+        with Client(url, KEY, auth="query") as client:
+            client.complete(ASK)
+        expected = f"/x/chat/completions?api-version=2024-02-01&api_key={KEY}"
+        assert server.asked[0].target == expected
+
+
+def test_an_address_that_holds_the_key_is_not_asked() -> None:
+    """Its path would be in logs; the error does not repeat it."""
+    with pytest.raises(InputError, match="base address holds your API key") as caught:
+        Client(f"https://chat.invalid/{KEY}/v1", KEY)
+    assert KEY not in f"{caught.value!r}{caught.value}"
