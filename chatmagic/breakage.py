@@ -19,6 +19,7 @@ import urllib3
 from chatmagic import authorities
 from chatmagic.errors import (
     COST_UNKNOWN,
+    HTTPS_WANTED,
     ChatError,
     ConnectError,
     CutOffError,
@@ -209,7 +210,7 @@ def broken(error: BaseException, which: Which, doubted: str = "") -> ChatError:
     if headless and any(getattr(cause, "line", "").startswith(_ALERT) for cause in causes):
         return NotUnderstoodError(
             "The answer is not HTTP but TLS: that port wants https.",
-            hint=f"Connect to it with https. {_SHOWN}",
+            hint=HTTPS_WANTED,
         )
     if headless and not _any(causes, http.client.RemoteDisconnected, http.client.IncompleteRead):
         return NotUnderstoodError(
