@@ -11,7 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import credits as crediting
-from chatmagic import gauge, output, plain, safe, scalars, transcript
+from chatmagic import gauge, output, plain, ratelimit, safe, scalars, transcript
 from chatmagic.asking import HELD_BACK
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from chatmagic.accounting import Credits
     from chatmagic.conversation import Conversation
     from chatmagic.errors import ChatError, ChatInterrupted
+    from chatmagic.ratelimit import RequestLimit
     from chatmagic.turn import Turn
     from chatmagic.wire import Reply
 
@@ -32,6 +33,9 @@ MOST_SAVED: Final = 50
 of the others by a line."""
 MOST_TEXT_SAVED: Final = 100_000
 """How many characters of the panel's replies it shows at most, the newest reply apart."""
+
+MOST_PROMPT_DRAWN: Final = 20_000
+"""How many characters a prompt has at most that is drawn as Markdown: pages wait for it."""
 
 MOST_DRAWN: Final = 128
 """How many replies are kept as HTML: the saved transcript is made anew with each turn."""
@@ -167,13 +171,20 @@ def difference(before: Mapping[int, Noted], conversation: Conversation) -> dict[
     }
 
 
-def credits(figures: Credits | None, took: int | None, *, now: datetime) -> dict[str, Any]:
+def credits(
+    figures: Credits | None,
+    took: int | None,
+    *,
+    now: datetime,
+    requests: RequestLimit | None = None,
+) -> dict[str, Any]:
     """Give the gauge.
 
     Args:
         figures: the latest credits; ``None`` is unknown.
         took: about how many credits the last turn took; ``None`` is not known.
         now: the time by which the page counts, aware.
+        requests: how many requests are left; ``None`` is unknown.
     """
     seen = None if figures is None else figures.seen_at
     limit, left, resets = (
@@ -190,6 +201,8 @@ def credits(figures: Credits | None, took: int | None, *, now: datetime) -> dict
         "resets": scalars.iso(resets),
         "seen": scalars.iso(seen),
         "now": scalars.iso(now),
+        "requests": "" if requests is None else ratelimit.words(requests),
+        "until": None if requests is None else scalars.iso(requests.ends_at),
     }
 
 
@@ -264,6 +277,8 @@ def _drawn(text: str) -> str:
 @lru_cache(maxsize=MOST_DRAWN)
 def _drawn_prompt(text: str) -> str:
     """Give a prompt as safe HTML: its Markdown, line for line, and each formula as typed."""
+    if len(text) > MOST_PROMPT_DRAWN:
+        return f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(text))}</pre>'
     return safe.to_html(text, live=True, breaks=True)
 
 

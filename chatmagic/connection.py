@@ -92,6 +92,8 @@ class Clock:
         self.timeout = timeout
         self.halt = halt
         self.which: Which = "connect"
+        self.in_handshake = False
+        """Whether there is a TCP connection to the service, on which TLS has begun."""
         self._timers: dict[str, threading.Timer] = {}
 
     def start(self) -> None:
@@ -145,7 +147,7 @@ def keyed_pools(
         pass
 
     class Tls(_Connection, HTTPSConnection):
-        pass
+        is_tls = True
 
     class Pool(HTTPConnectionPool):
         QueueCls = Kept
@@ -193,6 +195,7 @@ class _Connection(HTTPConnection):
     key: ClassVar[Secret | None]
     current: ClassVar[Current]
     reuse: ClassVar[Reuse]
+    is_tls: ClassVar[bool] = False
     response_class = _Answer
     debuglevel = 0
     """Else ``http.client``, told to debug, prints each request with its key."""
@@ -219,6 +222,7 @@ class _Connection(HTTPConnection):
         with contextlib.ExitStack() as twins:
             self._twins = twins
             super().connect()
+        self.current.clock.in_handshake = False
         self._watch()
 
     def _new_conn(self) -> socket.socket:
@@ -242,6 +246,7 @@ class _Connection(HTTPConnection):
             raise NewConnectionError(self, f"Failed to connect: {error}") from error
         # TLS takes this socket's descriptor over; its twin can be shut down all the same.
         halt.watch(self._twins.enter_context(sock.dup()))
+        self.current.clock.in_handshake = self.is_tls and self.proxy is None
         return sock
 
     def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
@@ -377,5 +382,6 @@ def _connect(sock: socket.socket, address: Any, seconds: float | None, halt: Hal
 def _shut_down(sock: socket.socket | None) -> None:
     if sock is not None:
         with contextlib.suppress(OSError):
-            # Under TLS too the plain shutdown wakes the reader; unwrapping would wait.
-            socket.socket.shutdown(sock, socket.SHUT_RDWR)
+            # Under TLS too the plain shutdown wakes the reader; unwrapping would wait. TLS
+            # through a proxy's own TLS is no socket, but holds one.
+            socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from chatmagic import keyfile
 from chatmagic.address import EMULATOR, origin, shown, warnings_for, without_user
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.secret import AUTH_WAYS, Auth, Secret
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from chatmagic.keystore import KeyStore
 
 NO_KEY: Final = "{} holds no key: a key is one word of printable ASCII characters."
-KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
+KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", keyfile.VARIABLE)
 
 AUTH_LINE: Final = '%config ChatMagics.auth = "{}"'
 
@@ -43,7 +43,7 @@ class Connection:
         key_from: where the key comes from, in words.
         elsewhere: what the environment's key belongs to, in words, where that is not here.
         guarded: the keys that are known, for whichever address: no request may hold one.
-        warnings: what is unwise about the address, a line each.
+        warnings: what is unwise about the address or the key's file, a line each.
         auth_line: the line that sets another way of the key, with ``{}`` for the way.
     """
 
@@ -257,7 +257,11 @@ def _with_key(
     if found is None and store is not None:
         found = store.load(here)
     if found is not None:
-        return replace(connection, key=found[0], key_from=found[1])
+        warnings = connection.warnings
+        if found[1] == keyfile.VARIABLE:
+            open_file = keyfile.warning(environ[keyfile.VARIABLE])
+            warnings += () if open_file is None else (open_file,)
+        return replace(connection, key=found[0], key_from=found[1], warnings=warnings)
     named = any(environ.get(name, "").strip() for name in KEY_VARIABLES)
     if not named:
         return connection
@@ -310,8 +314,8 @@ def _auth(*found: tuple[str | None, str]) -> Auth:
 def known_keys(environ: Mapping[str, str]) -> tuple[Secret, ...]:
     """Give the environment's keys, wherever they belong; what is none is no matter here."""
     variable, file_variable = KEY_VARIABLES
-    told = environ.get(variable), _content(environ.get(file_variable, ""))[0]
-    return tuple(key for value in told if (key := Secret.of((value or "").strip())))
+    key = Secret.of(environ.get(variable, "").strip())
+    return (*([] if key is None else [key]), *keyfile.keys_in(environ.get(file_variable, "")))
 
 
 def _from_environment(environ: Mapping[str, str]) -> tuple[Secret, str] | None:
@@ -320,30 +324,8 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[Secret, str] | None:
     if environ.get(variable, "").strip():
         return _usable(Secret.of(environ[variable].strip()), variable), variable
     if environ.get(file_variable, "").strip():
-        return _from_file(environ, file_variable), file_variable
+        return _usable(keyfile.key_in(environ[file_variable]), file_variable), file_variable
     return None
-
-
-def _from_file(environ: Mapping[str, str], name: str) -> Secret:
-    """Read a key's file. A key that was put where the path belongs is not repeated either."""
-    content, why = _content(environ[name])
-    if content is None:
-        raise InputError(f"The file that {name} names cannot be read: {why}.")
-    key = Secret.of(content)
-    del content
-    return _usable(key, name)
-
-
-def _content(path: str) -> tuple[str | None, str]:
-    """Give what a file holds, or ``None`` and why not; no exception that quotes it gets out."""
-    if not path.strip():
-        return None, "no path"
-    try:
-        return Path(path.strip()).expanduser().read_text(encoding="utf-8-sig").strip(), ""
-    except OSError as error:
-        return None, error.strerror or type(error).__name__
-    except (ValueError, RuntimeError):
-        return None, "it is not text"
 
 
 def _usable(key: Secret | None, name: str) -> Secret:

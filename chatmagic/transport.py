@@ -26,7 +26,7 @@ from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 
 import chatmagic
-from chatmagic import address, breakage
+from chatmagic import address, authorities, breakage
 from chatmagic.connection import Clock, Current, keyed_pools
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.wire import EMULATOR_SERVER
@@ -109,6 +109,7 @@ class HttpTransport:
         self.timeout = timeout
         self.headers = headers or {}
         self._direct = direct
+        self._has_answered = False
         self._current = Current()
         self._opened: list[HTTPConnectionPool] = []
         self._pools = keyed_pools(auth, key, self._current, self._opened)
@@ -136,6 +137,7 @@ class HttpTransport:
             ChatInterrupted: ``halt`` was stopped by a person.
         """
         clock = self._current.clock = Clock(self.timeout, halt)
+        bundle = authorities.bundle(os.environ)
         try:
             clock.start()
             response = self._session.post(
@@ -147,16 +149,18 @@ class HttpTransport:
                 timeout=(self.timeout.connect, self.timeout.first_byte),
                 allow_redirects=False,
                 proxies={} if self._direct else get_environ_proxies(self._url),
-                verify=_authorities(),
+                verify=True if bundle is None else bundle[1],
             )
-            return HttpExchange(response, clock)
+            exchange = HttpExchange(response, clock)
+            self._has_answered = True
+            return exchange  # noqa: TRY300 - an interrupt here closes the connection too
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             clock.stop()
             halt.cut()
             if not isinstance(error, (ChatError, *_KNOWN)):
                 # It may have come while a lock of theirs was taken: the next ask has others.
                 self.close()
-            problem = _reported(error, clock, self._url)
+            problem = _reported(error, clock, self._url, doubted=not self._has_answered)
         raise problem
 
     def close(self) -> None:
@@ -202,7 +206,7 @@ class HttpExchange:
         """Take note of what a piece that came tells."""
         if self._halt.reason is not None:
             self.abort()
-            raise _halted(self._halt.reason, self._clock.timeout)
+            raise _halted(self._halt.reason, self._clock)
         if self._raw.connection is None:
             # The end was read with the piece: the connection may be another's by now.
             self._halt.watch(None)
@@ -273,16 +277,14 @@ def _headers(*, stream: bool) -> dict[str, str | None]:
     }
 
 
-def _authorities() -> str | bool:
-    """Give the CA bundle that the environment names, as requests itself would look it up."""
-    names = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-    return next((path for name in names if (path := os.environ.get(name))), True)
-
-
-def _halted(reason: Literal["stop"] | Which, timeout: Timeout, url: str = "") -> BaseException:
+def _halted(reason: Literal["stop"] | Which, clock: Clock, url: str = "") -> BaseException:
     if reason == "stop":
         return ChatInterrupted("Interrupted.")
-    return breakage.late(reason, getattr(timeout, reason), address.origin(url) if url else "")
+    seconds = getattr(clock.timeout, reason)
+    at = address.origin(url) if url else ""
+    if reason == "connect" and clock.in_handshake:
+        return breakage.no_handshake(seconds, at)
+    return breakage.late(reason, seconds, at)
 
 
 def _unwrapped(error: BaseException) -> BaseException:
@@ -295,20 +297,28 @@ def _unwrapped(error: BaseException) -> BaseException:
 _KNOWN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
 
 
-def _reported(error: BaseException, clock: Clock, url: str = "") -> BaseException:
+def _reported(
+    error: BaseException, clock: Clock, url: str = "", *, doubted: bool = False
+) -> BaseException:
     """Give the error of ours for one of theirs; anything else is given back as it is.
 
     Either way without the frames it came through, in which http.client holds the request's
     bytes: it is raised outside of any handler, so that nothing hangs on to it.
+
+    Args:
+        error: what was raised.
+        clock: the exchange's.
+        url: the address that was asked, where nothing of an answer has come.
+        doubted: whether the address has never answered before.
     """
     error = _unwrapped(error)
     if not isinstance(error, _KNOWN) or isinstance(error, ChatError):
         error.__cause__ = error.__context__ = None
         return error.with_traceback(None)
     if clock.halt.reason is not None:
-        return _halted(clock.halt.reason, clock.timeout, url)
+        return _halted(clock.halt.reason, clock, url)
     if breakage.is_late(error):
-        return _halted(clock.which, clock.timeout, url)
+        return _halted(clock.which, clock, url)
     if clock.which == "connect":
         return breakage.unconnected(error, address.origin(url))
-    return breakage.broken(error, clock.which)
+    return breakage.broken(error, clock.which, address.origin(url) if doubted else "")

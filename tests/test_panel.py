@@ -790,6 +790,21 @@ def test_a_prompt_is_shown_as_markdown_that_cannot_act(page: Told, service: Serv
         assert not re.search("<(script|img)|href=.javascript|\u202e", told["asked"])
 
 
+def test_a_long_prompt_is_shown_as_typed() -> None:
+    """Nobody waits until a pasted file is drawn."""
+    (shown,) = board.turns(one_of("**x** & y\n" * 5_000))[0]
+    assert "**x** &amp; y\n" * 5_000 in shown["asked"]
+    (shown,) = board.turns(one_of("**x** & y"))[0]
+    assert "<strong>x</strong> &amp; y" in shown["asked"]
+
+
+def one_of(prompt: str) -> Conversation:
+    """Give a conversation of one turn."""
+    conversation = Conversation()
+    conversation.add(Turn(prompt=prompt, reply=Reply("fine"), entry="panel"))
+    return conversation
+
+
 def test_under_a_turn_stand_its_tokens_and_no_credits(page: Told, service: Service) -> None:
     """The gauge above the log tells the credits, once."""
     usage = {"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8}
@@ -870,6 +885,17 @@ def test_low_and_empty_are_said_in_words() -> None:
     assert (low["level"], low["words"], low["took"]) == ("low", "credits low: 10 of 100 left", 2)
     empty = board.credits(Credits(100, 0, 100, None, NOON), None, now=NOON)
     assert (empty["level"], empty["words"]) == ("empty", "no credits left of 100")
+
+
+def test_requests_left_are_told_beside_the_credits(page: Told, service: Service) -> None:
+    """With the end of their window, after which they say nothing."""
+    headers = {"RateLimit": '"a";r=93;t=30', "RateLimit-Policy": '"a";q=100', **LIMITS}
+    service.reply = lambda peer: peer.send(stream(event("fine"), DONE, headers=headers))
+    told = page.asked("why?")["credits"]
+    assert told["requests"] == "93 of 100 requests left in this window"
+    assert told["until"] == "2026-01-01T12:00:30Z"
+    unknown = board.credits(None, None, now=NOON)
+    assert (unknown["requests"], unknown["until"]) == ("", None)
 
 
 def test_what_a_saved_notebook_shows() -> None:

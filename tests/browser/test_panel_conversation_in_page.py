@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from chat import HELD, LOAD, MESSAGES, OTHERS, PANEL, Chat, prompts
+from nbconvert import HTMLExporter
+from rig import cell
 
 from chatmagic.emulator import Settings
 
@@ -19,6 +21,14 @@ if TYPE_CHECKING:
 
 DRAFT = """words => window.heard.some(([direction, data]) =>
   direction === 'send' && data.method === 'update' && data.state.draft === words)"""
+FILLS = """root => {
+  const view = root.closest('.jp-LinkedOutputView').getBoundingClientRect();
+  const own = root.getBoundingClientRect();
+  const prompt = root.querySelector('textarea').getBoundingClientRect();
+  return Math.abs(view.height - own.height) < 20 && own.width > view.width - 20
+    && prompt.top >= view.top && prompt.bottom <= Math.min(view.bottom, innerHeight)
+    && own.bottom <= view.bottom + 1;
+}"""
 SAVED = "JSON.stringify(notebook.widgets[1].model.outputs.toJSON()).includes(given)"
 FILL = """
 import chatmagic
@@ -53,6 +63,13 @@ def test_two_views_agree(lab: Callable[..., Book]) -> None:
     beside.ask("echo:from beside")
     for view in views:
         view.turns.nth(1).wait_for()
+    # It fills its view, and its prompt is in sight, however short that is.
+    size = book.page.viewport_size
+    assert size
+    for height in (300, 500, 900):
+        book.page.set_viewport_size({**size, "height": height})
+        book.page.wait_for_function(FILLS, arg=beside.root.element_handle())
+    book.page.set_viewport_size(size)
     book.page.evaluate("document.querySelectorAll('.jp-LinkedOutputView').forEach(n => n.remove())")
 
 
@@ -75,8 +92,10 @@ def test_one_conversation_with_the_cells(lab: Callable[..., Book], service: Emul
     spoken = ["Sending.", "Reply started.", "Complete, 3 words."]
     assert said.json_value() == [[words, "polite"] for words in spoken]
     chat.root.locator(".cm-reply mjx-container").wait_for()  # typeset
-    assert "$x^2$" in chat.turns.last.locator(".cm-text").inner_text()  # as typed
-    assert chat.turns.last.locator("strong").inner_text() == "Good"
+    asked = chat.turns.last.locator(".cm-text")
+    assert "$x^2$" in asked.inner_text()  # as typed
+    assert asked.locator("strong").inner_text() == "Good"
+    assert chat.turns.last.locator(".cm-reply strong").inner_text() == "Good"
     book.until("notebook.model[Symbol.for('chatmagic.bridge')]")
     book.start(3)
     chat.until("Complete, 2 words")
@@ -219,9 +238,37 @@ def test_without_its_kernel_a_notebook_shows_the_conversation(
     chat.send("still typed")
     assert chat.box.input_value() == "still typed"
     book.reload()
-    saved.locator("strong", has_text="kept").wait_for()
+    saved.locator("strong", has_text="kept").last.wait_for()
     assert saved.is_visible()
     assert "The panel's conversation, as saved:" in saved.inner_text()
+
+
+def test_a_panel_that_does_not_run_says_what_to_do(lab: Callable[..., Book]) -> None:
+    """Not trusted: run the cell again, or trust the notebook. An export says nothing of it."""
+    book = lab([LOAD, PANEL, "%chat_credits --live"])
+    for index in range(3):
+        book.run(index)
+    Chat(book).ask("echo:**kept**")
+    book.until(SAVED, "<strong>kept</strong>")
+    saved = book.save()
+    path = book.front.server.folder / book.path
+    exported, _ = HTMLExporter().from_filename(str(path))  # type: ignore[no-untyped-call]
+    tab = book.page.context.new_page()
+    tab.route("**/*", lambda route: route.abort())
+    tab.set_content(exported, wait_until="domcontentloaded")
+    shown = tab.locator(".jp-OutputArea").all_inner_texts()
+    tab.close()
+    assert [text.split("\n")[0] for text in map(str.strip, shown) if text][:2] == [
+        "The panel's conversation, as saved:",
+        "99 credits left",
+    ]
+    # As a file of somebody else's: nothing in it is signed here.
+    other = lab([cell(one["source"], outputs=one["outputs"]) for one in saved["cells"]])
+    for index, name in ((1, "The chat panel"), (2, "The live gauge")):
+        words = other.shown(index)
+        assert words.startswith(f"{name}: run this cell again, or trust the notebook")
+        assert "live page" not in words
+    assert "kept" in other.shown(1)
 
 
 def test_what_crosses_the_wire(lab: Callable[..., Book]) -> None:

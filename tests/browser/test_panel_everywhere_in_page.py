@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import pytest
 from chat import HELD, LOAD, MESSAGES, OTHERS, PANEL, Chat
 from contrast import CONTRAST
 
@@ -13,6 +16,7 @@ from chatmagic.emulator import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from playwright.sync_api import Locator
     from rig import Book
 
     from chatmagic.emulator import Emulator
@@ -36,7 +40,20 @@ LEFT_TO_RIGHT = """node => {
   document.documentElement.dir = '';
   return places[0] < places[1];
 }"""
-FOCUSED = "document.activeElement.getAttribute('aria-label') || document.activeElement.tagName"
+DARK = """async png => {
+  const bytes = Uint8Array.from(atob(png), one => one.charCodeAt(0));
+  const picture = await createImageBitmap(new Blob([bytes], {type: 'image/png'}));
+  const {width, height} = picture;
+  const canvas = new OffscreenCanvas(width, height).getContext('2d');
+  canvas.drawImage(picture, 0, 0);
+  const row = canvas.getImageData(0, height / 2, width, 1).data;
+  const dark = Array.from({length: width}, (_, x) => row[4 * x] < 128);
+  // The page may cut a pixel in two where the bar begins and ends.
+  const inside = dark.slice(2, -2);
+  return inside.filter(Boolean).length / inside.length;
+}"""
+FOCUSED = """(node => node.getAttribute('aria-label') || node.title || node.textContent)(
+document.activeElement)"""
 
 
 def test_for_everybody(lab: Callable[..., Book], service: Emulator) -> None:
@@ -70,16 +87,22 @@ def test_for_everybody(lab: Callable[..., Book], service: Emulator) -> None:
     wide += ".map(one => one.scrollWidth - one.clientWidth)"
     assert max(chat.root.evaluate(wide)) <= 0
     chat.root.evaluate("node => { node.parentElement.style.width = ''; }")
-    # The keyboard reaches everything, in the order of the page.
-    chat.root.locator("summary").focus()
+    # The keyboard reaches everything, from the prompt on, and leaves again.
+    chat.box.focus()
     seen = []
-    for _ in range(40):
+    for _ in range(60):
         book.page.keyboard.press("Tab")
         seen.append(book.page.evaluate(FOCUSED))
-        if seen[-1] == "Send":
+        if seen[-1] == "Clear the conversation":
             break
-    assert seen[0] == "Conversation"
-    assert {"Copy this code", "Edit the prompt", "Prompt", "Send"} <= set(seen)
+    assert seen[:2] == ["Send", "Conversation"]
+    log = {"Copy this code", "Put this code into a new cell", "Copy the reply", "Edit the prompt"}
+    assert log <= set(seen[2 : seen.index("Settings in force")])
+    assert seen[-4:-2] == ["Put all turns of the panel into the notebook", "Undo"]
+    book.page.keyboard.press("Tab")
+    assert not chat.root.locator(":focus").count()
+    chat.box.press("Shift+Tab")
+    assert not chat.root.locator(":focus").count()
     book.page.emulate_media(reduced_motion="reduce")
     service.settings = Settings(delay=0.3)
     chat.send("long")
@@ -139,6 +162,46 @@ def test_the_gauge_counts_without_the_kernel(lab: Callable[..., Book]) -> None:
     book.page.evaluate("() => { performance.now = window.own; }")
     said = [data for _, data in book.page.evaluate("window.heard")]
     assert [data for data in said if data["content"]["kind"] not in OTHERS] == []
+
+
+@pytest.mark.parametrize(
+    ("left", "least", "most"),
+    [(0, 0, 0.02), (1, 0.001, 0.02), (50, 0.48, 0.52), (99, 0.97, 0.999), (100, 1, 1)],
+)
+def test_in_forced_colours_bars_are_as_full_as_they_are(
+    left: int, least: float, most: float, lab: Callable[..., Book], service: Emulator
+) -> None:
+    """As painted, in ``%chat_credits`` and in the live gauge."""
+    service.settings = Settings(cost=100 - left)
+    book = lab([LOAD, "%chat echo:x", "%chat_credits", "%chat_credits --live"])
+    book.run_all()
+    book.page.emulate_media(forced_colors="active")
+    bars = (
+        book.page.locator(".chatmagic-gauge > div[aria-hidden]").first,
+        book.page.locator(".cm-large .cm-bar"),
+    )
+    painted = [_painted(bar) for bar in bars]
+    book.page.emulate_media(forced_colors=None)
+    assert all(least <= share <= most for share in painted), painted
+
+
+def _painted(bar: Locator) -> float:
+    """Give the share of a bar's middle row that is dark, its borders apart."""
+    return float(bar.page.evaluate(DARK, base64.b64encode(bar.screenshot()).decode()))
+
+
+def test_a_date_of_another_year_shows_it(lab: Callable[..., Book], service: Emulator) -> None:
+    """By the service's clock, and not by this one."""
+    service.settings = Settings(now=datetime(2024, 12, 30, 12, tzinfo=UTC), period=7 * 86_400)
+    book = lab([LOAD, "%chat echo:x", "%chat_credits --live"])
+    book.run_all()
+    reset = book.page.locator(".cm-large .cm-reset")
+    reset.get_by_text("2025").wait_for()
+    service.settings = Settings(now=datetime(2024, 12, 10, 12, tzinfo=UTC), period=7 * 86_400)
+    service.accounts = {}
+    book.run(1)
+    reset.get_by_text("Dec").wait_for()
+    assert "2024" not in reset.inner_text()
 
 
 def test_in_notebook_7(notebook7: Callable[..., Book], service: Emulator) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from chat import HELD, LOAD, PANEL, Chat, prompts
 
 from chatmagic.emulator import Settings
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 SLOW = Settings(delay=0.1)
 AT_END = "node => node.scrollHeight - node.scrollTop - node.clientHeight < 2"
+
+IN_SIGHT = """(([own, view]) => own.top >= view.top && own.bottom <= view.bottom + 1)(
+  [notebook.widgets[given].node, notebook.node.querySelector('.jp-WindowedPanel-outer')]
+  .map(one => one.getBoundingClientRect()))"""
 
 # A cell that runs until the test has made this file.
 HOLDS = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.02)"
@@ -215,3 +220,102 @@ def test_what_can_be_done_with_a_turn(lab: Callable[..., Book], service: Emulato
     chat.until("Took back the reset")
     chat.turns.nth(1).wait_for()
     assert chat.turns.locator(".cm-text").all_inner_texts() == texts
+
+
+@pytest.mark.parametrize("kind", ["lab", "notebook7"])
+def test_the_pages_shortcuts_work_from_the_prompt(
+    kind: str, request: pytest.FixtureRequest, service: Emulator
+) -> None:
+    """Ctrl+S saves; what types, edits or runs a cell stays the panel's, on a button too."""
+    book: Book = request.getfixturevalue(kind)([LOAD, PANEL, "1"])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    cells = book.ids()
+    chat.box.press_sequentially("some words")
+    book.write(2, "2")
+    assert book.js("return panel.context.model.dirty")
+    chat.box.press("Control+s")
+    book.until("!panel.context.model.dirty")
+    assert chat.focused()
+    for key in ("Control+Enter", "Alt+Enter", "Control+Shift+ArrowUp", "Control+Shift+Backspace"):
+        chat.box.press(key)
+    chat.box.press("Control+a")
+    chat.box.press("Control+x")
+    assert chat.box.input_value() == ""
+    chat.box.press("Control+z")
+    assert chat.box.input_value()
+    chat.box.fill("")
+    chat.ask("echo:x")
+    chat.button("Copy the reply").focus()
+    for key in ("b", "d", "d", "a", "x", "Shift+Enter"):
+        chat.page.keyboard.press(key)
+    assert book.ids() == cells
+    assert book.js("return notebook.widgets[2].model.executionCount") is None
+    assert len(service.requests) == 1
+
+
+def test_code_in_a_new_cell_is_in_sight(lab: Callable[..., Book]) -> None:
+    """The page scrolls to it; the focus stays where it was."""
+    book = lab([LOAD, PANEL])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    chat.ask("echo:```python\n1\n```\n" + "\n\n".join(["words"] * 40))
+    size = book.page.viewport_size
+    assert size
+    book.page.set_viewport_size({**size, "height": 400})
+    code = chat.button("Put this code into a new cell")
+    code.scroll_into_view_if_needed()
+    code.click()
+    book.until(IN_SIGHT, 2)
+    book.page.set_viewport_size(size)
+
+
+def test_what_is_said_is_said_once(lab: Callable[..., Book], service: Emulator) -> None:
+    """Stop, however often it is pressed; and nothing of before stands under the edit banner."""
+    book = lab([LOAD, PANEL])
+    book.run(0)
+    book.run(1)
+    chat = Chat(book)
+    said = book.page.evaluate_handle(
+        """node => { const said = [];
+        new MutationObserver(() => said.push(node.textContent)).observe(node, {childList: true});
+        return said; }""",
+        chat.root.get_by_role("status").element_handle(),
+    )
+    service.settings = HELD
+    chat.send("long")
+    chat.streaming()
+    # Twice before the kernel hears it.
+    chat.root.evaluate(
+        "node => { const stop = node.querySelector('.cm-stop'); stop.click(); stop.click(); }"
+    )
+    chat.until("Interrupted after")
+    chat.until_ready()
+    words = said.json_value()
+    assert words.count("Stopping.") == 1
+    # Taken back before the kernel has offered to ask.
+    said.evaluate("said => { said.length = 0; }")
+    chat.box.fill("never")
+    chat.box.evaluate(
+        """node => ['Enter', 'Escape'].forEach(key =>
+        node.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true})))"""
+    )
+    chat.root.locator(".cm-live").wait_for(state="detached")
+    service.settings = Settings()
+    chat.box.fill("")
+    chat.ask("echo:fine")
+    assert said.json_value().count("Taken back before it was sent.") == 1
+    chat.button("Edit the prompt").click()
+    assert chat.root.locator(".cm-banner").is_visible()
+    assert chat.status == ""
+    tree = book.page.context.new_cdp_session(book.page).send("Accessibility.getFullAXTree")
+    twice = [
+        node["name"]["value"]
+        for node in tree["nodes"]
+        if node.get("role", {}).get("value") == "button"
+        and node.get("name", {}).get("value")
+        and node["name"]["value"] == node.get("description", {}).get("value")
+    ]
+    assert not {"Undo", "Stop", "Send", "Copy the reply"} & set(twice)
