@@ -14,6 +14,7 @@ from chatmagic import (
     display,
     frontend,
     gauge,
+    meant,
     options,
     output,
     page,
@@ -58,16 +59,18 @@ class Configured(Protocol):
     timeout: Any
     model: Any
     extra_body: Any
+    stream_usage: Any
     extra_headers: Any
     homes: dict[str, str | None]
     keep_values: Any
     cassette: Any
     mode: Any
+    said_later: set[str]
     stream: Any
     order: Any
 
-    def trait_values(self) -> dict[str, Any]:
-        """Give all of them by name."""
+    def trait_values(self, **metadata: Any) -> dict[str, Any]:
+        """Give all of them by name; ``config=True`` leaves out what is no setting."""
 
 
 class Commands:
@@ -108,7 +111,7 @@ class Commands:
             ) from None
 
     def _chat(self, line: str, cell: str | None) -> Reply | None:
-        asked = options.parse(line, self._configured.trait_values())
+        asked = options.parse(line, self._configured.trait_values(config=True))
         text = asked.prompt
         if cell is None and not text:
             print(self.standing.state())
@@ -117,10 +120,10 @@ class Commands:
         if body and not asked.raw:
             prompt.refuse_cell_comments(body)
         text = "\n".join(part for part in (text, body) if part)
-        meant = options.mistaken_command(text)
-        if meant is not None:
+        command = meant.mistaken_command(text)
+        if command is not None:
             raise InputError(
-                f"Did you mean %{meant}? Nothing was sent.",
+                f"Did you mean %{command}? Nothing was sent.",
                 hint="To ask just that, put it into a sentence.",
             )
         reply = self._ask(asked, text)

@@ -9,7 +9,6 @@ escapes: a word is what stands between white space.
 from __future__ import annotations
 
 import argparse
-import difflib
 import keyword
 import math
 import re
@@ -18,46 +17,20 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from chatmagic import meant
 from chatmagic.errors import InputError
 from chatmagic.plain import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-COMMANDS: Final = (
-    "chat",
-    "chat_history",
-    "chat_undo",
-    "chat_redo",
-    "chat_reset",
-    "chat_credits",
-    "chat_panel",
-    "chat_save",
-    "chat_load",
-    "chat_connect",
-    "chat_login",
-    "chat_cassette",
-)
-"""The family of magics in this release, by name."""
-
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _WORD: Final = re.compile(r"\S+")
 _LIKE_AN_OPTION: Final = re.compile(r"--?[A-Za-z]|--\Z")
-_FILE: Final = r"['\"]?\S+\.(?:jsonl?|ipynb|md)['\"]?"
-_TAKEN: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
-    {
-        "chat_history": re.compile(r"all|\d+"),
-        "chat_credits": re.compile(r"--live"),
-        "chat_save": re.compile(rf"{_FILE}|--force"),
-        "chat_load": re.compile(_FILE),
-        "chat_connect": re.compile(r"emulator|https?://\S+"),
-        "chat_login": re.compile(r"--forget"),
-        "chat_cassette": re.compile(rf"{_FILE}|--[a-z-]+|emulator"),
-    }
-)
-"""What the words after a command's name look like, in lower case, where it takes some."""
 _SHIELD: Final = "\0"
 _SHOWN: Final = 40
+_SHORT_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({"-m": "model"})
+_UNSENT: Final = "Nothing was sent."
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +196,7 @@ def parse(line: str, defaults: Mapping[str, Any] = _NOTHING) -> Asked:
     except argparse.ArgumentError as error:
         raise _wrong_value(error) from None
     if unknown:
-        raise _no_such(unknown[0])
+        raise _no_such(unknown[0], defaults)
     rest = words[len(words) - len(found.prompt) :]
     if rest and rest[0][0] == "--":
         rest = rest[1:]
@@ -267,36 +240,6 @@ def markdown_table() -> str:
         does = option.help.replace("{{ }}", "`{{ }}`")
         rows.append(f"| `{option.spelling}` | {does}{back} | {option.default}{source} |")
     return "\n".join(rows)
-
-
-def mistaken_command(prompt: str) -> str | None:
-    """Find the magic that was meant by a prompt that is only a command.
-
-    ``%chat undo`` and ``%chat load talk.json`` would be sent and paid for, so such a prompt
-    is refused first. A sentence never is.
-
-    Args:
-        prompt: the whole prompt, as typed.
-
-    Returns:
-        The magic's name, such as ``chat_undo``; ``None`` for any other prompt.
-    """
-    words = prompt.casefold().lstrip("%").rstrip("?!. ").split()
-    commands = COMMANDS[1:]
-    for length in (1, 2):
-        name = "_".join(words[:length]).replace("-", "_")
-        for meant in (name, f"chat_{name}"):
-            if meant in commands and _is_taken(meant, words[length:]):
-                return meant
-    name = "_".join(words).replace("-", "_")
-    near = difflib.get_close_matches(name, commands, 1, 0.8) if name.startswith("chat_") else []
-    return near[0] if near and len(words) == 1 else None
-
-
-def _is_taken(command: str, words: Sequence[str]) -> bool:
-    """Tell whether a command takes each of these words, as an option or a file's name, say."""
-    takes = _TAKEN.get(command)
-    return all(takes is not None and takes.fullmatch(word) for word in words)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -351,18 +294,28 @@ def _wrong_value(error: argparse.ArgumentError) -> InputError:
         if option.kind is not None and error.argument_name == "/".join(option.flags):
             given = error.message.startswith(option.takes)
             said = error.message if given else f"{option.takes}; there is none"
-            return InputError(f"{error.argument_name} takes {said}.", hint=_HINT)
-    return InputError(f"{error.argument_name} takes no value.", hint=_HINT)
+            return InputError(f"{error.argument_name} takes {said}. {_UNSENT}", hint=_HINT)
+    return InputError(f"{error.argument_name} takes no value. {_UNSENT}", hint=_HINT)
 
 
-def _no_such(word: str) -> InputError:
+def _no_such(word: str, settings: Mapping[str, Any]) -> InputError:
     flag = word.partition("=")[0]
     typed = flag.casefold()
-    flags = [*(flag for option in OPTIONS for flag in option.flags), *_opposites()]
-    begun = [known for known in flags if known.startswith(typed)]
-    near = begun or difflib.get_close_matches(typed, flags, 1)
-    question = f": did you mean {near[0]}?" if near else "."
-    return InputError(f"{one_line(flag, _SHOWN)} is not an option{question}", hint=_HINT)
+    shown = one_line(flag, _SHOWN)
+    setting = _SHORT_SETTINGS.get(typed, typed.removeprefix("--").replace("-", "_"))
+    if setting in settings:
+        value = '"NAME"' if setting == "model" else "VALUE"
+        return InputError(
+            f"{shown} is not an option: {setting} is a setting. {_UNSENT}",
+            hint=f"%config ChatMagics.{setting} = {value}",
+        )
+    near = meant.near(typed, [flag for option in OPTIONS for flag in _flags(option)])
+    question = "." if near is None else f": did you mean {near}?"
+    return InputError(f"{shown} is not an option{question} {_UNSENT}", hint=_HINT)
+
+
+def _flags(option: Option) -> tuple[str, ...]:
+    return (*option.flags, *_opposites(option))
 
 
 def _opposites(*of: Option) -> list[str]:

@@ -3,13 +3,9 @@ r"""A model's reply, which is hostile text, as HTML that cannot act and as plain
 Three walls stand one behind the other: markdown-it reads the reply with HTML turned off, the
 renderer below writes only what it knows, and nh3 drops whatever is not on a short list.
 
-Markdown is read as CommonMark with tables and strikethrough, except where a reply is not a
-page: images are links that say so, headings start at level 4, and a line under a paragraph
-makes no heading (else each list would flicker as one while it streams).
-
-Formulas are found here and not by a plugin: models write ``\(x\)`` and ``\[x\]`` as often as
-dollars, a formula that opens a paragraph may end in a digit's company, and no reply may take
-quadratic time.
+What Markdown means in a reply is said in :mod:`chatmagic.markdown`. A reply is not a page:
+images are links that say so, and headings start at level 4. What is longer than a page can
+bear is plain text, or left out with a line that says so; the whole reply is in its text.
 """
 
 from __future__ import annotations
@@ -20,26 +16,24 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 import nh3
-from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from pygments import highlight
 from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 
-from chatmagic import directions, formulas, links
-from chatmagic.plain import TYPESET, UNTYPESET, one_line, visible
+from chatmagic import directions, formulas, links, markdown
+from chatmagic.plain import PROSE, TYPESET, UNTYPESET, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from markdown_it.rules_block import StateBlock
-    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
-_DEEPEST: Final = 20  # levels of nesting; markdown-it leaves out what lies deeper
+_MOST_MARKDOWN: Final = 500_000  # characters; 5,000,000 take some 8 s to render, plain ones 1 s
 _MOST_FORMULAS: Final = 500  # a page takes some 2 ms to typeset one
 _MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each
+_NEWEST: Final = 20_000  # characters of such a reply while it streams: each update is laid out
 # Pygments can take quadratic time, above all on endless lines and on white space.
 _MOST_COLOURED: Final = 10_000  # characters of code in a reply
 _SLOW_TO_COLOUR: Final = re.compile(r"[^\n]{500}|\s{200}")
@@ -52,23 +46,14 @@ _COLOURED: Final = frozenset(
 )
 _COLOURS: Final = HtmlFormatter[str](nowrap=True)
 
-# One formula, never empty. The bodies are possessive and exclude their own opener, so that a
-# reply full of openers takes linear time; and no formula holds a delimiter of another.
-_FORMULA: Final = re.compile(
-    r"""
-      (?<!\$)\$\$(?!\s*\$)       (?P<dollars> (?:[^$\\`]|\\[^()\[\]]|\$(?!\$)){1,5000}+ ) \$\$
-    | (?<![A-Za-z\d$])\$(?!\s)  (?P<dollar>  (?:[^$\\`]|\\[^()\[\]]){1,5000}+ ) (?<!\s)\$(?![\d$])
-    | \\\((?!\s*\\\))            (?P<round>   (?:[^\\]|\\[^()\[\]]){1,5000}+ )   \\\)
-    | \\\[(?!\s*\\\])            (?P<square>  (?:[^\\]|\\[^()\[\]]){1,5000}+ )   \\\]
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 _TAGS: Final = frozenset(
     """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong table tbody td th
     thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
 )
 _ATTRIBUTES: Final = {"a": {"href", "title"}, "ol": {"start"}, "div": {"aria-label"}}
 _BOX: Final = "overflow-x: auto; margin-bottom: 1em;"
+# A page lays out what is in a box of its own height once, and not again with each box around it.
+_LONG_BOX: Final = "overflow-y: auto; max-height: 40em; margin-bottom: 1em;"
 # Code stands out as it does in the cells of the page.
 _CODE_BOX: Final = (
     f"{_BOX} padding: 0.4em 0.8em; border-radius: 3px; "
@@ -100,13 +85,13 @@ _REPLY: Final = f"chatmagic-reply {UNTYPESET}"
 _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     "div": {
         "class": {_REPLY, "chatmagic-scroll", "highlight", TYPESET},
-        "style": {_BOX, _CODE_BOX, _CLIP, _ALONE},
+        "style": {_BOX, _LONG_BOX, _CODE_BOX, _CLIP, _ALONE},
         "dir": {"auto", "ltr", "rtl"},
         "role": {"region"},
         "tabindex": {"0"},
     },
     # An error token keeps no class: code is not told to be wrong by a red box.
-    "pre": {"style": {_UNBROKEN}},
+    "pre": {"style": {_UNBROKEN, PROSE}},
     **{tag: {"style": {style}, **_SIDES} for tag, style in _HEADINGS.items()},
     "table": _SIDES,
     "code": {"style": {_BARE}, **_SIDES},
@@ -161,15 +146,28 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
         live: while it streams: no code colours, and each formula as its source.
         breaks: whether each line end of the text is one: for what a person typed.
     """
+    if len(text) >= _MOST_MARKDOWN:
+        why = f"it has {len(text):,} characters"
+        if live and not breaks:  # what a person typed does not stream
+            why += f"; while it streams its newest {_NEWEST:,} are shown"
+            text = text[-_NEWEST:]
+        return _as_text(text, why, _LONG_BOX)
     env: dict[str, Any] = {"live": live, "breaks": breaks, "coloured": 0, "formulas": 0, "tex": 0}
     try:
         tokens = _MARKDOWN.parse(visible(text), env)
-        if all(token.level < _DEEPEST - 1 for token in tokens):  # else something is left out
-            side = directions.direct(tokens)
-            return _closed(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env), side)
-    except Exception:  # noqa: BLE001, S110 - no reply may be lost to a fault; the plain way follows
-        pass
-    return _closed(scrolling(f"<pre>{escape(visible(text))}</pre>", "Reply as plain text"))
+        if any(token.level >= markdown.DEEPEST - 1 for token in tokens):
+            return _as_text(text, "its lists or quotations lie too deep in one another")
+        side = directions.direct(tokens)
+        return _closed(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env), side)
+    except Exception:  # noqa: BLE001 - no reply may be lost to a fault
+        return _as_text(text, "it could not be rendered")
+
+
+def _as_text(text: str, why: str, box: str = _BOX) -> str:
+    """Give a reply as plain text, with a line that says why."""
+    note = f"<p><em>Shown as plain text: {why}.</em></p>\n"
+    pre = f'<pre style="{PROSE}">{escape(visible(text))}</pre>'
+    return _closed(note + scrolling(pre, "Reply as plain text", style=box))
 
 
 def _closed(html: str, side: str = "auto") -> str:
@@ -192,16 +190,16 @@ def _leading(_: str, name: str, value: str) -> str | None:
     return None if name == "href" and not links.place(value) else value
 
 
-def scrolling(html: str, label: str, side: str = "") -> str:
-    """Put a box around what may be too wide; it takes focus, so that keys can scroll it.
+def scrolling(html: str, label: str, side: str = "", style: str = _BOX) -> str:
+    """Put a box around what may be too large; it takes focus, so that keys can scroll it.
 
     Args:
         html: safe HTML.
         label: what it is, in words.
         side: its direction, ``ltr`` or ``rtl``; the page's own if empty.
+        style: the box's.
     """
     focus = f'tabindex="0" role="region" aria-label="{escape(label)}"'
-    style = _CODE_BOX if html.startswith("<div") else _BOX
     return f'<div class="chatmagic-scroll" style="{style}"{_dir(side)} {focus}>{html}</div>\n'
 
 
@@ -213,49 +211,6 @@ def _language(token: Token) -> str:
     """Give a fence's language, without anything that no language's name holds."""
     word = token.info.split()[0] if token.info.strip() else ""
     return "".join(char for char in word if char.isalnum() or char in "+#-._")
-
-
-def _inline_formula(state: StateInline, silent: bool) -> bool:
-    """Find a formula in running text (an inline rule of markdown-it)."""
-    match = _FORMULA.match(state.src, state.pos, state.posMax)
-    if match is None:
-        return False
-    if not silent:
-        _push(state, match)
-    state.pos = match.end()
-    return True
-
-
-def _block_formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Find a formula that has its lines to itself (a block rule of markdown-it).
-
-    Else a line of it that begins with a minus or a plus would be taken for a list.
-    """
-    pos = state.bMarks[start] + state.tShift[start]
-    if not state.src.startswith(("$$", "\\["), pos):
-        return False
-    match = _FORMULA.match(state.src, pos, state.eMarks[end - 1])
-    last = start
-    while match and state.eMarks[last] < match.end():
-        last += 1
-        if state.isEmpty(last) or state.sCount[last] < state.blkIndent:
-            return False
-    # Without the marks of the list or quote that it stands in it must be one formula still.
-    lines = state.getLines(start, last + 1, state.blkIndent, False).strip()
-    match = match and _FORMULA.fullmatch(lines)
-    if match is None:
-        return False
-    if not silent:
-        _push(state, match)
-        state.line = last + 1
-    return True
-
-
-def _push(state: StateInline | StateBlock, match: re.Match[str]) -> None:
-    token = state.push("formula", "", 0)
-    token.content = match[match.lastgroup or 0].strip()
-    token.markup = match[0]
-    token.meta = {"display": match.lastgroup in {"dollars", "square"}}
 
 
 class _Renderer(RendererHTML):
@@ -312,6 +267,13 @@ class _Renderer(RendererHTML):
     def table_close(self, *_: Any) -> str:
         return "</table></div>\n"
 
+    def left_out(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        cells = tokens[idx].meta["cells"]
+        return (
+            f"<p><em>Left out from here on: {cells:,} table cell{'' if cells == 1 else 's'}; "
+            f"{markdown.MOST_CELLS:,} are shown at most. The plain text has them all.</em></p>\n"
+        )
+
     def fence(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         code, language, env = tokens[idx].content, _language(tokens[idx]), rest[-1]
         html = escape(code, quote=False)
@@ -323,7 +285,7 @@ class _Renderer(RendererHTML):
         label = f"Code, {one_line(language, 20)}" if language else "Code"
         pre = f'<pre style="{_UNBROKEN}"><code style="{_BARE}">{html}</code></pre>'
         return scrolling(
-            f'<div class="highlight">{pre}</div>', label, directions.coded(tokens[idx])
+            f'<div class="highlight">{pre}</div>', label, directions.coded(tokens[idx]), _CODE_BOX
         )
 
     def code_block(self, *rest: Any) -> str:
@@ -358,20 +320,9 @@ class _Renderer(RendererHTML):
             return f'<{tag} class="{TYPESET}"{style}>{tex}</{tag}>' + "\n" * token.block
         side = directions.coded(token)
         html = f"<code{_dir(side)}>{escape(token.markup, quote=False)}</code>"
-        return scrolling(f"<pre>{html}</pre>", "Formula", side) if token.block else html
+        if not token.block:
+            return html
+        return scrolling(f'<pre style="{_UNBROKEN}">{html}</pre>', "Formula", side)
 
 
-def _markdown() -> MarkdownIt:
-    options = {"html": False, "maxNesting": _DEEPEST}
-    markdown = MarkdownIt("commonmark", options, renderer_cls=_Renderer)
-    markdown.enable(["table", "strikethrough"]).disable("lheading")
-    # A link that may lead nowhere is shown as text with its address, by the renderer.
-    markdown.validateLink = bool  # type: ignore[assignment, method-assign]
-    markdown.inline.ruler.before("escape", "formula", _inline_formula)
-    markdown.block.ruler.before(
-        "fence", "formula", _block_formula, {"alt": ["paragraph", "reference", "blockquote"]}
-    )
-    return markdown
-
-
-_MARKDOWN: Final = _markdown()
+_MARKDOWN: Final = markdown.reader(_Renderer)

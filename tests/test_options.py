@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from chatmagic import options
 from chatmagic.errors import InputError
-from chatmagic.options import COMMANDS, OPTIONS, Asked, parse
+from chatmagic.options import OPTIONS, Asked, parse
 
 PLAIN = Asked(
     temperature=None,
@@ -126,31 +126,49 @@ def test_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("--temprature 0.5 hi", "--temprature is not an option: did you mean --temperature?"),
-        ("--temprature=0.5 hi", "--temprature is not an option: did you mean --temperature?"),
-        ("--temp 0.5", "--temp is not an option: did you mean --temperature?"),
-        ("-T 0.5", "-T is not an option: did you mean -t?"),
-        ("--Raw x", "--Raw is not an option: did you mean --raw?"),
-        ("--nohistory x", "--nohistory is not an option: did you mean --no-history?"),
-        ("-x y", "-x is not an option."),
-        ("--help", "--help is not an option."),
-        (f"--{'z' * 99}", f"--{'z' * 37}… is not an option."),
-        ("-t", "-t/--temperature takes a finite number; there is none."),
-        ("-t -- 3", "-t/--temperature takes a finite number; there is none."),
-        ("-t warm hi", "-t/--temperature takes a finite number, not 'warm'."),
-        ("-t nan", "-t/--temperature takes a finite number, not 'nan'."),
-        ("-t=1e999", "-t/--temperature takes a finite number, not '1e999'."),
-        ("-n 1.5", "-n/--max-tokens takes a whole number, not '1.5'."),
-        (f"-n {'9' * 5000}", f"-n/--max-tokens takes a whole number, not '{'9' * 39}…'."),
-        ("--last -1", "--last takes a whole number, 0 or more, not '-1'."),
-        ("--last x", "--last takes a whole number, 0 or more, not 'x'."),
-        ("--last", "--last takes a whole number, 0 or more; there is none."),
-        ("-o 2x", "-o/--output takes the name of a variable, not '2x'."),
-        ("-o a.b", "-o/--output takes the name of a variable, not 'a.b'."),
-        ("-o ->", "-o/--output takes the name of a variable, not '->'."),
-        ("-o -q", "-o/--output takes the name of a variable; there is none."),
-        ("--raw=yes", "--raw takes no value."),
-        ("--no-raw=yes", "--no-raw takes no value."),
+        (
+            "--temprature 0.5 hi",
+            "--temprature is not an option: did you mean --temperature? Nothing was sent.",
+        ),
+        (
+            "--temprature=0.5 hi",
+            "--temprature is not an option: did you mean --temperature? Nothing was sent.",
+        ),
+        ("--temp 0.5", "--temp is not an option: did you mean --temperature? Nothing was sent."),
+        ("-T 0.5", "-T is not an option: did you mean -t? Nothing was sent."),
+        ("--Raw x", "--Raw is not an option: did you mean --raw? Nothing was sent."),
+        (
+            "--nohistory x",
+            "--nohistory is not an option: did you mean --no-history? Nothing was sent.",
+        ),
+        ("--max 9", "--max is not an option: did you mean --max-tokens? Nothing was sent."),
+        ("--tokens 9", "--tokens is not an option: did you mean --max-tokens? Nothing was sent."),
+        ("--histroy", "--histroy is not an option: did you mean --history? Nothing was sent."),
+        ("--system x", "--system is not an option. Nothing was sent."),
+        ("--no x", "--no is not an option: did you mean --no-history? Nothing was sent."),
+        ("-m x y", "-m is not an option. Nothing was sent."),
+        ("-x y", "-x is not an option. Nothing was sent."),
+        ("--help", "--help is not an option. Nothing was sent."),
+        (f"--{'z' * 99}", f"--{'z' * 37}… is not an option. Nothing was sent."),
+        ("-t", "-t/--temperature takes a finite number; there is none. Nothing was sent."),
+        ("-t -- 3", "-t/--temperature takes a finite number; there is none. Nothing was sent."),
+        ("-t warm hi", "-t/--temperature takes a finite number, not 'warm'. Nothing was sent."),
+        ("-t nan", "-t/--temperature takes a finite number, not 'nan'. Nothing was sent."),
+        ("-t=1e999", "-t/--temperature takes a finite number, not '1e999'. Nothing was sent."),
+        ("-n 1.5", "-n/--max-tokens takes a whole number, not '1.5'. Nothing was sent."),
+        (
+            f"-n {'9' * 5000}",
+            f"-n/--max-tokens takes a whole number, not '{'9' * 39}…'. Nothing was sent.",
+        ),
+        ("--last -1", "--last takes a whole number, 0 or more, not '-1'. Nothing was sent."),
+        ("--last x", "--last takes a whole number, 0 or more, not 'x'. Nothing was sent."),
+        ("--last", "--last takes a whole number, 0 or more; there is none. Nothing was sent."),
+        ("-o 2x", "-o/--output takes the name of a variable, not '2x'. Nothing was sent."),
+        ("-o a.b", "-o/--output takes the name of a variable, not 'a.b'. Nothing was sent."),
+        ("-o ->", "-o/--output takes the name of a variable, not '->'. Nothing was sent."),
+        ("-o -q", "-o/--output takes the name of a variable; there is none. Nothing was sent."),
+        ("--raw=yes", "--raw takes no value. Nothing was sent."),
+        ("--no-raw=yes", "--no-raw takes no value. Nothing was sent."),
     ],
 )
 def test_a_wrong_option_is_told_in_one_line(line: str, message: str) -> None:
@@ -158,6 +176,24 @@ def test_a_wrong_option_is_told_in_one_line(line: str, message: str) -> None:
     error = refusal(line)
     assert error.message == message
     assert error.hint == options._HINT
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("-m gpt x", "model", '"NAME"'),
+        ("--model gpt x", "model", '"NAME"'),
+        ("--Model=gpt x", "model", '"NAME"'),
+        ("--timeout 9 x", "timeout", "VALUE"),
+        ("--extra-body x", "extra_body", "VALUE"),
+    ],
+)
+def test_what_is_a_setting_is_told_to_be_one(line: str, name: str, value: str) -> None:
+    """With the line that sets it."""
+    error = refusal(line, {"model": None, "timeout": None, "extra_body": {}})
+    flag = line.split(maxsplit=1)[0].partition("=")[0]
+    assert error.message == f"{flag} is not an option: {name} is a setting. Nothing was sent."
+    assert error.hint == f"%config ChatMagics.{name} = {value}"
 
 
 @pytest.mark.parametrize("word", [*keyword.kwlist, "a-b", "", "é!"])
@@ -224,62 +260,3 @@ def test_help_and_readme_come_from_the_table() -> None:
     assert "\n\n    %%chat -t 0\n    Why?\n    \n    Really?\n\n    %chat And now?" in text
     assert options.usage() == text[: text.index("\n\n    %%chat -t 0")]
     assert max(map(len, text.splitlines())) <= 88
-
-
-@pytest.mark.parametrize(
-    ("prompt", "command"),
-    [
-        ("undo", "chat_undo"),
-        ("  Undo ", "chat_undo"),
-        ("history", "chat_history"),
-        ("redo", "chat_redo"),
-        ("RESET", "chat_reset"),
-        ("credits", "chat_credits"),
-        ("login", "chat_login"),
-        ("connect", "chat_connect"),
-        ("connect emulator", "chat_connect"),
-        ("connect https://chat.example.org/v1", "chat_connect"),
-        ("cassette talk.jsonl", "chat_cassette"),
-        ("chat_cassette 'Talk.JSONL' --record", "chat_cassette"),
-        ("cassette --off", "chat_cassette"),
-        ("cassette paper.ipynb --else emulator", "chat_cassette"),
-        ("save talk.json --force", "chat_save"),
-        ("chat save ../notes/talk.md", "chat_save"),
-        ("load paper.ipynb", "chat_load"),
-        ("history 2", "chat_history"),
-        ("history all", "chat_history"),
-        ("login --forget", "chat_login"),
-        ("credits --live", "chat_credits"),
-        ("chat_undo", "chat_undo"),
-        ("%chat_undo", "chat_undo"),
-        ("chat undo", "chat_undo"),
-        ("chat-undo", "chat_undo"),
-        ("chat_histroy", "chat_history"),
-        ("chat", None),
-        ("", None),
-        ("%", None),
-        ("undo it", None),
-        ("undo?", "chat_undo"),
-        ("history of Rome", None),
-        ("connect the dots", None),
-        ("please connect emulator", None),
-        ("emulator", None),
-        ("chat_something_else", None),
-        ("chat_histroy now", None),
-        ("chat_undo x", None),
-        ("histroy", None),
-        ("load balancing explained", None),
-        ("load data.json into a data frame", None),
-        ("save energy", None),
-        ("cassette", "chat_cassette"),
-        ("cassette tapes", None),
-        ("cassette emulators", None),
-        ("connect https://chat.example.org to my notebook", None),
-        ("history all over the world", None),
-        ("undo 2", None),
-    ],
-)
-def test_a_command_typed_as_a_prompt_is_known(prompt: str, command: str | None) -> None:
-    """A prompt that is only a command's name is caught; a sentence never is."""
-    assert options.mistaken_command(prompt) == command
-    assert command is None or command in COMMANDS

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
 from html.parser import HTMLParser
 from urllib.parse import urlsplit
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic import safe
-from chatmagic.plain import visible
+from chatmagic.plain import PROSE, visible
 from chatmagic.safe import CodeBlock, code_blocks, to_html
 
 # Written out here, so that a slip in the module's own lists is seen.
@@ -52,9 +54,10 @@ VALUES = {
     "aria-label": r"Code(, .{1,20})?|Table|Formula|Reply as plain text",
     "start": r"\d{1,9}",
     "style": r"text-align: (left|center|right);|overflow-x: auto; margin-bottom: 1em;|"
+    r"overflow-y: auto; max-height: 40em; margin-bottom: 1em;|"
     r"overflow-x: auto; margin-bottom: 1em; padding: 0.4em 0.8em; border-radius: 3px; "
     r"background-color: var\(--jp-cell-editor-background, #f5f5f5\);|"
-    rf"{CLIP}|{UNBROKEN}|font-size: 1\.\d+em; font-weight: 600;"
+    rf"{CLIP}|{UNBROKEN}|{PROSE}|font-size: 1\.\d+em; font-weight: 600;"
     r"|padding-left: 0; padding-right: 2em;|display: inline-block;|background-color: transparent;"
     r"|border-left: none; border-right: 5px solid var\(--jp-border-color2, #bdbdbd\);",
     "class": "|".join(sorted(DIVS)) + r"|[a-z][a-z0-9]{0,2}",  # the last: Pygments' short ones
@@ -351,7 +354,7 @@ def test_a_live_reply_shows_formulas_as_their_source() -> None:
     """While it streams nothing is typeset or coloured."""
     html = to_html("$a_1 b_1$\n\n$$\nx\n$$\n\n```python\nimport os\n```", live=True)
     assert "<code>$a_1 b_1$</code>" in html
-    assert "<pre><code>$$\nx\n$$</code></pre>" in html
+    assert f"{PRE}<code>$$\nx\n$$</code></pre>" in html
     assert f'<div class="highlight">{PRE}{CODE}import os\n</code></pre></div>' in html
     assert "mathjax_process" not in html
     assert "<span" not in html
@@ -590,7 +593,82 @@ def test_what_lies_too_deep_is_shown_plain(text: str) -> None:
     """Nothing is left out: past the reader's depth the whole reply is plain text."""
     found = page(text)
     assert text in found.text
-    assert "Reply as plain text" in to_html(text)
+    assert "Shown as plain text: its lists or quotations lie too deep" in to_html(text)
+
+
+def table(columns: int, rows: int) -> str:
+    """Give a table of so many cells in its head and in each row below it."""
+    return "\n".join(
+        [f"|{' h |' * columns}", f"|{'---|' * columns}", *[f"|{' c |' * columns}"] * rows]
+    )
+
+
+def cells(html: str) -> int:
+    """Count the table cells."""
+    return html.count("<th ") + html.count("<td ")
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize(
+    ("text", "shown", "left"),
+    [
+        (table(50, 99), 5_000, 0),
+        (table(50, 100), 5_000, 50),
+        (table(1_000, 100), 5_000, 96_000),
+        (table(4_999, 1), 4_999, 4_999),
+        (table(5_001, 1), 0, 10_002),
+        ("\n\n".join([table(1, 5_000), table(1, 9), table(2, 2)]), 5_000, 17),
+        ("\n\n".join([table(1, 4_998), table(1, 0), "words", table(1, 0)]), 5_000, 1),
+        (f"> {table(7, 1000)}".replace("\n", "\n> "), 4_998, 2_009),
+        (f"- {table(7, 1000)}".replace("\n", "\n  "), 4_998, 2_009),
+        (table(1, 6_000) + "\n> quoted\n\n" + table(3, 3), 5_000, 1_013),
+    ],
+)
+def test_a_page_is_not_frozen_by_tables(text: str, shown: int, left: int, *, live: bool) -> None:
+    """So many cells over a reply, whole rows of them, and one line says what is left out."""
+    text += "\n\nthe end"
+    html = to_html(text, live=live)
+    assert cells(html) == shown
+    assert re.findall(r"Left out from here on: ([\d,]+) table cell", html) == (
+        [f"{left:,}"] if left else []
+    )
+    assert page(text, live=live).text.rstrip().endswith("the end")
+
+
+@pytest.mark.parametrize(
+    ("live", "why", "kept"),
+    [
+        (False, "it has 500,000 characters.", 62_500),
+        (True, "it has 500,000 characters; while it streams its newest 20,000 are shown.", 2_500),
+    ],
+)
+def test_a_page_is_not_frozen_by_length(*, live: bool, why: str, kept: int) -> None:
+    """From half a million characters on a reply is plain text, and says so."""
+    words = "**<b>** "
+    text = words * 62_500
+    assert "<strong>&lt;b&gt;</strong>" in to_html(text[:-1], live=live)
+    html = to_html(text, live=live)
+    assert f"Shown as plain text: {why}</em>" in html
+    assert page(text, live=live).text.count(words) == kept
+    assert f'<pre style="{PROSE}">' in html
+    assert "<strong>" not in html
+
+
+def test_another_librarys_lines_are_not_logged() -> None:
+    """Logging at DEBUG shows no rule of Markdown's reader; who sets its level gets them."""
+    code = """
+import logging
+logging.basicConfig(level=logging.DEBUG)
+from chatmagic import safe
+safe.to_html("# a")
+logging.getLogger("markdown_it").setLevel(logging.DEBUG)
+logging.debug("from here on")
+safe.to_html("# a")
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    before, _, after = ran.stderr.partition("from here on")
+    assert "markdown_it" not in before
+    assert "markdown_it" in after
 
 
 def test_a_fault_in_the_reader_costs_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -600,7 +678,9 @@ def test_a_fault_in_the_reader_costs_no_reply(monkeypatch: pytest.MonkeyPatch) -
         raise RuntimeError("a fault")
 
     monkeypatch.setattr(safe._MARKDOWN, "parse", fail)
-    assert "<pre>&lt;b&gt; # x \u241b</pre>" in to_html("<b> # x \x1b")
+    html = to_html("<b> # x \x1b")
+    assert f'<pre style="{PROSE}">&lt;b&gt; # x \u241b</pre>' in html
+    assert "Shown as plain text: it could not be rendered." in html
     assert code_blocks("```\nx\n```") == ()
 
 
@@ -608,7 +688,7 @@ def test_nh3_alone_would_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last wall stands by itself: with HTML let through by the reader, nothing acts."""
     monkeypatch.setattr(safe._MARKDOWN.renderer, "render", lambda *_: visible("\n".join(HOSTILE)))
     html = to_html("x")
-    assert "Reply as plain text" not in html
+    assert "as plain text" not in html
     for word in ("<script", "<img", "<style", "<form", "<base", "<svg", "<iframe", "<button"):
         assert word not in html
     inside = html.removeprefix(ROOT)

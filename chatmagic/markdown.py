@@ -1,0 +1,151 @@
+r"""Markdown of a model's reply to tokens: what a reply may hold, and how much of it.
+
+Markdown is read as CommonMark with tables and strikethrough, except where a reply is not a
+page: HTML is text, and a line under a paragraph makes no heading (else each list would
+flicker as one while it streams).
+
+Formulas are found here and not by a plugin: models write ``\(x\)`` and ``\[x\]`` as often as
+dollars, a formula that opens a paragraph may end in a digit's company, and no reply may take
+quadratic time.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Final
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import table
+
+if TYPE_CHECKING:
+    from markdown_it.renderer import RendererHTML
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
+
+DEEPEST: Final = 20
+"""Levels of nesting; markdown-it leaves out what lies deeper."""
+
+MOST_CELLS: Final = 5_000
+"""Table cells of a reply: a page takes some 3 s to lay out 100,000, at each update."""
+
+# It has a line at DEBUG for each rule and line, which a user's own logging would show in the
+# cell of the reply. Who sets a level for it has it.
+if not (_log := logging.getLogger("markdown_it")).level:
+    _log.setLevel(logging.INFO)
+
+# One formula, never empty. The bodies are possessive and exclude their own opener, so that a
+# reply full of openers takes linear time; and no formula holds a delimiter of another.
+_FORMULA: Final = re.compile(
+    r"""
+      (?<!\$)\$\$(?!\s*\$)       (?P<dollars> (?:[^$\\`]|\\[^()\[\]]|\$(?!\$)){1,5000}+ ) \$\$
+    | (?<![A-Za-z\d$])\$(?!\s)  (?P<dollar>  (?:[^$\\`]|\\[^()\[\]]){1,5000}+ ) (?<!\s)\$(?![\d$])
+    | \\\((?!\s*\\\))            (?P<round>   (?:[^\\]|\\[^()\[\]]){1,5000}+ )   \\\)
+    | \\\[(?!\s*\\\])            (?P<square>  (?:[^\\]|\\[^()\[\]]){1,5000}+ )   \\\]
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def reader(renderer: type[RendererHTML]) -> MarkdownIt:
+    """Return the reader of replies.
+
+    Args:
+        renderer: writes what was read; a token ``formula`` has a formula's source with its
+            delimiters as ``markup``, and ``left_out`` the number of ``cells`` as ``meta``.
+    """
+    markdown = MarkdownIt(
+        "commonmark", {"html": False, "maxNesting": DEEPEST}, renderer_cls=renderer
+    )
+    markdown.enable(["table", "strikethrough"]).disable("lheading")
+    # A link that may lead nowhere is shown as text with its address, by the renderer.
+    markdown.validateLink = bool  # type: ignore[assignment, method-assign]
+    markdown.inline.ruler.before("escape", "formula", _inline_formula)
+    markdown.block.ruler.before(
+        "fence", "formula", _block_formula, {"alt": ["paragraph", "reference", "blockquote"]}
+    )
+    markdown.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
+    return markdown
+
+
+def _inline_formula(state: StateInline, silent: bool) -> bool:
+    """Find a formula in running text (an inline rule of markdown-it)."""
+    match = _FORMULA.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        _push(state, match)
+    state.pos = match.end()
+    return True
+
+
+def _block_formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Find a formula that has its lines to itself (a block rule of markdown-it).
+
+    Else a line of it that begins with a minus or a plus would be taken for a list.
+    """
+    pos = state.bMarks[start] + state.tShift[start]
+    if not state.src.startswith(("$$", "\\["), pos):
+        return False
+    match = _FORMULA.match(state.src, pos, state.eMarks[end - 1])
+    last = start
+    while match and state.eMarks[last] < match.end():
+        last += 1
+        if state.isEmpty(last) or state.sCount[last] < state.blkIndent:
+            return False
+    # Without the marks of the list or quote that it stands in it must be one formula still.
+    lines = state.getLines(start, last + 1, state.blkIndent, False).strip()
+    match = match and _FORMULA.fullmatch(lines)
+    if match is None:
+        return False
+    if not silent:
+        _push(state, match)
+        state.line = last + 1
+    return True
+
+
+def _push(state: StateInline | StateBlock, match: re.Match[str]) -> None:
+    token = state.push("formula", "", 0)
+    token.content = match[match.lastgroup or 0].strip()
+    token.markup = match[0]
+    token.meta = {"display": match.lastgroup in {"dollars", "square"}}
+
+
+def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Find a table, and keep as many of its rows as a page can bear (a block rule).
+
+    The first table that is too large says how many cells it and all that follow leave out.
+    """
+    if not table(state, start, end, True):
+        return False
+    if silent:
+        return True
+    ruled = state.getLines(start + 1, start + 2, state.blkIndent, False)
+    columns = sum(1 for part in ruled.split("|") if part.strip())
+    cells = state.env.get("cells", 0)
+    rows = (MOST_CELLS - cells) // columns  # the head's is one of them
+    if rows:
+        table(state, start, min(end, start + 1 + rows), False)
+    shown = state.line if rows else start + 1
+    state.line = _table_end(state, max(shown, start + 2), end)
+    state.env["cells"] = cells + columns * (shown - start - 1)
+    if left := columns * (state.line - shown):
+        state.env["cells"] = MOST_CELLS
+        if "left_out" not in state.env:
+            state.env["left_out"] = state.push("left_out", "", 0).meta
+        state.env["left_out"]["cells"] = state.env["left_out"].get("cells", 0) + left
+    return True
+
+
+def _table_end(state: StateBlock, line: int, end: int) -> int:
+    """Return the line after a table's last row, as markdown-it's own rule finds it."""
+    others = state.md.block.ruler.getRules("blockquote")
+    while (
+        line < end
+        and not state.isEmpty(line)
+        and state.sCount[line] >= state.blkIndent
+        and not state.is_code_block(line)
+        and not any(rule(state, line, end, True) for rule in others)
+    ):
+        line += 1
+    return line
