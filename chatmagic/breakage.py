@@ -216,7 +216,7 @@ def broken(error: BaseException, which: Which, doubted: str = "") -> ChatError:
         return NotUnderstoodError(
             "The answer is not HTTP.", hint="Is the base address right: https or http, host, port?"
         )
-    if which == "first_byte" and _any(causes, ConnectionError):
+    if which == "first_byte" and _any(causes, ConnectionError, ssl.SSLEOFError):
         question = " Does that port want https?" if doubted.startswith("http:") else ""
         return ServiceError(
             "The server closed the connection without an answer.",
