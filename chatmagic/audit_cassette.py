@@ -82,12 +82,11 @@ def _turns(held: Sequence[Recorded]) -> tuple[Turn, ...]:
     for place, one in enumerate(held):
         usage, date = one.usage or Usage(), crediting.date(one.headers)
         seen = None if date is None else crediting.from_headers(one.headers, date)
-        asked = one.parameters.get("model")
         found.append(
             Turn(
                 cell=place + 1,
                 prompt=one.prompt if one.typed is None else one.typed,
-                model_asked=asked if isinstance(asked, str) else None,
+                model_asked=one.asked_model,
                 model=one.model,
                 prompt_tokens=usage.prompt_tokens,
                 completion_tokens=usage.completion_tokens,
@@ -110,7 +109,8 @@ def _turns(held: Sequence[Recorded]) -> tuple[Turn, ...]:
 
 def _in_order(place: int, one: Recorded, first: Mapping[_Said, int]) -> bool | None:
     """Tell whether the turns that a request carried stand above it; ``None`` is not known."""
-    stand: list[int | None] = [None for item in one.before if isinstance(item, str)]
+    unknown = [item for item in (one.after, *one.before) if isinstance(item, str)]
+    stand: list[int | None] = [None for _ in unknown]
     messages = [item for item in one.before if isinstance(item, Message)]
     for asked, answered in pairwise(messages):
         if (asked.role, answered.role) == ("user", "assistant"):
@@ -134,4 +134,7 @@ def _doubles(held: Sequence[Recorded]) -> tuple[list[str], list[str]]:
         for places in same.values()
         if len({held[place].text for place in places}) > 1
     ]
+    if left := [place + 1 for place, one in enumerate(held) if one.superseded]:
+        are = "is" if len(left) == 1 else "are"
+        remarks.append(f"{numbered(left, 'exchange')} {are} superseded: asked otherwise since.")
     return problems, remarks
