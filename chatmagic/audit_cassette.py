@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from chatmagic import credits as crediting
 from chatmagic.accounting import Usage
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from chatmagic.tape import Recorded
 
     _Said = tuple[str, str | None]
+
+_LEFT: Final = "x-ratelimit-remaining"
 
 
 def is_cassette(path: Path) -> bool:
@@ -123,13 +125,17 @@ def _in_order(place: int, one: Recorded, first: Mapping[_Said, int]) -> bool | N
 def _doubles(held: Sequence[Recorded]) -> tuple[list[str], list[str]]:
     """Return a line for each exchange that stands twice, and for requests with many answers."""
     same: dict[str, list[int]] = defaultdict(list)
-    problems = []
+    problems: list[str] = []
+    remarks: list[str] = []
     for place, one in enumerate(held):
         earlier = next((n for n in same[one.request] if held[n] == one), None)
         if earlier is not None:
-            problems.append(f"exchange {place + 1}: it is exchange {earlier + 1} once more.")
+            # Two replies leave other credits; two errors, or where none are told, may be equal.
+            copied = one.is_reply and _LEFT in {name.lower() for name, _ in one.headers}
+            line = f"exchange {place + 1}: it is exchange {earlier + 1} once more."
+            (problems if copied else remarks).append(line)
         same[one.request].append(place)
-    remarks = [
+    remarks += [
         f"{numbered([n + 1 for n in places], 'exchange')} answer the same request, in this order."
         for places in same.values()
         if len({held[place].text for place in places}) > 1
