@@ -65,6 +65,7 @@ class Configured(Protocol):
     keep_values: Any
     cassette: Any
     mode: Any
+    said_later: set[str]
     stream: Any
     order: Any
 

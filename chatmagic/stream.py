@@ -13,7 +13,6 @@ from chatmagic import address, advice, ratelimit, settings
 from chatmagic import credits as crediting
 from chatmagic.arrival import Arrival
 from chatmagic.assembly import Assembly
-from chatmagic.cassette import is_replay
 from chatmagic.errors import (
     COST_UNKNOWN,
     AuthenticationError,
@@ -22,6 +21,7 @@ from chatmagic.errors import (
     InputError,
     NotRecordedError,
 )
+from chatmagic.mode import is_replay
 from chatmagic.reading import Reading, time_of
 from chatmagic.refusal import LESS_HINT
 from chatmagic.tally import Entry
@@ -149,6 +149,7 @@ class ReplyStream:
                 self._halt,
                 connection.key,
                 arrival=arrival,
+                base_url=connection.base_url,
             )
             self._begin(self._exchange, self._reading, asked)
             return self  # noqa: TRY300 - an interrupt here closes the connection too

@@ -53,6 +53,7 @@ PURE = (
     "places",
     "changes",
     "conversation",
+    "prefixes",
     "tape",
     "script",
     "reel",
