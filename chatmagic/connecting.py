@@ -36,6 +36,7 @@ class Configured(Protocol):
     timeout: Any
     model: Any
     extra_body: Any
+    stream_usage: Any
     extra_headers: Any
     homes: dict[str, str | None]
 
@@ -171,7 +172,10 @@ class ConnectCommands:
         Raises:
             InputError: two models are named.
         """
-        return extras.fields(self._configured.extra_body, self._of_here("model"))
+        given = self._configured.extra_body
+        if self._configured.stream_usage:
+            given = {"stream_options": {"include_usage": True}, **given}
+        return extras.fields(given, self._of_here("model"))
 
     def extra_headers(self) -> dict[str, str]:
         """Return the headers that requests to this address have beside the connection's own."""
