@@ -11,7 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import credits as crediting
-from chatmagic import gauge, output, plain, safe, scalars, transcript
+from chatmagic import gauge, output, plain, ratelimit, safe, scalars, transcript
 from chatmagic.asking import HELD_BACK
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from chatmagic.accounting import Credits
     from chatmagic.conversation import Conversation
     from chatmagic.errors import ChatError, ChatInterrupted
+    from chatmagic.ratelimit import RequestLimit
     from chatmagic.turn import Turn
     from chatmagic.wire import Reply
 
@@ -170,13 +171,20 @@ def difference(before: Mapping[int, Noted], conversation: Conversation) -> dict[
     }
 
 
-def credits(figures: Credits | None, took: int | None, *, now: datetime) -> dict[str, Any]:
+def credits(
+    figures: Credits | None,
+    took: int | None,
+    *,
+    now: datetime,
+    requests: RequestLimit | None = None,
+) -> dict[str, Any]:
     """Give the gauge.
 
     Args:
         figures: the latest credits; ``None`` is unknown.
         took: about how many credits the last turn took; ``None`` is not known.
         now: the time by which the page counts, aware.
+        requests: how many requests are left; ``None`` is unknown.
     """
     seen = None if figures is None else figures.seen_at
     limit, left, resets = (
@@ -193,6 +201,8 @@ def credits(figures: Credits | None, took: int | None, *, now: datetime) -> dict
         "resets": scalars.iso(resets),
         "seen": scalars.iso(seen),
         "now": scalars.iso(now),
+        "requests": "" if requests is None else ratelimit.words(requests),
+        "until": None if requests is None else scalars.iso(requests.ends_at),
     }
 
 

@@ -19,6 +19,7 @@ import urllib3
 from chatmagic import authorities
 from chatmagic.errors import (
     COST_UNKNOWN,
+    HTTPS_WANTED,
     ChatError,
     ConnectError,
     CutOffError,
@@ -210,13 +211,13 @@ def broken(error: BaseException, which: Which, doubted: str = "") -> ChatError:
     if headless and any(getattr(cause, "line", "").startswith(_ALERT) for cause in causes):
         return NotUnderstoodError(
             "The answer is not HTTP but TLS: that port wants https.",
-            hint=f"Connect to it with https. {_SHOWN}",
+            hint=HTTPS_WANTED,
         )
     if headless and not _any(causes, http.client.RemoteDisconnected, http.client.IncompleteRead):
         return NotUnderstoodError(
             "The answer is not HTTP.", hint="Is the base address right: https or http, host, port?"
         )
-    if which == "first_byte" and _any(causes, ConnectionError):
+    if which == "first_byte" and _any(causes, ConnectionError, ssl.SSLEOFError):
         https = doubted.startswith("http:")
         step = "Does that port want https?" if https else "Ask again to try once more."
         return ServiceError(

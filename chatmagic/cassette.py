@@ -8,169 +8,33 @@ mode         what the cassette holds         what it does not hold
 ``refresh``  is asked again, and replaced    is asked, and saved at once
 ``live``     is asked, and nothing is saved  is asked, and nothing is saved
 ===========  ==============================  ==================================
+
+What was recorded leaves the file only when a refresh gets a whole new reply to the same
+place, or by :meth:`Cassette.prune`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, cast, get_args
+import contextlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic import nearest
-from chatmagic.errors import InputError, NotRecordedError
+from chatmagic.errors import ChatError, InputError, NotRecordedError
+from chatmagic.mode import MAGIC
 from chatmagic.recording import File
 from chatmagic.reel import Question, Reel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
+    from chatmagic.mode import Choice
     from chatmagic.tape import Recorded
 
-Mode = Literal["live", "record", "replay", "refresh"]
 Who = Literal["recording", "service", "emulator"]
 
-MODES: Final[tuple[Mode, ...]] = get_args(Mode)
-FILE_VARIABLE: Final = "CHATMAGIC_CASSETTE"
-MODE_VARIABLE: Final = "CHATMAGIC_MODE"
-MAGIC: Final = "%chat_cassette"
-NOTEBOOK: Final = ".ipynb"
-_DOING: Final = {"record": "recording into", "replay": "replaying", "refresh": "refreshing"}
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What one place says of the cassette: the magic, or the configuration.
-
-    Args:
-        file: the cassette; ``None`` says nothing.
-        mode: ``record``, ``replay``, ``refresh`` or ``live``; ``None`` says nothing.
-        otherwise: who answers what is not recorded: ``emulator``; ``None`` is nobody.
-        by_order: whether a request that differs is answered by its place.
-    """
-
-    file: str | None = None
-    mode: str | None = None
-    otherwise: str | None = None
-    by_order: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The cassette that is in, and what is done with it.
-
-    Args:
-        path: the file.
-        mode: what is done.
-        otherwise: as for :class:`Chosen`.
-        by_order: as for :class:`Chosen`.
-        file_from: who decided the file, in words.
-        mode_from: who decided the mode, in words.
-    """
-
-    path: Path
-    mode: Mode
-    otherwise: str | None = None
-    by_order: bool = False
-    file_from: str = FILE_VARIABLE
-    mode_from: str = ""
-
-    @property
-    def name(self) -> str:
-        """What to call it in a sentence."""
-        return self.path.name
-
-    @property
-    def is_notebook(self) -> bool:
-        """Whether it is a notebook, which is only replayed."""
-        return self.path.suffix.lower() == NOTEBOOK
-
-
-def choose(
-    environ: Mapping[str, str],
-    magic: Chosen | None = None,
-    config: Chosen | None = None,
-    *,
-    person: bool = False,
-) -> Choice | None:
-    """Find out which cassette is in: the environment beats the magic, which beats the config.
-
-    Args:
-        environ: the environment's variables.
-        magic: what ``%chat_cassette`` said last; ``None`` if nothing.
-        config: what ``ChatMagics`` says.
-        person: whether a person asks; a machine replays what nobody said to record.
-
-    Returns:
-        The choice; ``None`` where every question goes to the service, as without a cassette.
-
-    Raises:
-        InputError: what is said does not go together.
-    """
-    magic, config = magic or Chosen(), config or Chosen()
-    if magic.mode == "live":
-        # %chat_cassette --off takes out what the magic or the configuration has put in.
-        magic = config = Chosen()
-    file, file_from = _first(
-        (environ.get(FILE_VARIABLE), FILE_VARIABLE),
-        (magic.file, MAGIC),
-        (config.file, "ChatMagics.cassette"),
-    )
-    word, mode_from = _first(
-        (environ.get(MODE_VARIABLE), MODE_VARIABLE),
-        (magic.mode, MAGIC),
-        (config.mode, "ChatMagics.mode"),
-    )
-    mode = _mode(word, mode_from)
-    if mode == "live":
-        return None
-    if not file:
-        if mode is None:
-            return None
-        raise InputError(
-            f"{mode_from} says {mode}, but no cassette is set. Nothing was sent.",
-            hint="Set CHATMAGIC_CASSETTE, or run %chat_cassette FILE.",
-        )
-    try:
-        path = Path(file).expanduser()
-    except RuntimeError:
-        raise InputError(f"{file_from} names a home folder that there is not.") from None
-    is_notebook = path.suffix.lower() == NOTEBOOK
-    if is_notebook and file_from == FILE_VARIABLE and mode_from != MODE_VARIABLE:
-        # It can only be replayed, so it beats the mode that was meant for another file.
-        mode = None
-    if mode is None:
-        mode, mode_from = _unstated(magic, is_notebook=is_notebook, person=person)
-    if is_notebook and mode != "replay":
-        raise InputError(
-            f"A notebook is only replayed, and {mode_from} says {mode}. Nothing was sent.",
-            hint=f"Record into a file of its own: {path.stem}.jsonl.",
-        )
-    return Choice(path, mode, magic.otherwise, magic.by_order, file_from, mode_from)
-
-
-def is_replay(environ: Mapping[str, str]) -> bool:
-    """Tell whether the environment says that nothing is ever sent."""
-    return environ.get(MODE_VARIABLE, "").strip().lower() == "replay"
-
-
-def _unstated(magic: Chosen, *, is_notebook: bool, person: bool) -> tuple[Mode, str]:
-    """Give the mode where nobody said one."""
-    if is_notebook:
-        return "replay", "a notebook"
-    if magic.otherwise or magic.by_order:
-        return "replay", "its option"
-    return ("record", "a person asks") if person else ("replay", "no person asks")
-
-
-def _first(*said: tuple[str | None, str]) -> tuple[str, str]:
-    found = ((word.strip(), whence) for word, whence in said if word and word.strip())
-    return next(found, ("", ""))
-
-
-def _mode(word: str, whence: str) -> Mode | None:
-    if word and word.lower() not in MODES:
-        raise InputError(f"{whence} is one of {', '.join(MODES)}, not {word[:20]!r}.")
-    return cast("Mode", word.lower()) if word else None
+_DOING: Final = {"record": "recording into", "refresh": "refreshing"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,17 +70,29 @@ class Cassette:
     def __init__(self, choice: Choice, in_notebook: Callable[[Path], tuple[Recorded, ...]]) -> None:
         """Read the file."""
         self.choice = choice
+        self.trouble: ChatError | None = None
+        """Why it could not be saved when that was last tried; ``None`` where it was."""
         self._in_notebook = in_notebook
         self._file = File(choice.path)
         self._reel = Reel(self._load())
-        self._unsaved = False
         self._answered = 0
         self._recorded = 0
+        self._refused = 0
 
     @property
     def exchanges(self) -> Sequence[Recorded]:
         """What it holds."""
         return self._reel.exchanges
+
+    @property
+    def unsaved(self) -> tuple[Recorded, ...]:
+        """What was recorded, and is in no file as it could not be saved."""
+        return () if self.trouble is None else self._reel.beyond(self._file.held)
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether what is answered is recorded."""
+        return self.choice.mode in _DOING
 
     def _load(self) -> tuple[Recorded, ...]:
         choice = self.choice
@@ -227,31 +103,51 @@ class Cassette:
             )
         return self._in_notebook(choice.path) if choice.is_notebook else self._file.read()
 
-    def play(self, question: Question, *, warnings: Sequence[str] = ()) -> Play:
+    def play(
+        self,
+        question: Question,
+        *,
+        warnings: Sequence[str] = (),
+        is_emulator: Callable[[], bool] = bool,
+    ) -> Play:
         """Find out who answers a request.
 
         Args:
             question: what is asked, and by whom.
             warnings: what of it will not run again as it is, for who records.
+            is_emulator: tells whether the service that would be asked is the emulator.
 
         Raises:
             NotRecordedError: nobody does.
-            ChatError: the file cannot be written.
+            ChatError: the file cannot be written, or the service is not known.
         """
-        if self.choice.mode == "replay":
+        if not self.is_recording:
             return self._replayed(question)
         recorded = None
         if self.choice.mode == "record":
-            recorded, came_back = self._reel.recall(question)
-            if came_back:
+            recorded, changed = self._reel.recall(question)
+            if changed:
                 self.save()
         name = self.choice.name
         if recorded is not None:
             self._answered += 1
             notes = (f"not sent: answered from {name}, where it is recorded", *warnings)
             return Play("recording", question, recorded, by_order=False, notes=notes)
-        doing = _DOING[self.choice.mode]
-        return Play("service", question, None, by_order=False, notes=(f"{doing} {name}", *warnings))
+        notes = (*self._doing(question, is_emulator=is_emulator()), *warnings)
+        return Play("service", question, None, by_order=False, notes=notes)
+
+    def _doing(self, question: Question, *, is_emulator: bool) -> list[str]:
+        """Say what is done with a reply that is asked for."""
+        choice = self.choice
+        if is_emulator and not self._reel.admits(replace(question.asked, origin="emulator")):
+            return [f"not recorded: {choice.name} holds a service's replies, not the emulator's"]
+        doing = f"{_DOING[choice.mode]} {choice.name}"
+        said = [doing if self._recorded else f"{doing} from here on: {choice.path}"]
+        if self._reel.leaves_behind(question, renewing=choice.mode == "refresh"):
+            said.append(
+                f"what this cell asked before stays in {choice.name}: {MAGIC} --prune lists it"
+            )
+        return said
 
     def _replayed(self, question: Question) -> Play:
         choice, name = self.choice, self.choice.name
@@ -271,8 +167,10 @@ class Cassette:
         raise self._miss(question.asked)
 
     def _miss(self, asked: Recorded) -> NotRecordedError:
-        near = nearest.nearest(asked, self.exchanges)
+        near = nearest.nearest(asked, self._reel.standing)
         hint = "The cassette is empty." if near is None else nearest.difference(asked, near)
+        if near is None and self.exchanges:
+            hint = "All that it holds is superseded, and was another request."
         if self.choice.is_notebook:
             hint += (
                 " A notebook holds no turn that left no reply in an output (-q, Python, errors)."
@@ -292,12 +190,43 @@ class Cassette:
         Raises:
             ChatError: the file cannot be written.
         """
-        if self.choice.mode == "refresh":
-            self._reel.renew(recorded, question)
-        else:
-            self._reel.put(recorded, question)
+        renewing = self.choice.mode == "refresh"
+        kept = (self._reel.renew if renewing else self._reel.put)(recorded, question)
+        if kept is None:
+            self._refused += not self._reel.admits(recorded)
+            return
         self._recorded += 1
         self.save()
+
+    def take(self, exchanges: Sequence[Recorded]) -> list[Recorded]:
+        """Take in what another cassette could not save, and save it; :attr:`trouble` if it cannot.
+
+        Args:
+            exchanges: what was recorded.
+
+        Returns:
+            What is not for this one.
+        """
+        if not self.is_recording:
+            return [*exchanges]
+        left = self._reel.take(exchanges)
+        if len(left) < len(exchanges):
+            with contextlib.suppress(ChatError):
+                self.save()
+        return left
+
+    def prune(self, exchanges: Iterable[Recorded]) -> int:
+        """Take exchanges out of the file; give how many.
+
+        Args:
+            exchanges: as it holds them.
+
+        Raises:
+            ChatError: the file cannot be written.
+        """
+        count = self._reel.remove(exchanges)
+        self.save()
+        return count
 
     def save(self) -> None:
         """Save what has changed.
@@ -305,41 +234,36 @@ class Cassette:
         Raises:
             ChatError: the file cannot be written.
         """
-        self._unsaved = True
-        self._file.save(self._merged)
-        self._unsaved = False
+        try:
+            self._file.save(self._merged)
+        except ChatError as error:
+            self.trouble = ChatError(
+                f"{error.message} What was recorded is kept here.",
+                hint=f"{MAGIC} tries again, {MAGIC} OTHER --record takes it along.",
+                fault="you",
+            )
+            raise self.trouble from None
+        self.trouble = None
 
     def retry(self) -> None:
-        """Save what could not be saved before.
-
-        Raises:
-            ChatError: it still cannot be written.
-        """
-        if self._unsaved:
-            self.save()
-
-    def close(self, *, whole: bool) -> str:
-        """Be done with it: save what could not be saved, and say what a refresh did.
-
-        Args:
-            whole: whether all was asked that is to be asked; then a refresh drops the rest.
-        """
-        if self.choice.mode == "refresh" and whole and self._recorded:
-            self._reel.drop_the_rest()
-            self._unsaved = True
-        self.retry()
-        return self.summary()
+        """Try again to save what could not be saved; :attr:`trouble` says what came of it."""
+        if self.trouble is not None:
+            with contextlib.suppress(ChatError):
+                self.save()
 
     def summary(self) -> str:
         """Say what was done so far, in one line."""
         if self.choice.mode != "refresh":
-            return f"{self._answered:,} answered from it, {self._recorded:,} recorded."
-        fates = self._reel.fates()
-        return (
-            f"{fates['kept']:,} kept word for word, {fates['changed']:,} changed, "
-            f"{fates['new']:,} new, {fates['dropped']:,} dropped, "
-            f"{self._reel.unasked:,} not asked yet."
-        )
+            done = f"{self._answered:,} answered from it, {self._recorded:,} recorded"
+        else:
+            fates = self._reel.fates()
+            failed = f"{fates['failed']:,} kept as an error came, " if fates["failed"] else ""
+            done = (
+                f"{fates['kept']:,} kept word for word, {fates['changed']:,} changed, "
+                f"{fates['new']:,} new, {failed}{fates['not asked']:,} not asked, which stay"
+            )
+        refused = f"; {self._refused:,} of the emulator's not recorded" if self._refused else ""
+        return f"{done}{refused}."
 
     def _merged(
         self, before: tuple[Recorded, ...], now: tuple[Recorded, ...]

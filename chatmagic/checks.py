@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import address, extras
-from chatmagic.cassette import MODES
 from chatmagic.errors import InputError
+from chatmagic.mode import MODES
 from chatmagic.patience import Timeout
 from chatmagic.plain import one_line
 from chatmagic.secret import AUTH_WAYS

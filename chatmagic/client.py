@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from chatmagic.accounting import Credits
     from chatmagic.connection import Halt
+    from chatmagic.ratelimit import RequestLimit
     from chatmagic.settings import Connection
     from chatmagic.transport import Transport
 
@@ -144,6 +145,16 @@ class Client:
     def took(self) -> int | None:
         """About how many credits the latest answer took; ``None`` is unknown."""
         return self._tally.ledger.took
+
+    @property
+    def request_limit(self) -> RequestLimit | None:
+        """How many requests are left, as the latest answer that told has it; never credits."""
+        return self._tally.requests
+
+    @property
+    def lacks_usage(self) -> bool:
+        """Whether the latest reply was streamed by a service and told no tokens."""
+        return self._tally.lacks_usage
 
     @property
     def clock_off(self) -> timedelta | None:
@@ -272,6 +283,12 @@ class Client:
 
 
 def _headers(extra_headers: object, connection: Connection) -> dict[str, str]:
-    given = extras.headers(extra_headers)
-    extras.refuse_keys(given, (*connection.guarded, connection.key))
+    """Return the headers, once neither they nor the address hold a key, which a log would show."""
+    given, keys = extras.headers(extra_headers), (*connection.guarded, connection.key)
+    extras.refuse_keys(given, keys)
+    if any(key.is_in(connection.base_url) for key in keys if key is not None):
+        raise InputError(
+            "The base address holds your API key. Nothing was sent.",
+            hint="Leave it out: %chat shows how the key is sent.",
+        )
     return given

@@ -59,11 +59,13 @@ class Configured(Protocol):
     timeout: Any
     model: Any
     extra_body: Any
+    stream_usage: Any
     extra_headers: Any
     homes: dict[str, str | None]
     keep_values: Any
     cassette: Any
     mode: Any
+    said_later: set[str]
     stream: Any
     order: Any
 

@@ -71,6 +71,9 @@ class Configured(Configurable):
         None, allow_none=True, help="Model to ask for; goes to the address it was set for."
     ).tag(config=True)
     extra_body = Dict(help="Fields that a compatible server wants.").tag(config=True)
+    stream_usage = Bool(
+        False, help="Ask for token counts with each stream; most servers tell them only then."
+    ).tag(config=True)
     extra_headers = Dict(
         help="Headers that a gateway wants, never a key; go to the address they were set for."
     ).tag(config=True)

@@ -36,6 +36,7 @@ class Configured(Protocol):
     timeout: Any
     model: Any
     extra_body: Any
+    stream_usage: Any
     extra_headers: Any
     homes: dict[str, str | None]
 
@@ -171,7 +172,10 @@ class ConnectCommands:
         Raises:
             InputError: two models are named.
         """
-        return extras.fields(self._configured.extra_body, self._of_here("model"))
+        given = self._configured.extra_body
+        if self._configured.stream_usage:
+            given = {"stream_options": {"include_usage": True}, **given}
+        return extras.fields(given, self._of_here("model"))
 
     def extra_headers(self) -> dict[str, str]:
         """Return the headers that requests to this address have beside the connection's own."""
@@ -309,7 +313,9 @@ def where(connection: Connection) -> str:
         return f"{at}, without a key."
     if connection.key is None:
         without = settings.line_to_set(connection, "none")
-        return f"{at}. No key for this address yet: %chat_login asks for it; without: {without}"
+        return (
+            f"{at}. No key for this address yet: %chat_login asks for it; without keys: {without}"
+        )
     return f"{at}; key from {connection.key_from}, sent as {connection.auth}."
 
 

@@ -382,5 +382,6 @@ def _connect(sock: socket.socket, address: Any, seconds: float | None, halt: Hal
 def _shut_down(sock: socket.socket | None) -> None:
     if sock is not None:
         with contextlib.suppress(OSError):
-            # Under TLS too the plain shutdown wakes the reader; unwrapping would wait.
-            socket.socket.shutdown(sock, socket.SHUT_RDWR)
+            # Under TLS too the plain shutdown wakes the reader; unwrapping would wait. TLS
+            # through a proxy's own TLS is no socket, but holds one.
+            socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)

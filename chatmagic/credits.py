@@ -44,7 +44,7 @@ def from_headers(headers: Headers, now: datetime) -> Credits | None:
     Returns:
         What is known; ``None`` if that is nothing.
     """
-    pairs = _pairs(headers)
+    pairs = header_pairs(headers)
     written = date(pairs)
     seen_at = written or now.astimezone(UTC)
     limit = _one(pairs, "x-ratelimit-limit", _figure)
@@ -65,7 +65,7 @@ def from_error(body: errorbody.ErrorBody, headers: Headers, now: datetime) -> Cr
     Returns:
         What is known; ``None`` if that is nothing.
     """
-    pairs = _pairs(headers)
+    pairs = header_pairs(headers)
     written = date(pairs)
     seen_at = written or now.astimezone(UTC)
     told = from_headers(pairs, now) or Credits(None, None, None, None, seen_at)
@@ -83,7 +83,7 @@ def from_error(body: errorbody.ErrorBody, headers: Headers, now: datetime) -> Cr
 
 def date(headers: Headers) -> datetime | None:
     """Give the response's own ``Date``, in UTC; ``None`` without a valid one."""
-    return _one(_pairs(headers), "date", _http_date)
+    return _one(header_pairs(headers), "date", _http_date)
 
 
 class Patience(NamedTuple):
@@ -110,7 +110,7 @@ def patience(headers: Headers, now: datetime) -> Patience | None:
         The time, seconds rounded up; ``None`` if nothing sensible is asked for: no
         header, garbage, a time before the answer's own ``Date``, or more than a year.
     """
-    pairs = _pairs(headers)
+    pairs = header_pairs(headers)
     arrived = now.astimezone(UTC)
     written = date(pairs)
 
@@ -253,7 +253,8 @@ def _left(credits: Credits) -> str:
     return "credits unknown"
 
 
-def _pairs(headers: Headers) -> list[tuple[str, str]]:
+def header_pairs(headers: Headers) -> list[tuple[str, str]]:
+    """Return headers as pairs, in whichever form they came."""
     return list(headers.items() if isinstance(headers, Mapping) else headers)
 
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import os
-import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import cassette
+from chatmagic import cassette, mode
 from chatmagic.settings import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from chatmagic.cassette import Cassette, Choice, Play
+    from chatmagic.cassette import Cassette, Play
+    from chatmagic.mode import Choice
     from chatmagic.patience import Timeout
     from chatmagic.reel import Question
     from chatmagic.tape import Recorded
@@ -51,18 +49,21 @@ class Deck:
         """Begin empty; the environment says what is put in."""
         self.taping: Callable[[], Taping | None] = from_environment
         self.cassette: Cassette | None = None
+        self.left: list[Left] = []
+        """What could not be saved in the file that it was recorded for."""
         self._in_notebook = in_notebook
-        self._failure: object = None
+        self._news: list[str] = []
 
     def insert(self) -> Taping | None:
         """Put in the cassette that is chosen now, in the place of another one.
+
+        What another one could not save goes along into one that records.
 
         Returns:
             What is chosen; ``None`` where no cassette is in.
 
         Raises:
             InputError: what is chosen cannot be used.
-            ChatError: what the other one has still to save cannot be written.
         """
         taping = self.taping()
         choice = None if taping is None else taping.choice
@@ -70,64 +71,97 @@ class Deck:
             self.eject()
         if self.cassette is None and choice is not None:
             self.cassette = cassette.Cassette(choice, self._in_notebook)
-            if choice.mode == "refresh":
-                self._failure = _latest_failure()
-                atexit.register(self._end)
+            self._take_along(self.cassette)
         return taping
 
-    def eject(self, *, whole: bool = False) -> str | None:
-        """Take the cassette out.
-
-        Args:
-            whole: whether all was asked that is to be asked; a refresh then drops the rest.
+    def eject(self) -> str | None:
+        """Take the cassette out; what it cannot save is kept here, and told.
 
         Returns:
             What was done with it, in one line; ``None`` where there was none.
-
-        Raises:
-            ChatError: what is still to be saved cannot be written.
         """
         if self.cassette is None:
             return None
-        summary = self.cassette.close(whole=whole)
-        self.cassette = None
-        atexit.unregister(self._end)
-        return summary
+        old, self.cassette = self.cassette, None
+        old.retry()
+        if old.trouble is not None and old.unsaved:
+            self.left.append(Left(old.choice.path, old.unsaved, old.trouble.message))
+            self._news.append(self.left[-1].told)
+        return old.summary()
+
+    def news(self) -> list[str]:
+        """Give what was not told yet of replies that could not be saved, a line each."""
+        news, self._news = self._news, []
+        return news
 
     def retry(self) -> None:
-        """Save what could not be saved before.
-
-        Raises:
-            ChatError: it still cannot be written.
-        """
+        """Save what could not be saved before, as far as that works now."""
         if self.cassette is not None:
             self.cassette.retry()
+            if self.cassette.trouble is None:
+                self._take_along(self.cassette)
 
-    def play(self, question: Question, warnings: Sequence[str]) -> Play | None:
+    def play(
+        self, question: Question, warnings: Sequence[str], is_emulator: Callable[[], bool]
+    ) -> Play | None:
         """Find out who answers; ``None`` where no cassette is in.
 
         Args:
             question: what is asked, and by whom.
             warnings: what of it will not run again as it is, for who records.
+            is_emulator: tells whether the service that would be asked is the emulator.
 
         Raises:
             NotRecordedError: the cassette is replayed, and does not hold it.
-            ChatError: the file cannot be written.
+            ChatError: the file cannot be written, or the service is not known.
         """
-        return None if self.cassette is None else self.cassette.play(question, warnings=warnings)
+        if self.cassette is None:
+            return None
+        return self.cassette.play(question, warnings=warnings, is_emulator=is_emulator)
 
-    def _end(self) -> None:
-        """End a refresh with the process; drop the rest only where nothing had failed."""
-        with contextlib.suppress(Exception):
-            self.eject(whole=_latest_failure() is self._failure)
+    def _take_along(self, to: Cassette) -> None:
+        """Let a cassette that records save what others could not; it tells if it cannot."""
+        left, self.left = self.left, []
+        for one in left:
+            rest = to.take(one.exchanges)
+            count = _exchanges(len(one.exchanges) - len(rest))
+            if to.trouble is not None:
+                self._news.append(f"{to.trouble.message} {count} from {one.path.name} with it.")
+            elif len(rest) < len(one.exchanges):
+                self._news.append(f"{count} from {one.path.name} saved in {to.choice.name}.")
+            if rest:
+                self.left.append(Left(one.path, tuple(rest), one.why))
 
 
-def _latest_failure() -> object:
-    """Give the exception that a cell failed with last; ``None`` where none did."""
-    return getattr(sys, "last_value", None)
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What was recorded and could not be saved in its file.
+
+    Args:
+        path: the file.
+        exchanges: what was recorded.
+        why: what was in the way, in words.
+    """
+
+    path: Path
+    exchanges: tuple[Recorded, ...]
+    why: str
+
+    @property
+    def told(self) -> str:
+        """What became of it, in one line."""
+        return (
+            f"{_exchanges(len(self.exchanges))} could not be saved in {self.path.name}, and will "
+            "be lost with this kernel; %chat_cassette OTHER --record saves what it can there. "
+            f"It was: {self.why}"
+        )
+
+
+def _exchanges(count: int) -> str:
+    return f"{count:,} recorded exchange{'' if count == 1 else 's'}"
 
 
 def from_environment() -> Taping | None:
     """Give what the environment alone says, for nobody's cell."""
-    choice = cassette.choose(os.environ)
+    choice = mode.choose(os.environ)
     return None if choice is None else Taping(choice)

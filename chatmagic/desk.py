@@ -308,7 +308,8 @@ class Desk:
 
     def _credits(self) -> dict[str, Any]:
         session = self._session
-        return board.credits(session.credits, session.took, now=self._kernel.now())
+        requests, now = session.request_limit, self._kernel.now()
+        return board.credits(session.credits, session.took, now=now, requests=requests)
 
     def _tell_gauges(self) -> None:
         for page in self._pages:

@@ -18,7 +18,7 @@ _KEPT: Final = 2**14
 
 def digest(value: object) -> str:
     """Give the SHA-256 of a JSON value's canonical form, or of a text, in hexadecimal."""
-    return _sha256(_parts(value if isinstance(value, str) else _canonical(value)))
+    return _sha256(_parts(value if isinstance(value, str) else canonical(value)))
 
 
 def turn_digest(prompt: str, reply: str) -> str:
@@ -26,8 +26,8 @@ def turn_digest(prompt: str, reply: str) -> str:
 
     It is that of the JSON array of the two.
     """
-    quoted = (_canonical(part)[1:-1] for part in _parts(prompt))
-    replied = (_canonical(part)[1:-1] for part in _parts(reply))
+    quoted = (canonical(part)[1:-1] for part in _parts(prompt))
+    replied = (canonical(part)[1:-1] for part in _parts(reply))
     return _sha256(chain(['["'], quoted, ['","'], replied, ['"]']))
 
 
@@ -55,7 +55,8 @@ def chain_of(turns: Iterable[str], before: str | None = None) -> str | None:
     return reduce(chain_digest, turns, before)
 
 
-def _canonical(value: object) -> str:
+def canonical(value: object) -> str:
+    """Return a JSON value's canonical form: sorted names, no spaces."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 

@@ -44,6 +44,8 @@ class ChatMagics(Configured, Magics):
         """Set what ``%config`` says in a cell."""
         super().update_config(config)
         names = set(self._find_my_config(config))
+        # An observer would not hear of a value that is said again, but the later word counts.
+        self.said_later |= names & {"cassette", "mode"}
         if names & {"base_url", "model", "extra_headers"}:
             connecting = self.commands.connecting
             connecting.belong_here(names)
@@ -53,6 +55,8 @@ class ChatMagics(Configured, Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings; nothing else is loaded yet."""
         super().__init__(shell)
+        self.said_later: set[str] = set()
+        """Which of the cassette's settings were said since ``%chat_cassette`` was."""
         # What is set at the first load comes from a file; what changes later, from a cell.
         self.file_url = _file_urls.setdefault(id(shell), self.base_url)
         self._shell = shell
@@ -184,7 +188,9 @@ class ChatMagics(Configured, Magics):
         With ``--else emulator`` the emulator answers what is not recorded; with ``--by-order``
         a request that differs is answered by its place. FILE may be a saved notebook, which
         is only replayed. ``%chat_cassette --off`` goes back; ``%chat_cassette`` alone shows
-        what is in. CHATMAGIC_CASSETTE and CHATMAGIC_MODE beat it.
+        what is in. Recording never removes: ``--prune`` lists what the file holds with
+        numbers, ``--prune 3 7`` removes those, ``--prune superseded`` what later runs of
+        their cells left behind. CHATMAGIC_CASSETTE and CHATMAGIC_MODE beat all of it.
         """
         print(self.commands.cassette.run(line))
 

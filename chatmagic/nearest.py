@@ -81,7 +81,7 @@ def difference(asked: Recorded, recorded: Recorded) -> str:
 
 def _parts(one: Recorded) -> list[_Part]:
     """Give what stands before the prompt, a question and its reply as one part."""
-    found: list[_Part] = []
+    found = [_Part((), one.after)] if one.after else []
     for item in one.before:
         if isinstance(item, str):
             found.append(_Part((), item))
@@ -163,7 +163,11 @@ def _changed_part(number: int, mine: _Part, other: _Part) -> str:
 
 
 def _changed_parameters(asked: Recorded, recorded: Recorded) -> str:
-    ours, theirs = asked.parameters, recorded.parameters
+    ours = {**asked.parameters, "model": asked.asked_model}
+    theirs = {**recorded.parameters, "model": recorded.asked_model}
+    if asked.asked_model is None:
+        # Where no model is set now, one that was recorded does not count.
+        theirs["model"] = None
     for name in dict.fromkeys([*theirs, *ours]):
         mine, other = ours.get(name), theirs.get(name)
         if mine != other:

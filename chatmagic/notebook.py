@@ -247,11 +247,7 @@ def recorded(path: Path) -> tuple[Recorded, ...]:
             " recorded and sealed, so nothing is replayed from this notebook.",
             hint="Take the file as it was saved, or ask again.",
         )
-    found = tuple(
-        _exchange(record, told.text or "")
-        for told, record in notebook.turns
-        if record.state == "complete"
-    )
+    found = _exchanges(notebook)
     if not found:
         why = notebook.missing or "none of its outputs holds a reply."
         lines = " ".join([why[:1].upper() + why[1:], *notebook.problems[:1]])
@@ -408,12 +404,30 @@ def _texts(output: object) -> list[str]:
     return [text for text in map(_joined, found) if text]
 
 
-def _exchange(record: Record, text: str) -> Recorded:
+def _exchanges(notebook: Notebook) -> tuple[Recorded, ...]:
+    """Return what a notebook's complete replies answered, with the turns before each."""
+    found: list[Recorded] = []
+    carried: dict[tuple[str | None, str | None], tuple[str, ...]] = {}
+    for told, record in notebook.turns:
+        # A record lists the newest turns; those before are what the first of them carried.
+        earlier = carried.get((next(iter(record.carried), None), record.chain), ())
+        before, after = record.carried, record.chain
+        if len(earlier) == record.earlier:
+            before, after = (*earlier, *before), None
+            carried[record.turn, digests.chain_of(record.carried, record.chain)] = before
+        if record.state == "complete":
+            found.append(_exchange(record, told.text or "", before, after))
+    return tuple(found)
+
+
+def _exchange(record: Record, text: str, before: tuple[str, ...], after: str | None) -> Recorded:
     sent = {name: record.parameters[name] for name in _SENT if name in record.parameters}
     return Recorded(
         request=record.request,
         prompt=record.prompt,
-        before=record.carried,
+        before=before,
+        after=after,
+        asked_model=record.asked_model,
         parameters={"stream": True, **sent},
         typed=record.prompt if record.values else None,
         owner=record.owner,

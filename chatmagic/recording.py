@@ -37,7 +37,9 @@ class File:
         except (OSError, RuntimeError, ValueError):
             self.path = path
         self._text: str | None = None
-        self._held: tuple[Recorded, ...] = ()
+        self._writer = script.Writer()
+        self.held: tuple[Recorded, ...] = ()
+        """What it held when it was read or written last."""
 
     def exists(self) -> bool:
         """Tell whether there is something of this name."""
@@ -55,9 +57,9 @@ class File:
         """
         text = self._content()
         if text != self._text or text is None:
-            self._held = () if text is None else script.read(text, self.path.name)
+            self.held = () if text is None else script.read(text, self.path.name)
             self._text = text
-        return self._held
+        return self.held
 
     def save(
         self, merged: Callable[[tuple[Recorded, ...], tuple[Recorded, ...]], tuple[Recorded, ...]]
@@ -74,18 +76,16 @@ class File:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with _alone(self.path.parent):
-                before = self._held
-                new = merged(before, self.read())
-                text = script.write(new)
+                before, now = self.held, self.read()
+                # A file that is gone tells nothing of what was in it.
+                new = merged(before, before if self._text is None else now)
+                text = self._writer.write(new)
                 if text != self._text:
                     self._replace(text)
-                self._text, self._held = text, new
+                self._text, self.held = text, new
         except OSError as error:
             why = error.strerror or type(error).__name__
-            raise ChatError(
-                f"{self.path.name} could not be written: {why}. The reply is kept here.",
-                hint="It is tried again with the next reply, and by %chat_cassette.",
-            ) from None
+            raise ChatError(f"{self.path.name} could not be written: {why}.", fault="you") from None
 
     def _content(self) -> str | None:
         try:

@@ -5,25 +5,32 @@ The rules, which need no file and send nothing:
 1. Equal requests (one digest) are answered in the order recorded, then from the first again.
 2. A cell that is known gets its own exchanges, in their order, each time that it runs. One
    that the cassette does not know keeps what it was given the first time.
-3. What an execution records stands together, in the place of what its cell recorded before.
-   What the earlier execution recorded and this one has not asked yet leaves the cassette,
-   but answers this execution still, and then comes back.
-4. An error answers when it is replayed. Who records is not given it: it is asked again, and
-   what comes then takes its place.
+3. Nothing leaves the reel but by a refresh that got a whole new reply to the same place, and
+   by :meth:`Reel.remove`. The same place is the same owner and the same prompt as typed;
+   without an owner the same prompt as typed, in order.
+4. What an execution records stands together, before what its cell recorded in an earlier
+   one. That is superseded, as far as this execution has not asked it: it answers its very
+   request still, and is no more superseded when its cell asks that again; nothing else finds
+   it.
+5. An error is recorded only where no reply stands, and not twice. Who records is not given
+   it: it is asked again, and a reply that comes then supersedes it.
+6. A reply of the emulator is recorded only where there is none of a service.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from chatmagic.tape import Recorded
 
-Fate = Literal["kept", "changed", "new", "dropped"]
+Fate = Literal["kept", "changed", "new", "failed", "not asked"]
+_Name = tuple[str, int, str | None, str, int]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +47,29 @@ class Question:
     execution: str | None = None
     order: tuple[str, ...] | None = None
 
+    @property
+    def owner(self) -> str | None:
+        """Hash of the cell that asks; ``None`` where it is not known."""
+        return self.asked.owner
+
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """An exchange on the reel; two equal ones are two."""
+    """An exchange on the reel; two equal ones are two.
+
+    Args:
+        recorded: the exchange.
+        was: what stood in its place before this kernel refreshed it.
+        fresh: whether this kernel recorded it.
+        failed: whether this kernel asked it again, and an error came.
+        given: whether it answered this kernel.
+    """
 
     recorded: Recorded
     was: Recorded | None = None
     fresh: bool = False
+    failed: bool = False
+    given: bool = False
 
 
 @dataclass(slots=True)
@@ -77,15 +99,18 @@ class Reel:
     def __init__(self, exchanges: Iterable[Recorded]) -> None:
         """Begin with nothing asked."""
         self._items = [_Item(one) for one in exchanges]
-        self._given: list[_Item] = []
         self._cells: dict[str, _Cell] = {}
         self._last: _Item | None = None
-        self._dropped = 0
 
     @property
     def exchanges(self) -> tuple[Recorded, ...]:
         """All that the cassette holds now, in its order."""
         return tuple(item.recorded for item in self._items)
+
+    @property
+    def standing(self) -> tuple[Recorded, ...]:
+        """What is not superseded, in its order."""
+        return tuple(one for one in self.exchanges if not one.superseded)
 
     def replay(self, question: Question) -> Recorded | None:
         """Give the exchange that answers a request again; ``None`` if there is none.
@@ -93,18 +118,19 @@ class Reel:
         Args:
             question: what is asked, and by whom.
         """
-        cell = self._cell(question)
-        item = self._own(cell, question) or self._from_used(cell, question, own=True)
+        cell, equal = self._cell(question), self._equal(question)
+        item = self._own(cell, equal) or self._from_used(cell, question, own=True)
         if item is None:
-            free = [one for one in self._equal(question) if one not in self._given]
-            item = next(iter(free), None) or self._from_used(cell, question, own=False)
-        if item is None and (equal := self._equal(question)):
-            self._given = [one for one in self._given if one not in equal]
+            free = (one for one in equal if not one.given)
+            item = next(free, None) or self._from_used(cell, question, own=False)
+        if item is None and equal:
+            for one in equal:
+                one.given = False
             item = equal[0]
         return None if item is None else self._give(item, cell)
 
     def by_order(self, question: Question) -> Recorded | None:
-        """Give the exchange whose turn it is; ``None`` only where nothing is recorded.
+        """Give the exchange whose turn it is; ``None`` only where none is left to take.
 
         The cell's own first, then the next with the same prompt as typed, then the next.
 
@@ -116,12 +142,9 @@ class Reel:
         behind = self._index(self._last) + 1 if self._last is not None else 0
         later = [*self._items[behind:], *self._items[:behind]]
         typed = [item for item in later if _typed(item.recorded) == _typed(question.asked)]
-        found = next(iter([*own, *typed, *later]), None)
-        if found is None:
-            return None
-        if cell is not None and found in cell.spare:
-            cell.spare.remove(found)
-        return self._give(found, cell)
+        standing = (item for item in (*own, *typed, *later) if not item.recorded.superseded)
+        found = next(standing, None)
+        return None if found is None else self._give(found, cell)
 
     def recall(self, question: Question) -> tuple[Recorded | None, bool]:
         """Give the reply that needs not be asked again, for somebody who records.
@@ -130,187 +153,280 @@ class Reel:
             question: what is asked, and by whom.
 
         Returns:
-            The exchange, or ``None``; and whether it came back to the reel (rule 3).
+            The exchange, or ``None``; and whether its marks or others' changed (rule 4).
         """
         cell = self._cell(question)
-        item = self._own(cell, question, replies=True)
-        back = cell is not None and item is not None and item not in self._items
+        replies = [item for item in self._equal(question) if item.recorded.is_reply]
+        item = self._own(cell, replies) or next((one for one in replies if not one.given), None)
         if item is None:
-            free = (one for one in self._equal(question) if one not in self._given)
-            item = next((one for one in free if one.recorded.is_reply), None)
-            if item is not None and self._is_nobodys(item, question):
-                item.recorded = replace(item.recorded, owner=question.asked.owner)
-        elif back:
-            self._insert(item, question, cell)
-        return (None if item is None else self._give(item, cell)), back
+            return None, False
+        if question.owner is not None and item.recorded.owner is None:
+            item.recorded = replace(item.recorded, owner=question.owner)
+        back = item.recorded.superseded and item.recorded.owner == question.owner
+        if back:
+            item.recorded = replace(item.recorded, superseded=False)
+        self._give(item, cell)
+        if back:
+            self._supersede(self._behind(cell, question))
+        return item.recorded, back
 
-    def put(self, recorded: Recorded, question: Question) -> None:
-        """Take in what was recorded (rules 3 and 4).
+    def leaves_behind(self, question: Question, *, renewing: bool) -> bool:
+        """Tell whether a new reply would supersede what its cell asked before.
+
+        Args:
+            question: what is asked, and by whom.
+            renewing: whether the reply takes the place of what stands there.
+        """
+        cell = self._cell(question)
+        if renewing and self._place(cell, question):
+            return False
+        return bool(self._behind(cell, question))
+
+    def admits(self, recorded: Recorded) -> bool:
+        """Tell whether an exchange may be recorded here at all (rule 6).
+
+        Args:
+            recorded: the exchange.
+        """
+        emulated = recorded.origin == "emulator"
+        return not emulated or all(one.origin == "emulator" for one in self.exchanges)
+
+    def put(self, recorded: Recorded, question: Question) -> Recorded | None:
+        """Take in what was recorded (rules 4 to 6).
 
         Args:
             recorded: the exchange.
             question: what was asked, and by whom.
-        """
-        cell = self._cell(question)
-        item = _Item(recorded, fresh=True)
-        self._insert(item, question, cell)
-        self._give(item, cell)
 
-    def renew(self, recorded: Recorded, question: Question) -> None:
-        """Take in what was asked again, in the place of what it was before.
+        Returns:
+            It, as it stands on the reel; ``None`` where nothing was recorded.
+        """
+        return self._put(recorded, question, renewing=False)
+
+    def renew(self, recorded: Recorded, question: Question) -> Recorded | None:
+        """Take in what was asked again, a reply in the place of what it was before (rule 3).
 
         Args:
             recorded: the exchange.
             question: what was asked, and by whom.
-        """
-        cell = self._cell(question)
-        old = self._own(cell, question) or self._counterpart(cell, question)
-        if old is None:
-            self.put(recorded, question)
-            return
-        item = _Item(recorded, was=old.was if old.fresh else old.recorded, fresh=True)
-        if recorded.owner is None:
-            item.recorded = replace(recorded, owner=old.recorded.owner)
-        self._items[self._index(old)] = item
-        self._give(item, cell)
 
-    def drop_the_rest(self) -> None:
-        """Drop what was not asked since the beginning."""
-        asked = [item for item in self._items if item.fresh]
-        self._dropped += len(self._items) - len(asked)
-        self._items = asked
+        Returns:
+            As for :meth:`put`.
+        """
+        return self._put(recorded, question, renewing=True)
+
+    def take(self, exchanges: Sequence[Recorded]) -> list[Recorded]:
+        """Take in what was recorded for another cassette, behind all others.
+
+        Args:
+            exchanges: in their order; one that is here already is not taken twice.
+
+        Returns:
+            Those that are not for this one (rule 6).
+        """
+        fit = [one for one in exchanges if self.admits(one)]
+        here = _named(self._items, self.exchanges)
+        new = [one for name, one in _named(fit, fit).items() if name not in here]
+        self._items += [_Item(one, fresh=True) for one in new]
+        return [one for one in exchanges if one not in fit]
+
+    def beyond(self, held: Sequence[Recorded]) -> tuple[Recorded, ...]:
+        """Give the exchanges that are here and not among these.
+
+        Args:
+            held: what the cassette's file holds.
+        """
+        there = _named(held, held)
+        return tuple(
+            one for name, one in _named(self.exchanges, self.exchanges).items() if name not in there
+        )
+
+    def remove(self, exchanges: Iterable[Recorded]) -> int:
+        """Take exchanges out for good; give how many.
+
+        Args:
+            exchanges: as they were held; of several equal ones as many as are given.
+        """
+        gone: list[_Item] = []
+        for one in exchanges:
+            alike = [i for i in self._items if _name(i.recorded) == _name(one) and i not in gone]
+            gone += sorted(alike, key=lambda item: item.recorded != one)[:1]
+        self._drop(gone)
+        return len(gone)
 
     def fates(self) -> Counter[Fate]:
-        """Count what became of the exchanges that :meth:`renew` was to renew."""
-        counts: Counter[Fate] = Counter({"dropped": self._dropped})
-        counts.update(_fate(item) for item in self._items if item.fresh)
-        return counts
-
-    @property
-    def unasked(self) -> int:
-        """How many exchanges were not asked since the beginning."""
-        return sum(not item.fresh for item in self._items)
+        """Count what became of each exchange that :meth:`renew` was to renew."""
+        return Counter(map(_fate, self._items))
 
     def join(self, base: Sequence[Recorded], theirs: Sequence[Recorded]) -> None:
         """Take in what somebody else has put into the same cassette, or taken out of it.
-
-        What was asked here stays.
 
         Args:
             base: what both began with.
             theirs: what the cassette holds now.
         """
-        known = [*base, *self.exchanges]
-        self._items = [
-            item
-            for item in self._items
-            if item in self._given or item.recorded in theirs or item.recorded not in base
-        ]
-        behind = -1
-        for one in theirs:
-            held = self.exchanges
-            if one in held:
-                behind = held.index(one)
-            elif one not in known:
-                behind += 1
-                self._items.insert(behind, _Item(one))
+        mine = _named(self._items, [item.recorded for item in self._items])
+        known, now = _named(base, base), _named(theirs, theirs)
+        self._drop([mine[name] for name in known if name in mine and name not in now])
+        # What is new there is put behind what it stands behind there.
+        news: dict[int, list[_Item]] = {}
+        anchor: _Item | None = None
+        for name, one in now.items():
+            if name in mine:
+                anchor = mine[name]
+                if name in known and _marks(anchor.recorded) == _marks(known[name]):
+                    owner, superseded = _marks(one)
+                    anchor.recorded = replace(anchor.recorded, owner=owner, superseded=superseded)
+            elif name not in known:
+                news.setdefault(id(anchor), []).append(_Item(one))
+        items = news.pop(id(None), [])
+        for item in self._items:
+            items += [item, *news.get(id(item), [])]
+        self._items = items
 
     def _cell(self, question: Question) -> _Cell | None:
         """Give the asking cell's state, begun anew where this is another execution of it."""
-        owner = question.asked.owner
+        owner = question.owner
         if owner is None:
             return None
         cell = self._cells.get(owner)
         if cell is None or question.execution is None or cell.execution != question.execution:
             lent = cell.lent if cell is not None else []
             spare = [item for item in self._items if item.recorded.owner == owner]
-            spare += [item for item in lent if item in self._items and item not in spare]
+            spare += [item for item in lent if item not in spare]
             cell = self._cells[owner] = _Cell(question.execution, spare, lent=lent)
         return cell
 
-    def _own(
-        self, cell: _Cell | None, question: Question, *, replies: bool = False
-    ) -> _Item | None:
-        """Take the first of the cell's own that answers this request."""
-        for item in cell.spare if cell is not None else ():
-            if _answers(item, question) and (item.recorded.is_reply or not replies):
-                cell.spare.remove(item)  # type: ignore[union-attr] # it has items, so it is one
-                return item
-        return None
+    def _equal(self, question: Question) -> list[_Item]:
+        """Give what answers this very request, best first: what is superseded is second."""
+        found = [item for item in self._items if item.recorded.answers(question.asked)]
+        standing = [item for item in found if not item.recorded.superseded]
+        replies = [one for one in found if one.recorded.superseded and one.recorded.is_reply]
+        return [*standing, *replies] or found
+
+    @staticmethod
+    def _own(cell: _Cell | None, equal: Sequence[_Item]) -> _Item | None:
+        """Give the first of these that is the cell's own and was not asked yet."""
+        spare = [item for item in (cell.spare if cell is not None else ()) if item in equal]
+        return min(spare, key=lambda item: item.recorded.superseded, default=None)
 
     @staticmethod
     def _from_used(cell: _Cell | None, question: Question, *, own: bool) -> _Item | None:
         """Give what answered this execution, from the first again: it asks more often."""
         for item in cell.used if cell is not None else ():
-            is_own = item.recorded.owner == question.asked.owner
-            if _answers(item, question) and (is_own or not own):
-                # To the end, so that the next one is the next.
-                cell.used.remove(item)  # type: ignore[union-attr] # as in _own
+            is_own = item.recorded.owner == question.owner
+            if item.recorded.answers(question.asked) and (is_own or not own):
                 return item
         return None
 
-    def _counterpart(self, cell: _Cell | None, question: Question) -> _Item | None:
-        """Find what a request that is asked again was before, though it may be another now."""
-        if cell is not None and cell.spare:
-            return cell.spare.pop(0)
-        free = [one for one in self._items if one not in self._given]
-        others = {*(question.order or ()), *self._cells} - {question.asked.owner}
-        free = [one for one in free if one.recorded.owner not in others]
-        equal = [one for one in free if _answers(one, question)]
-        typed = [one for one in free if _typed(one.recorded) == _typed(question.asked)]
-        return next(iter([*equal, *typed]), None)
+    def _place(self, cell: _Cell | None, question: Question) -> list[_Item]:
+        """Give what stands at the same place and was not asked yet (rule 3), best first."""
+        free = [one for one in self._items if not one.given]
+        if cell is not None:
+            own = [one for one in cell.spare if one.recorded.owner == question.owner]
+            free = [*own, *(one for one in free if one.recorded.owner is None)]
+        else:
+            # A panel's question takes no cell's place; a machine's cells are not known.
+            others = {*(question.order or ()), *self._cells}
+            free = [one for one in free if one.recorded.owner not in others]
+        place = [one for one in free if _typed(one.recorded) == _typed(question.asked)]
 
-    def _equal(self, question: Question) -> list[_Item]:
-        return [item for item in self._items if _answers(item, question)]
+        def likeness(item: _Item) -> tuple[bool, bool]:
+            return not item.recorded.answers(question.asked), item.recorded.superseded
+
+        return sorted(place, key=likeness)
+
+    def _put(self, recorded: Recorded, question: Question, *, renewing: bool) -> Recorded | None:
+        if not self.admits(recorded):
+            return None
+        cell = self._cell(question)
+        place = self._place(cell, question)
+        held = place[0] if place else None
+        if held is not None and not recorded.is_reply:
+            if held.recorded.is_reply:
+                held.failed = True
+                return None
+            if held.recorded.error == recorded.error:
+                held.was, held.fresh = held.recorded, True
+                self._give(held, cell)
+                return None
+        if held is not None and recorded.is_reply and renewing:
+            held.was = held.was if held.fresh else held.recorded
+            owner = recorded.owner or held.recorded.owner
+            held.recorded = replace(recorded, owner=owner)
+            held.fresh, held.failed = True, False
+            return self._give(held, cell)
+        item = self._insert(recorded, question, cell, place)
+        self._give(item, cell)
+        if recorded.is_reply:
+            self._supersede(self._behind(cell, question))
+        return item.recorded
+
+    def _insert(
+        self, recorded: Recorded, question: Question, cell: _Cell | None, place: Sequence[_Item]
+    ) -> _Item:
+        """Put a new exchange where it belongs, and supersede the errors that it is instead of."""
+        equal = [one for one in place if one.recorded.answers(question.asked)]
+        errors = [one for one in equal if not one.recorded.is_reply]
+        if question.owner is None and errors:
+            recorded = replace(recorded, owner=errors[0].recorded.owner)
+        mine = [one for one in cell.used if one in self._items] if cell is not None else []
+        mine = [one for one in mine if one.recorded.owner == question.owner]
+        behind = [*self._behind(cell, question), *errors]
+        if mine:
+            index = self._index(mine[-1]) + 1
+        elif behind:
+            places = [self._index(one) for one in behind]
+            index = min(places) if recorded.is_reply else max(places) + 1
+        else:
+            index = self._new_place(question)
+        self._supersede(errors)
+        item = _Item(recorded, fresh=True)
+        self._items.insert(index, item)
+        return item
+
+    def _behind(self, cell: _Cell | None, question: Question) -> list[_Item]:
+        """Give what the cell recorded, is not superseded, and was not asked by this execution."""
+        if cell is None:
+            return []
+        return [
+            item
+            for item in self._items
+            if item.recorded.owner == question.owner
+            and not item.recorded.superseded
+            and item not in cell.used
+        ]
 
     @staticmethod
-    def _is_nobodys(item: _Item, question: Question) -> bool:
-        """Tell whether an exchange belongs to no cell, or to one that is not on the page."""
-        owner, order = item.recorded.owner, question.order
-        return question.asked.owner is not None and (
-            owner is None or (order is not None and owner not in order)
-        )
+    def _supersede(items: Iterable[_Item]) -> None:
+        for item in items:
+            item.recorded = replace(item.recorded, superseded=True)
 
     def _give(self, item: _Item, cell: _Cell | None) -> Recorded:
-        """Take note of an exchange that answers."""
-        if item not in self._given:
-            self._given.append(item)
+        """Take note of an exchange that answers, or that was recorded."""
+        item.given = True
         if cell is not None:
+            for held in (cell.spare, cell.used):
+                if item in held:
+                    held.remove(item)
+            # At the end, so that of equal ones the next is the next.
             cell.used.append(item)
             if item not in cell.lent:
                 cell.lent.append(item)
         self._last = item
         return item.recorded
 
-    def _insert(self, item: _Item, question: Question, cell: _Cell | None) -> None:
-        """Put an exchange where it belongs, and take out what it replaces."""
-        owner = question.asked.owner
-        gone = [one for one in self._items if self._is_replaced(one, question, cell)]
-        used = [one for one in cell.used if one in self._items] if cell is not None else []
-        mine = [one for one in used if one.recorded.owner == owner]
-        if mine:
-            index = self._index(mine[-1]) + 1
-        elif gone:
-            index = self._index(gone[0])
-        else:
-            index = self._new_place(question)
-        if owner is None and gone:
-            item.recorded = replace(item.recorded, owner=gone[0].recorded.owner)
-        index -= sum(self._index(one) < index for one in gone)
-        self._items = [one for one in self._items if one not in gone]
-        self._items.insert(index, item)
-
-    def _is_replaced(self, one: _Item, question: Question, cell: _Cell | None) -> bool:
-        """Tell whether a new exchange takes this one's place."""
-        if cell is not None and one.recorded.owner == question.asked.owner:
-            return one not in cell.used
-        failed = not one.recorded.is_reply and one not in self._given
-        nobodys = cell is None or self._is_nobodys(one, question)
-        return failed and nobodys and _answers(one, question)
+    def _drop(self, gone: Sequence[_Item]) -> None:
+        """Take these out, wherever they are."""
+        ids = set(map(id, gone))
+        self._items = [item for item in self._items if id(item) not in ids]
+        for cell in self._cells.values():
+            for held in (cell.spare, cell.used, cell.lent):
+                held[:] = [item for item in held if id(item) not in ids]
 
     def _new_place(self, question: Question) -> int:
         """Give the place of a cell that has none: as on the page, else behind the last answer."""
-        owner, order = question.asked.owner, question.order or ()
+        owner, order = question.owner, question.order or ()
         if owner in order:
             below = order[order.index(owner) :]
             found = (i for i, one in enumerate(self._items) if one.recorded.owner in below)
@@ -318,19 +434,40 @@ class Reel:
         return len(self._items) if self._last is None else self._index(self._last) + 1
 
     def _index(self, item: _Item) -> int:
-        """Give an exchange's place; one that was replaced stood at the end."""
+        """Give an exchange's place; one that is gone stood at the end."""
         return self._items.index(item) if item in self._items else len(self._items) - 1
-
-
-def _answers(item: _Item, question: Question) -> bool:
-    return item.recorded.request == question.asked.request
 
 
 def _typed(one: Recorded) -> str:
     return one.prompt if one.typed is None else one.typed
 
 
+def _marks(one: Recorded) -> tuple[str | None, bool]:
+    """Give what changes in an exchange that stays the same one."""
+    return one.owner, one.superseded
+
+
+def _name(one: Recorded) -> tuple[str, int, str | None, str]:
+    """Give that by which an exchange is the same one in another reading of its file."""
+    return one.request, one.status, one.text, repr((one.headers, one.error, one.asked_model))
+
+
+def _named(items: Sequence[_T], exchanges: Sequence[Recorded]) -> dict[_Name, _T]:
+    """Give items by the names of their exchanges; of equal ones each has a number."""
+    count: Counter[object] = Counter()
+    found: dict[_Name, _T] = {}
+    for item, one in zip(items, exchanges, strict=True):
+        name = _name(one)
+        found[*name, count[name]] = item
+        count[name] += 1
+    return found
+
+
 def _fate(item: _Item) -> Fate:
+    if item.failed:
+        return "failed"
+    if not item.fresh:
+        return "not asked"
     if item.was is None:
         return "new"
     now, then = item.recorded, item.was

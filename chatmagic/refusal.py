@@ -13,12 +13,15 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
+from chatmagic import address
 from chatmagic import credits as crediting
 from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import (
+    HTTPS_WANTED,
     AuthenticationError,
     ChatError,
     CutOffError,
+    InputError,
     NotUnderstoodError,
     RateLimitError,
     RequestRejectedError,
@@ -83,6 +86,14 @@ _UNSEEN: Final = re.compile(
     r"<(?:script|style)\b.*?(?:</(?:script|style)[^<>]*>?|\Z)", re.IGNORECASE | re.DOTALL
 )
 _TAG: Final = re.compile(r"<[^<>]*>")
+_LOCATION: Final = re.compile(
+    r"(?:(?P<scheme>https?:)?//(?:[^/?#\\]*@)?(?P<host>[^/?#\\]+)|(?=/(?![/\\])))(?P<path>/[^?#\\]*)?",
+    re.IGNORECASE,
+)
+# How servers answer plain words on a port of TLS.
+_HTTPS: Final = re.compile(
+    r"\bplain HTTP\b|HTTP request to an HTTPS server|host and port requires TLS", re.IGNORECASE
+)
 _REDIRECTS: Final = {301, 302, 303, 307, 308}
 _LIMITED: Final = {HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.TOO_MANY_REQUESTS}
 _UNACCEPTED: Final = {HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY}
@@ -113,6 +124,7 @@ def refusal(
     *,
     now: datetime,
     key: Secret | None = None,
+    base_url: str = "",
 ) -> ChatError:
     """Give the error for an answer that is no reply.
 
@@ -122,15 +134,23 @@ def refusal(
         body: its body, or the beginning of it.
         now: the time here, aware, for an answer that has no ``Date``.
         key: the key that was used, to be taken out of what is shown.
+        base_url: the address that was asked, to tell a redirect of its own from another's.
     """
     text = decoded(body, headers)
     told = read_error(text) or ErrorBody()
     said = _said(told, text, headers, key)
     seen = crediting.from_error(told, headers, now)
-    if told.is_rate_limit or (status >= HTTPStatus.BAD_REQUEST and status != HTTPStatus.NOT_FOUND):
+    is_plain = base_url[:5].lower() == "http:"
+    if status == HTTPStatus.BAD_REQUEST and is_plain and _HTTPS.search(text):
+        error: ChatError = NotUnderstoodError(
+            f"That port wants https{said} (HTTP {status}).", hint=HTTPS_WANTED
+        )
+    elif told.is_rate_limit or (
+        status >= HTTPStatus.BAD_REQUEST and status != HTTPStatus.NOT_FOUND
+    ):
         error = _by_status(status, told, said, f" (HTTP {status}).", seen)
     elif status in _REDIRECTS:
-        error = _redirect(status, headers, key)
+        error = _redirect(status, headers, key, base_url)
     else:
         error = _no_service(status, told, said)
     return _with(error, status, headers, seen, now)
@@ -270,22 +290,34 @@ def _said(
 
 
 def _redirect(
-    status: int, headers: Sequence[tuple[str, str]], key: Secret | None
+    status: int, headers: Sequence[tuple[str, str]], key: Secret | None, base_url: str
 ) -> NotUnderstoodError:
     where = next((value for name, value in headers if name.lower() == "location"), "").strip()
     if key is not None:
         where = key.redact(where)
-    origin = re.match(r"(https?:)?//(?:[^/?#\\]*@)?([^/?#\\]+)", where, re.IGNORECASE)
-    path = re.match(r"/[^?#\\]*", where)
-    if origin:
-        target = "to " + excerpt(f"{origin[1] or ''}//{origin[2]}", key)
-    else:
-        target = f"to its own path {excerpt(path[0], key, _PATH)}" if path else "elsewhere"
+    at, followed = f"(HTTP {status})", "was not followed, so the key went nowhere else."
+    match = _LOCATION.match(where)
+    if match is None or (match["host"] and not _is_its_own(match, base_url)):
+        origin = match and excerpt(f"{match['scheme'] or ''}//{match['host']}", key)
+        target = f"to {origin}" if origin else "elsewhere"
+        return NotUnderstoodError(
+            f"The service points {target} {at}; that {followed}",
+            hint="If that is the service, connect to it: %chat_connect URL.",
+        )
+    path = excerpt(match["path"] or "/", key, _PATH)
     return NotUnderstoodError(
-        f"The service points {target} (HTTP {status}); "
-        "that was not followed, so the key went nowhere else.",
-        hint="If that is the service, connect to it: %chat_connect URL.",
+        f"The service points to its own path {path} {at}: a login page? That {followed}",
+        hint=f"Something before the service may want you to sign in. {ADDRESS_HINT}",
     )
+
+
+def _is_its_own(location: re.Match[str], base_url: str) -> bool:
+    """Tell whether a redirect leads to the server that was asked."""
+    scheme = location["scheme"] or base_url.partition("//")[0]
+    try:
+        return address.origin(f"{scheme}//{location['host']}") == address.origin(base_url)
+    except InputError:
+        return False
 
 
 def _no_service(status: int, told: ErrorBody, said: str) -> NotUnderstoodError:

@@ -2,13 +2,16 @@
 
 A cassette is JSON Lines. Its first line says what it is; then, for each exchange:
 
-- one line that says what was asked: the digest of the request, its parameters, and the
-  messages before the prompt, a turn that the cassette holds itself by its digest alone;
+- one line that says what was asked: the digest of the request, its parameters, the model that
+  was asked, and the messages before the prompt: ``after`` names the longest beginning of them
+  that another exchange of the file makes with its prompt and reply, ``before`` lists the rest,
+  a turn that the cassette holds itself by its digest alone;
 - a line for each line of the prompt (``you``);
 - one line with the status, the few headers that are kept, and the facts of the reply;
 - a line for each line of the reply (``reply``).
 
 So a changed word is a changed line. No key, no request header and no address is in it.
+Version 1 listed all the turns before each prompt, and had the model among the parameters.
 """
 
 from __future__ import annotations
@@ -16,44 +19,82 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import digests, scalars
 from chatmagic.accounting import Usage
 from chatmagic.errors import InputError
+from chatmagic.prefixes import Prefix, Prefixes, request_digest
 from chatmagic.tape import KEPT_HEADERS, Recorded
-from chatmagic.wire import Message
+from chatmagic.wire import NOT_IN_DIGEST, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-VERSION: Final = 1
+VERSION: Final = 2
+READABLE: Final = (1, 2)
 REFERENCE: Final = 16
-"""How many digits of a turn's digest name it within a cassette."""
+"""How many digits of a digest name a turn, or a list of them, within a cassette."""
 
 _REQUIRED: Final = object()
-_TURN: Final = ("user", "assistant")
-_Said: TypeAlias = tuple[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What of an exchange's text is the same in whichever file it stands.
+
+    Args:
+        one: the exchange.
+        carried: what its request carried; ``None`` is nothing, or not known.
+        made: that with its own turn; ``None`` for an error, or where it is not known.
+        lines: its lines but the first one.
+    """
+
+    one: Recorded
+    carried: Prefix | None
+    made: Prefix | None
+    lines: str
+
+
+class Writer:
+    """Writes the text of a cassette again and again, and works only on what is new in it."""
+
+    def __init__(self) -> None:
+        """Have written nothing."""
+        self._prefixes = Prefixes()
+        self._texts: dict[int, _Text] = {}
+
+    def write(self, exchanges: Iterable[Recorded]) -> str:
+        """Return the text of a cassette.
+
+        Args:
+            exchanges: in their order.
+        """
+        texts = [self._texts.get(id(one)) or self._text(one) for one in exchanges]
+        self._texts = {id(text.one): text for text in texts}
+        made = {text.made for text in texts if text.made is not None}
+        turns = {prefix.part for prefix in made}
+        head = _line({"chatmagic": "cassette", "version": VERSION})
+        return head + "".join(_line(_question(text, made, turns)) + text.lines for text in texts)
+
+    def _text(self, one: Recorded) -> _Text:
+        carried = made = None
+        if one.after is None:
+            carried = self._prefixes.of(one.before)
+            if one.text is not None:
+                made = self._prefixes.turn(carried, one.prompt, one.text)
+        lines = [{"you": line} for line in _lines(one.prompt) or [""]]
+        lines += [_answer(one), *({"reply": line} for line in _lines(one.text or ""))]
+        return _Text(one, carried, made, "".join(map(_line, lines)))
 
 
 def write(exchanges: Iterable[Recorded]) -> str:
-    """Give the text of a cassette.
+    """Return the text of a cassette.
 
     Args:
         exchanges: in their order.
     """
-    held = tuple(exchanges)
-    # A long talk carries each turn many times over; its digest is made once.
-    turns = {(one.prompt, one.text): turn for one in held if (turn := one.turn) is not None}
-    lines: list[Mapping[str, Any]] = [{"chatmagic": "cassette", "version": VERSION}]
-    for one in held:
-        lines.append(_question(one, turns))
-        lines += [{"you": line} for line in _lines(one.prompt) or [""]]
-        lines.append(_answer(one))
-        lines += [{"reply": line} for line in _lines(one.text or "")]
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    # Half a surrogate pair has no UTF-8; as JSON writes it, it has.
-    return text.encode("utf-8", "backslashreplace").decode()
+    return Writer().write(tuple(exchanges))
 
 
 def read(text: str, name: str) -> tuple[Recorded, ...]:
@@ -68,16 +109,10 @@ def read(text: str, name: str) -> tuple[Recorded, ...]:
     """
     blocks = _blocks(text, name)
     drafts = [_draft(block, name) for block in blocks]
-    turns: dict[str, tuple[Message, Message]] = {}
-    for draft in drafts:
-        if draft.text is not None and (turn := draft.turn) is not None:
-            turns[turn[:REFERENCE]] = (
-                Message("user", draft.prompt),
-                Message("assistant", draft.text),
-            )
+    carried = _carried(drafts)
     return tuple(
-        _checked(replace(draft, before=_resolved(draft.before, turns)), block, name)
-        for draft, block in zip(drafts, blocks, strict=True)
+        _checked(draft, carried.get(number), block, name)
+        for number, (draft, block) in enumerate(zip(drafts, blocks, strict=True))
     )
 
 
@@ -93,14 +128,38 @@ class _Block:
     reply: list[str] = field(default_factory=list)
 
 
-def _question(one: Recorded, turns: Mapping[_Said, str]) -> dict[str, Any]:
-    known = {"owner": one.owner, "typed": one.typed}
+def _question(text: _Text, made: Collection[Prefix], turns: Collection[Any]) -> dict[str, Any]:
+    """Return the first line of an exchange."""
+    one = text.one
+    after, before = one.after, list(one.before)
+    if after is None:
+        parts, at = [], text.carried
+        while at is not None and at not in made:
+            parts.append(at.part)
+            at = at.before
+        after = None if at is None else at.name[:REFERENCE]
+        before = [item for part in reversed(parts) for item in _referred(part, turns)]
+    known = {
+        "owner": one.owner,
+        "typed": one.typed,
+        "model": one.asked_model,
+        "superseded": one.superseded or None,
+        "parameters": dict(one.parameters) or None,
+        "after": after,
+        "before": [i if isinstance(i, str) else i.to_json() for i in before] or None,
+    }
     return {
         "ask": one.request,
         **{name: value for name, value in known.items() if value is not None},
-        **({"parameters": dict(one.parameters)} if one.parameters else {}),
-        **({"before": _referred(one.before, turns)} if one.before else {}),
     }
+
+
+def _referred(part: Sequence[Message | str], turns: Collection[Any]) -> Sequence[Message | str]:
+    """Return a turn that the cassette holds by its digest, any other part as it is."""
+    if part not in turns:
+        return part
+    prompt, reply = (item.content for item in part if isinstance(item, Message))
+    return [digests.turn_digest(prompt, reply)[:REFERENCE]]
 
 
 def _answer(one: Recorded) -> dict[str, Any]:
@@ -121,33 +180,47 @@ def _answer(one: Recorded) -> dict[str, Any]:
     }
 
 
-def _referred(before: Sequence[Message | str], turns: Mapping[_Said, str]) -> list[Any]:
-    """Give the messages before a prompt: turns that the cassette holds, by their digests."""
-    found: list[Any] = []
-    is_said = False
-    for item, after in zip(before, [*before[1:], None], strict=True):
-        if is_said:
-            # It is the reply of a turn that stands there already.
-            is_said = False
-        elif isinstance(item, str):
-            found.append(item)
-        else:
-            turn = None
-            if isinstance(after, Message) and (item.role, after.role) == _TURN:
-                turn = turns.get((item.content, after.content))
-            found.append(item.to_json() if turn is None else turn[:REFERENCE])
-            is_said = turn is not None
+def _line(value: Mapping[str, Any]) -> str:
+    text = json.dumps(value, ensure_ascii=False) + "\n"
+    # Half a surrogate pair has no UTF-8; as JSON writes it, it has.
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _carried(drafts: Sequence[Recorded]) -> dict[int, Prefix | None]:
+    """Return what the requests carried, by their places; those of which it is known.
+
+    An exchange may stand before the one that it goes on from, as cells may be run in any order.
+    """
+    turns: dict[str, Sequence[Message]] = {}
+    waiting: dict[str, list[int]] = {}
+    for number, draft in enumerate(drafts):
+        if draft.text is not None and (turn := draft.turn) is not None:
+            said = (Message("user", draft.prompt), Message("assistant", draft.text))
+            turns[turn[:REFERENCE]] = said
+        if draft.after is not None:
+            waiting.setdefault(draft.after, []).append(number)
+    prefixes = Prefixes()
+    found: dict[int, Prefix | None] = {}
+    ready: list[tuple[int, Prefix | None]] = [
+        (number, None) for number, draft in enumerate(drafts) if draft.after is None
+    ]
+    for number, after in ready:
+        draft = drafts[number]
+        found[number] = carried = prefixes.of(_resolved(draft.before, turns), after)
+        if draft.text is not None:
+            made = prefixes.turn(carried, draft.prompt, draft.text)
+            ready += [(other, made) for other in waiting.pop(made.name[:REFERENCE], ())]
     return found
 
 
 def _resolved(
-    before: Sequence[Message | str], turns: Mapping[str, tuple[Message, Message]]
-) -> tuple[Message | str, ...]:
+    before: Sequence[Message | str], turns: Mapping[str, Sequence[Message]]
+) -> list[Message | str]:
     """Put the turns' messages in the place of their digests, where the cassette has them."""
     found: list[Message | str] = []
     for item in before:
         found += turns.get(item[:REFERENCE], (item,)) if isinstance(item, str) else (item,)
-    return tuple(found)
+    return found
 
 
 def _lines(text: str) -> list[str]:
@@ -193,7 +266,7 @@ def _check_head(value: Mapping[str, Any], number: int, name: str) -> None:
             hint="It was left as it is. %chat_cassette FILE makes a new one where there is none.",
         )
     version = value.get("version")
-    if version != VERSION:
+    if version not in READABLE or isinstance(version, bool):
         raise InputError(
             f"{name} is a cassette of version {version!r}, and this chatmagic reads {VERSION}.",
             hint="It was left as it is. A newer chatmagic reads it.",
@@ -230,7 +303,10 @@ def _draft(block: _Block, name: str) -> Recorded:
             request=_of(question, "ask", str),
             prompt="".join(block.you),
             before=tuple(map(_earlier, _of(question, "before", list, []))),
+            after=_of(question, "after", str, None),
             parameters=_of(question, "parameters", dict, {}),
+            asked_model=_of(question, "model", str, None),
+            superseded=question.get("superseded") is True,
             typed=_of(question, "typed", str, None),
             owner=_of(question, "owner", str, None),
             status=_of(answer, "status", int),
@@ -248,15 +324,40 @@ def _draft(block: _Block, name: str) -> Recorded:
         raise _damaged(name, block.number, str(error)) from None
 
 
-def _checked(one: Recorded, block: _Block, name: str) -> Recorded:
-    """Give an exchange whose request is still the one that its digest says."""
+def _checked(one: Recorded, carried: Prefix | None, block: _Block, name: str) -> Recorded:
+    """Return an exchange whose request is the one that its digest says, as far as it is known."""
+    parameters = {
+        name: value for name, value in one.parameters.items() if name not in NOT_IN_DIGEST
+    }
+    found = replace(one, parameters=parameters)
+    if one.after is None or carried is not None:
+        before = () if carried is None else carried.messages
+        found = replace(found, before=before, after=None)
     try:
-        body = one.body
-        if body is None or body.digest() == one.request:
-            return one
+        body = _body(found)
     except ValueError as error:
         raise _damaged(name, block.number, str(error)) from None
+    if body is None or found.after is not None:
+        return found
+    told = request_digest(carried, body)
+    if told in (None, one.request):
+        return found
+    if len(parameters) < len(one.parameters):
+        # Version 1 had the model in the request's digest.
+        model = one.parameters.get("model")
+        was = {name: one.parameters[name] for name in one.parameters.keys() - parameters.keys()}
+        messages = [item.to_json() for item in found.before if isinstance(item, Message)]
+        old = {**body, **was, "messages": [*messages, *body["messages"]]}
+        if digests.digest(old) == one.request:
+            is_name = isinstance(model, str)
+            return replace(found, request=str(told), asked_model=model if is_name else None)
     raise _damaged(name, block.number, "the request is not the one that was recorded")
+
+
+def _body(one: Recorded) -> dict[str, Any] | None:
+    """Return the canonical body of a request with its prompt alone; ``None`` if not known."""
+    body = replace(one, before=(), after=None).body
+    return None if body is None else dict(json.loads(body.encode()))
 
 
 def _of(value: Mapping[str, Any], key: str, kind: type, default: object = _REQUIRED) -> Any:

@@ -9,7 +9,7 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from chatmagic import clients, deck, playback, repeatable, scalars
+from chatmagic import clients, deck, playback, repeatable, scalars, settings
 from chatmagic.asking import (
     Answer,
     Ask,
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from chatmagic.client import Client
     from chatmagic.connection import Halt
     from chatmagic.page import Layout
+    from chatmagic.ratelimit import RequestLimit
     from chatmagic.settings import Connection
     from chatmagic.turn import Context
     from chatmagic.wire import Reply, Request
@@ -84,6 +85,18 @@ class Session:
         """The time here when the answer that told the latest credits came."""
         client = self._clients.latest
         return None if client is None else client.credits_received_at
+
+    @property
+    def request_limit(self) -> RequestLimit | None:
+        """How many requests are left in the service's window; ``None`` is unknown."""
+        client = self._clients.latest
+        return None if client is None else client.request_limit
+
+    @property
+    def lacks_usage(self) -> bool:
+        """Whether the latest reply was streamed by a service and told no tokens."""
+        client = self._clients.latest
+        return client is not None and client.lacks_usage
 
     @property
     def clock_off(self) -> timedelta | None:
@@ -250,31 +263,39 @@ class Session:
         self._tell(Changed())
         return change
 
-    def retape(self, *, again: bool = True, whole: bool = False) -> str | None:
+    def retape(self, *, again: bool = True, off: bool = False) -> str | None:
         """Put in the cassette that is chosen now, while no ask is under way.
 
         Args:
             again: take out the one that is in, also where the same is chosen; otherwise only
                 what it could not save before is saved.
-            whole: whether all was asked that is to be asked; a refresh then drops the rest.
+            off: only take out the one that is in.
 
         Returns:
             What was done with the one that is out, in one line; ``None`` where none is.
 
         Raises:
-            ChatError: what is chosen cannot be used, or what is out cannot be saved.
+            ChatError: what is chosen cannot be used.
         """
 
         def exchanged() -> str | None:
-            summary = self.deck.eject(whole=whole) if again else None
-            if not again:
-                self.deck.retry()
-            if not whole:
+            summary = self.deck.eject() if again else None
+            if not off:
                 # Who is done asks for none; what the environment has comes with the next ask.
                 self.deck.insert()
+            if not again:
+                self.deck.retry()
             return summary
 
         return self._turnstile.alone("a change of the cassette", exchanged)
+
+    def alone(self, action: Callable[[], str]) -> str:
+        """Do something with the cassette while no ask is under way.
+
+        Args:
+            action: what to do; its result is returned.
+        """
+        return self._turnstile.alone("a change of the cassette", action)
 
     def follow_pages(self, owner: str | None = None) -> Change | None:
         """Let the conversation follow the pages, unless an ask is under way.
@@ -323,6 +344,7 @@ class Session:
         view.began(
             [
                 *set_aside(aside),
+                *self.deck.news(),
                 *(play.notes if play is not None else ()),
                 *notes(asked, context),
             ]
@@ -372,7 +394,12 @@ class Session:
         """Find out who answers, while a cassette is in."""
         asked = Recorded.asked(request, typed=ask.typed, owner=ask.owner)
         question = Question(asked, ask.execution, ask.order)
-        return self.deck.play(question, self._warnings(ask, context))
+        return self.deck.play(question, self._warnings(ask, context), self._asks_emulator)
+
+    def _asks_emulator(self) -> bool:
+        """Tell whether the service that is asked is this kernel's emulator."""
+        given = self._clients.given
+        return settings.is_emulator(self.setup().connection if given is None else given.connection)
 
     def _warnings(self, ask: Ask, context: Context) -> tuple[str, ...]:
         """Say what of a question another run will not ask as it is asked now."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chatmagic import frontend, gauge, options, plain, settings
+from chatmagic import frontend, gauge, options, plain, ratelimit, settings
 from chatmagic.connecting import where
 from chatmagic.errors import ChatError
 
@@ -27,11 +27,15 @@ PANELS: Final = (
     ("Seconds to wait", "timeout", "10 for a connection, 60 for an answer"),
     ("Model", "model", "none is named"),
     ("More fields", "extra_body", "none"),
+    ("Token counts of streams", "stream_usage", "as the service tells them"),
     ("More headers", "extra_headers", "none"),
 )
 """What the panel shows of the settings: a name, the trait, and what holds where it is unset."""
 
 
+NO_TOKENS: Final = (
+    "Tokens: the last reply told none. %config ChatMagics.stream_usage = True asks for them."
+)
 SHOWN: Final = 60
 """The most characters of a name."""
 
@@ -40,6 +44,7 @@ class Configured(Protocol):
     """The settings that ``%config ChatMagics`` knows."""
 
     stream: Any
+    stream_usage: Any
 
     def trait_values(self) -> dict[str, Any]:
         """Give all of them by name."""
@@ -70,6 +75,7 @@ class Standing:
         self._configured = configured
         self._cassette = cassette
         self._connecting = connecting
+        self._has_told_of_usage = False
 
     def now(self) -> datetime:
         """Give the time by the service's clock, by which a live gauge counts.
@@ -123,10 +129,23 @@ class Standing:
         now, off = self._now(), self._session.clock_off
         html = gauge.large_html(figures, took, now=now, clock_off=off)
         words = gauge.large_words(figures, took, now=now, clock_off=off)
-        if (note := self._cassette.of_the_figures()) is not None:
+        for note in self._notes(now - (off or timedelta())):
             html += f'<p style="{gauge.QUIET}">{escape(note)}</p>'
             words += f"\n{note}"
         return html, words
+
+    def _notes(self, now: datetime) -> list[str]:
+        """Give what there is to say under the credits: requests left, tokens, a replay."""
+        notes = []
+        if (told := self._session.request_limit) is not None:
+            notes.append(ratelimit.line(told, now))
+        if self._session.lacks_usage and not (
+            self._configured.stream_usage or self._has_told_of_usage
+        ):
+            self._has_told_of_usage = True
+            notes.append(NO_TOKENS)
+        replayed = self._cassette.of_the_figures()
+        return notes if replayed is None else [*notes, replayed]
 
     def state(self) -> str:
         """Say what ``%chat`` alone says: where, key from where, conversation, credits."""
@@ -172,7 +191,7 @@ class Standing:
         configured = self._in_force()
         # The model has a line of its own.
         names = [option.trait for option in options.OPTIONS if option.trait]
-        names += ["timeout", "extra_body", "extra_headers", "keep_values"]
+        names += ["timeout", "extra_body", "extra_headers", "stream_usage", "keep_values"]
         values = {name: configured[name] for name in names}
         values |= {name: _set(values[name], "") for name in ("extra_body", "extra_headers")}
         return [

@@ -9,11 +9,10 @@ from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
-from chatmagic import address, advice, settings
+from chatmagic import address, advice, ratelimit, settings
 from chatmagic import credits as crediting
 from chatmagic.arrival import Arrival
 from chatmagic.assembly import Assembly
-from chatmagic.cassette import is_replay
 from chatmagic.errors import (
     COST_UNKNOWN,
     AuthenticationError,
@@ -22,6 +21,7 @@ from chatmagic.errors import (
     InputError,
     NotRecordedError,
 )
+from chatmagic.mode import is_replay
 from chatmagic.reading import Reading, time_of
 from chatmagic.refusal import LESS_HINT, WHAT_CAME_IS_KEPT
 from chatmagic.tally import Entry
@@ -149,6 +149,7 @@ class ReplyStream:
                 self._halt,
                 connection.key,
                 arrival=arrival,
+                base_url=connection.base_url,
             )
             self._begin(self._exchange, self._reading, asked)
             return self  # noqa: TRY300 - an interrupt here closes the connection too
@@ -219,6 +220,8 @@ class ReplyStream:
         if reading.came_at_once and settings.news([f"{origin} holds replies back."]):
             self._assembly.held_back = True
         self._state = "complete"
+        is_live_stream = self._request.stream and exchange.origin == "live"
+        self._tally.lacks_usage = is_live_stream and self.reply.usage is None
 
     def _outlook(self, error: ChatError | ChatInterrupted, reading: Reading) -> str:
         """Say what an answer that broke off leaves behind, and what may have been its reason."""
@@ -244,6 +247,7 @@ class ReplyStream:
         assembly.credits = crediting.from_headers(headers, now)
         assembly.date = crediting.date(headers)
         assembly.origin = exchange.origin
+        self._tally.requests = ratelimit.from_headers(headers, now) or self._tally.requests
         here = address.is_loopback(self._connection.base_url)
         if assembly.origin == "live" and not here and assembly.date is not None:
             self._tally.clock_off = crediting.clock_off(assembly.date, asked, now)

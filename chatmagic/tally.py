@@ -1,4 +1,4 @@
-"""What the answers told one client: the credits, entered once an ask, and its clock."""
+"""What the answers told one client: credits, entered once an ask, requests left, its clock."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from chatmagic.accounting import Credits
+    from chatmagic.ratelimit import RequestLimit
 
 
 @dataclass(slots=True)
@@ -23,11 +24,15 @@ class Tally:
         received_at: the time here when the answer that told them came; ``None`` before that.
         clock_off: how far the clock here is ahead of the service's; ``None`` where the
             latest live answer from another machine did not tell, or it may be right.
+        requests: how many requests are left, as the latest answer that told has it.
+        lacks_usage: whether the latest reply was streamed by a service and told no tokens.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
     received_at: datetime | None = None
     clock_off: timedelta | None = None
+    requests: RequestLimit | None = None
+    lacks_usage: bool = False
 
 
 class Entry:

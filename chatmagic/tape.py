@@ -35,26 +35,33 @@ class Recorded:
         prompt: the last message; as sent, or as typed where ``before`` holds digests.
         before: the messages before it, oldest first; a turn whose text is not known is its
             digest, or the beginning of that.
+        after: the beginning of the chain digest of what stands before ``before``, where a file
+            lacks that; ``None`` where nothing is lacking.
         parameters: what else the body said: ``stream``, ``max_tokens``, ``temperature``
-            and fields of ``extra_body``, as far as known.
+            and fields of ``extra_body``, as far as known; without ``wire.NOT_IN_DIGEST``.
+        asked_model: the model that was asked for; ``None`` where none was set.
         typed: the prompt as typed, where values were put in; else ``None``.
         owner: hash of the cell that asked; ``None`` is not known.
         status: the HTTP status.
         headers: the headers of :data:`KEPT_HEADERS` that the answer had.
         text: the reply, exactly; ``None`` where the answer was an error.
         error: the JSON body of an error.
-        model: name of the model, where it was told.
+        model: name of the model that answered, where it was told.
         finish_reason: in the service's own words.
         usage: token counts, where they were told.
         refusal: what a model said instead of answering.
         took: about how many credits it took, as far as it was known then.
         origin: who answered: ``live`` or ``emulator``.
+        superseded: whether a later execution of its cell left it behind: it answers this very
+            request still, and nothing else.
     """
 
     request: str
     prompt: str
     before: tuple[Message | str, ...] = ()
+    after: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    asked_model: str | None = None
     typed: str | None = None
     owner: str | None = None
     status: int = 200
@@ -67,16 +74,17 @@ class Recorded:
     refusal: str | None = None
     took: int | None = None
     origin: Origin = "live"
+    superseded: bool = False
 
     @property
     def body(self) -> Request | None:
-        """The request as it was sent; ``None`` where a message of it is not known.
+        """The request by which it is known again; ``None`` where a message of it is not known.
 
         Raises:
             ValueError: the parameters are not those of a request.
         """
         messages = [item for item in self.before if isinstance(item, Message)]
-        if len(messages) < len(self.before) or "stream" not in self.parameters:
+        if len(messages) < len(self.before) or self.after or "stream" not in self.parameters:
             return None
         known = {name: self.parameters.get(name) for name in ("max_tokens", "temperature")}
         return Request(
@@ -89,6 +97,17 @@ class Recorded:
             },
             **known,
         )
+
+    def answers(self, asked: Recorded) -> bool:
+        """Tell whether it is the exchange of this very request.
+
+        A model that was asked for when it was recorded matters only if one is set now.
+
+        Args:
+            asked: the request, as it would be recorded.
+        """
+        is_model = asked.asked_model in (None, self.asked_model)
+        return is_model and self.request == asked.request
 
     @property
     def is_reply(self) -> bool:
@@ -110,12 +129,17 @@ class Recorded:
         """
         *before, prompt = request.messages
         body = request.to_json()
-        del body["messages"]
+        model = body.get("model")
         return cls(
             request=request.digest(),
             prompt=prompt.content,
             before=tuple(before),
-            parameters=body,
+            parameters={
+                name: value
+                for name, value in body.items()
+                if name != "messages" and name not in wire.NOT_IN_DIGEST
+            },
+            asked_model=model if isinstance(model, str) else None,
             **known,
         )
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from chatmagic import deck, frontend, repeatable
-from chatmagic.cassette import Choice, Chosen, choose
 from chatmagic.deck import Taping
 from chatmagic.errors import ChatError, InputError
+from chatmagic.mode import Choice, Chosen, choose
+from chatmagic.pruning import Pruning
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 USAGE: Final = (
     "%chat_cassette FILE [--record|--replay|--refresh] [--else emulator] [--by-order], "
-    "%chat_cassette --off, or %chat_cassette alone."
+    "%chat_cassette --off, %chat_cassette --prune, or %chat_cassette alone."
 )
 DOES: Final = {
     "record": "what is recorded is answered from it; what is new is asked, and saved",
@@ -36,6 +37,7 @@ class Configured(Protocol):
 
     cassette: Any
     mode: Any
+    said_later: set[str]
     timeout: Any
 
 
@@ -55,6 +57,7 @@ class CassetteCommand:
         self._configured = configured
         self._said = Chosen()
         self._person = False
+        self._pruning = Pruning()
 
     def run(self, line: str) -> str:
         """Do ``%chat_cassette``; give what it prints.
@@ -70,15 +73,22 @@ class CassetteCommand:
         """
         if not line.strip():
             return self._status()
-        is_off = line.split() == ["--off"]
-        self._said = Chosen(mode="live") if is_off else parse(line, self._said.file)
-        summary = self._session.retape(whole=is_off)
+        first, *words = line.split()
+        if first == "--prune":
+            return self._prune(words)
+        is_off = [first, *words] == ["--off"]
+        self._said = Chosen(off=True) if is_off else parse(line, self._said.file)
+        self._configured.said_later.clear()
+        had = self._session.deck.cassette
+        summary = self._session.retape(off=is_off)
         # None of this tells what the environment makes of it: see above.
         said = "No cassette is chosen here."
         if self._said.file is not None:
             said = f"Cassette chosen here: {Path(self._said.file).name}."
         said += " %chat_cassette shows what is in force."
-        return f"{said}\n{summary}" if is_off and summary and "dropped" in summary else said
+        refreshed = had is not None and had.choice.mode == "refresh"
+        done = [summary] if is_off and refreshed and summary else []
+        return "\n".join([said, *done, *self._session.deck.news()])
 
     def choice(self) -> Choice | None:
         """Find out which cassette is in, as things are set now.
@@ -89,7 +99,8 @@ class CassetteCommand:
         # A panel's question has no sender who could tell; the cells before it had.
         self._person |= frontend.execution(self._shell).audience != "machine"
         configured = Chosen(self._configured.cassette, self._configured.mode)
-        return choose(os.environ, self._said, configured, person=self._person)
+        later = frozenset(self._configured.said_later)
+        return choose(os.environ, self._said, configured, later=later, person=self._person)
 
     def taping(self) -> Taping | None:
         """Give what a session is to put in now."""
@@ -127,29 +138,55 @@ class CassetteCommand:
         return "Replayed from a cassette: figures as recorded, nothing was sent."
 
     def _status(self) -> str:
+        left = [one.told for one in self._session.deck.left]
         state = self.state()
         if state is None:
-            return f"No cassette is in: every question goes to the service. {USAGE}"
+            asks = f"No cassette is in: every question goes to the service. {USAGE}"
+            return "\n".join([asks, *left])
+        try:
+            self._session.retape(again=False)
+        except ChatError as error:
+            left = [one.told for one in self._session.deck.left]
+            out = "Nothing is sent while that is so; %chat_cassette --off takes it out."
+            return "\n".join(dict.fromkeys([state, str(error), out, *left]))
+        return "\n".join([state, *self._in()])
+
+    def _in(self) -> list[str]:
+        """Say what is to be said of the cassette that is in, and of what could not be saved."""
+        session = self._session
+        cassette = session.deck.cassette
+        lines = session.deck.news()
+        lines += [told for one in session.deck.left if (told := one.told) not in lines]
+        if cassette is None:
+            return lines
+        choice, count = cassette.choice, len(cassette.exchanges)
+        others = [
+            *(["what it lacks is answered by the emulator"] if choice.otherwise else []),
+            *(["a request that differs is answered by its place"] if choice.by_order else []),
+        ]
+        lines += [f"{other[0].upper()}{other[1:]}." for other in others]
+        superseded = sum(one.superseded for one in cassette.exchanges)
+        marked = f", {superseded:,} of them superseded (%chat_cassette --prune)"
+        lines.append(
+            f"It holds {count:,} exchange{'' if count == 1 else 's'}"
+            f"{marked if superseded else ''}; since it is in: {cassette.summary()}"
+        )
+        if cassette.trouble is not None:
+            lines.append(f"{len(cassette.unsaved):,} of them not saved: {cassette.trouble}")
+        if cassette.is_recording:
+            troubles = repeatable.state(session.conversation)
+            lines += [f"Will not run again as it is: {trouble}." for trouble in troubles]
+        return lines
+
+    def _prune(self, words: list[str]) -> str:
+        """Do ``%chat_cassette --prune``."""
         self._session.retape(again=False)
         cassette = self._session.deck.cassette
-        lines = [state]
-        if cassette is not None:
-            choice, count = cassette.choice, len(cassette.exchanges)
-            others = [
-                *(["what it lacks is answered by the emulator"] if choice.otherwise else []),
-                *(["a request that differs is answered by its place"] if choice.by_order else []),
-            ]
-            lines += [f"{other[0].upper()}{other[1:]}." for other in others]
-            lines.append(
-                f"It holds {count:,} exchange{'' if count == 1 else 's'}; "
-                f"since it is in: {cassette.summary()}"
-            )
-            if choice.mode == "refresh":
-                lines.append("%chat_cassette --off drops what was not asked.")
-            if choice.mode != "replay":
-                troubles = repeatable.state(self._session.conversation)
-                lines += [f"Will not run again as it is: {trouble}." for trouble in troubles]
-        return "\n".join(lines)
+        if cassette is None:
+            raise InputError("No cassette is in, so there is nothing to prune.", hint=USAGE)
+        if not words:
+            return self._pruning.listed(cassette)
+        return self._session.alone(lambda: self._pruning.removed(cassette, words))
 
 
 def parse(line: str, before: str | None = None) -> Chosen:

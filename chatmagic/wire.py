@@ -28,6 +28,9 @@ EMULATOR_SERVER: Final = "chatmagic-emulator"
 """What the emulator says in ``Server``, by which its replies are told."""
 
 OWN_FIELDS: Final = frozenset({"messages", "stream", "max_tokens", "temperature"})
+NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
+"""Fields by which a request is not known again: whose model answers, and what is told with it."""
+
 DONE: Final = "[DONE]"
 
 
@@ -130,7 +133,10 @@ class Request:
             body["max_tokens"] = self.max_tokens
         if self.temperature is not None:
             body["temperature"] = self.temperature
-        return {**body, **self.extra}
+        # Servers refuse a request that says how to stream, and asks for no stream.
+        dropped = set() if self.stream else {"stream_options"}
+        extra = {name: value for name, value in self.extra.items() if name not in dropped}
+        return {**body, **extra}
 
     def encode(self) -> bytes:
         """Give the bytes that are sent.
@@ -145,8 +151,12 @@ class Request:
         return without_lone_surrogates(text).encode()
 
     def digest(self) -> str:
-        """Give the digest of the canonical body, as sent, by which a request is known again."""
-        return digest(json.loads(self.encode()))
+        """Return the digest of the canonical body by which a request is known again.
+
+        It is that of the body as sent, without :data:`NOT_IN_DIGEST`.
+        """
+        sent = json.loads(self.encode())
+        return digest({name: sent[name] for name in sent if name not in NOT_IN_DIGEST})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,13 @@ from shells import KEY, Shell
 
 from chatmagic.advice import HOW_TO_SET_A_MODEL
 from chatmagic.client import Client
-from chatmagic.errors import AuthenticationError, ChatError, RateLimitError
+from chatmagic.errors import (
+    AuthenticationError,
+    ChatError,
+    InputError,
+    NotUnderstoodError,
+    RateLimitError,
+)
 from chatmagic.wire import Message
 
 if TYPE_CHECKING:
@@ -49,7 +55,7 @@ def refused(status: int, words: str = "refused") -> bytes:
         ("", "/v1/chat/completions"),
         ("/v1beta/openai", "/v1beta/openai/chat/completions"),
         ("/x/chat/completions?api-version=1", "/x/chat/completions?api-version=1"),
-        (f"/{KEY}/v1", "/…/v1/chat/completions"),
+        ("/4f9c1e774f9c1e774f9c1e77/v1", "/…/v1/chat/completions"),
     ],
 )
 @pytest.mark.parametrize("auth", ["bearer", "query"])
@@ -79,6 +85,7 @@ def test_a_404_names_what_was_posted_to(path: str, posted_to: str, auth: Auth) -
         (refused(429, "too many for this model"), "small", False),
         (refused(413, "longer than the model's context"), "small", False),
         (answer(b"<title>A model page</title>"), "small", False),
+        (answer(b"The plain HTTP request was sent to HTTPS port", "400 Bad"), None, False),
         (document({"error": "the model is missing"}), None, True),
     ],
 )
@@ -118,6 +125,23 @@ def test_a_missing_key_is_no_wrong_one() -> None:
     error = told(refused(401), auth="none")
     assert error.message == 'The service wants a key, and none was sent: "refused" (HTTP 401).'
     assert error.hint == 'Client(auth="bearer"), then %chat_login, sends one.'
+
+
+def test_a_redirect_to_the_servers_own_page_is_known_by_the_address_asked() -> None:
+    """Whether it is written whole or as a path."""
+    for start in ("", "{origin}"):
+
+        def script(peer: Peer, start: str = start) -> None:
+            peer.request()
+            where = f"{start.format(origin=server.origin)}/login"
+            peer.send(answer(b"", "302 Found", {"Location": where}))
+
+        with (
+            Server(script) as server,
+            Client(f"{server.origin}/v1", KEY) as client,
+            pytest.raises(NotUnderstoodError, match=r"own path /login \(HTTP 302\): a login page"),
+        ):
+            client.complete(ASK)
 
 
 @pytest.fixture
@@ -172,3 +196,41 @@ def test_the_body_is_read_in_any_shape() -> None:
     """A page that speaks of a model counts as well."""
     page = answer(b"<title>Model required</title>", "400 Bad", {"Content-Type": "text/html"})
     assert HOW_TO_SET_A_MODEL in str(told(page, model="small"))
+
+
+def test_the_line_for_a_model_works_when_typed(bare: Shell) -> None:
+    """As ``%config`` and as ``%chat_connect``, each in place of NAME."""
+
+    def script(peer: Peer) -> None:
+        while asked := peer.request():
+            good = asked.body.get("model") == "small"
+            peer.send(document(WHOLE) if good else refused(400, "model is required"))
+
+    with Server(script) as server:
+        bare.do("%config ChatMagics.auth = 'none'")
+        bare.do(f"%chat_connect {server.origin}")
+        hint = bare.fails("%chat hello").traceback[1]
+        config, connect = re.findall(r"(%\w+ [^,]*NAME\"?)", hint)
+        bare.do(config.replace("NAME", "small"))
+        assert bare.machine("%chat hello").texts == ["Hello"]
+        bare.do("%config ChatMagics.model = None")
+        assert bare.fails("%chat hello").traceback[1] == hint
+        bare.do(connect.replace("URL", server.origin).replace("NAME", "small"))
+        assert bare.machine("%chat hello").texts == ["Hello"]
+
+
+def test_a_key_in_the_query_is_added_to_what_is_there() -> None:
+    """A whole endpoint's own query stays as it is, before it."""
+    with Server(playing(document(WHOLE))) as server:
+        url = f"{server.origin}/x/chat/completions?api-version=2024-02-01"
+        with Client(url, KEY, auth="query") as client:
+            client.complete(ASK)
+        expected = f"/x/chat/completions?api-version=2024-02-01&api_key={KEY}"
+        assert server.asked[0].target == expected
+
+
+def test_an_address_that_holds_the_key_is_not_asked() -> None:
+    """Its path would be in logs; the error does not repeat it."""
+    with pytest.raises(InputError, match="base address holds your API key") as caught:
+        Client(f"https://chat.invalid/{KEY}/v1", KEY)
+    assert KEY not in f"{caught.value!r}{caught.value}"

@@ -21,7 +21,6 @@ from shells import KEY, Ran, Shell, alone
 import chatmagic
 from chatmagic import taping
 from chatmagic.asking import Ask
-from chatmagic.cassette import Choice, Chosen, choose
 from chatmagic.current import current_session
 from chatmagic.deck import Taping
 from chatmagic.emulator import Emulator, Settings
@@ -33,6 +32,7 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
+from chatmagic.mode import Choice, Chosen, choose
 from chatmagic.recording import File
 from chatmagic.session import Session
 
@@ -113,8 +113,8 @@ def asked(emulator: Emulator) -> list[str]:
         ({}, Chosen("m.jsonl", by_order=True), None, True, "replay"),
         ({}, None, Chosen("c.jsonl"), False, "replay"),
         ({}, None, Chosen("c.jsonl", "record"), False, "record"),
-        ({}, Chosen(mode="live"), Chosen("c.jsonl", "record"), False, None),
-        ({"CHATMAGIC_CASSETTE": "e.jsonl"}, Chosen(mode="live"), None, False, "replay"),
+        ({}, Chosen(off=True), Chosen("c.jsonl", "record"), False, None),
+        ({"CHATMAGIC_CASSETTE": "e.jsonl"}, Chosen(off=True), None, False, "replay"),
         ({"CHATMAGIC_CASSETTE": "paper.ipynb"}, None, None, True, "replay"),
         ({"CHATMAGIC_CASSETTE": "paper.ipynb"}, Chosen("m.jsonl", "record"), None, True, "replay"),
         ({"CHATMAGIC_CASSETTE": " "}, None, None, True, None),
@@ -134,6 +134,35 @@ def test_who_decides(
         assert choice.name[0] == (
             "e" if environ.get("CHATMAGIC_CASSETTE", " ")[0] == "e" else choice.name[0]
         )
+
+
+@pytest.mark.parametrize(
+    ("magic", "config", "later", "found"),
+    [
+        (Chosen("m", "record"), Chosen("c", "replay"), {"mode"}, ("m", "replay")),
+        (Chosen("m", "record"), Chosen("c", "replay"), {"cassette"}, ("c", "record")),
+        (Chosen("m", "record"), Chosen("c", "replay"), set(), ("m", "record")),
+        (Chosen("m"), Chosen(None, "replay"), set(), ("m", "replay")),
+        (Chosen("m", "replay"), Chosen(None, "live"), {"mode"}, None),
+        (Chosen("m", "replay"), Chosen(None, None), {"mode"}, ("m", "replay")),
+        (Chosen(off=True), Chosen("c", "record"), {"cassette"}, ("c", "record")),
+        (Chosen(off=True), Chosen("c", "record"), set(), None),
+        (Chosen(off=True), Chosen("c", "replay"), {"cassette"}, ("c", "replay")),
+        (Chosen(off=True), Chosen("c", "replay"), set(), InputError),
+        (Chosen(off=True), Chosen(None, "Replay"), {"mode"}, InputError),
+        (Chosen(off=True), Chosen("c", "record"), {"mode"}, InputError),
+    ],
+)
+def test_the_later_word_counts(
+    magic: Chosen, config: Chosen, later: set[str], found: tuple[str, str] | type[Exception] | None
+) -> None:
+    """Of the magic and the configuration, for the file and for the mode; no replay becomes live."""
+    if isinstance(found, type):
+        with pytest.raises(found, match=r"no cassette is set\. Nothing was sent"):
+            choose({}, magic, config, later=later)
+        return
+    choice = choose({}, magic, config, later=later)
+    assert found == (None if choice is None else (choice.name, choice.mode))
 
 
 @pytest.mark.parametrize(
@@ -315,7 +344,8 @@ def test_errors_are_recorded_and_asked_again(
     assert replayed.value.credits == live.value.credits
     emulator.settings = FIXED
     assert mode(monkeypatch, "record").ask("echo:one").text == "one"
-    assert [one.text for one in held()] == ["one"]
+    assert [(one.text, one.superseded) for one in held()] == [("one", False), (None, True)]
+    assert mode(monkeypatch, "replay").ask("echo:one").text == "one"
     assert len(emulator.requests) == 2
 
 
@@ -367,31 +397,120 @@ def test_a_file_that_cannot_be_written_costs_no_reply(
     assert len(emulator.requests) == 2
 
 
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Give a list of the files that cannot be written: the disk is full for them."""
+    names: list[str] = []
+    real = os.fsync
+
+    def fsync(place: int) -> None:
+        if any(Path(f".{name}.new").exists() for name in names):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(place)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return names
+
+
 def test_what_could_not_be_written_is_saved_by_the_status(
-    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, emulator: Emulator, full: list[str]
 ) -> None:
     """On a disk that is full nothing half-written is left; when there is room, all is saved."""
     shell.do(f"%chat_cassette {FILE} --record")
-    real = os.fsync
-
-    def full(_place: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    full.append(FILE)
     ran = shell.fails("%chat echo:one")
-    assert "No space left on device. The reply is kept here." in ran.traceback[0]
+    assert "No space left on device. What was recorded is kept here." in ran.traceback[0]
     assert list(Path().iterdir()) == []
-    assert "No space left" in shell.fails("%chat_cassette").traceback[0]
-    monkeypatch.setattr(os, "fsync", real)
-    shell.do("%chat_cassette")
-    assert prompts() == ["echo:one"]
-    assert asked(emulator) == ["echo:one"]
+    told = shell.do("%chat_cassette").printed
+    assert "record (%chat_cassette)" in told
+    assert "1 of them not saved: talk.jsonl could not be written: No space left" in told
+    shell.fails("%chat echo:two")
+    full.clear()
+    assert "not saved" not in shell.do("%chat_cassette").printed
+    assert prompts() == ["echo:one", "echo:two"]
+    assert asked(emulator) == ["echo:one", "echo:two"]
 
 
-def test_a_refresh_asks_again_and_tells(
+def test_what_could_not_be_saved_goes_along_into_another_file(
+    shell: Shell, emulator: Emulator, full: list[str]
+) -> None:
+    """It is told what became of it, and nothing of it is asked again."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    full.append(FILE)
+    shell.fails("%chat --no-history echo:one")
+    full.append("other.jsonl")
+    told = shell.do("%chat_cassette other.jsonl --record").printed
+    assert "1 recorded exchange could not be saved in talk.jsonl" in told
+    assert "other.jsonl could not be written" in told
+    full.remove("other.jsonl")
+    shell.do("%chat --no-history echo:two")
+    assert prompts("other.jsonl") == ["echo:one", "echo:two"]
+    shell.do("%chat --no-history echo:one")
+    assert asked(emulator) == ["echo:one", "echo:two"]
+    assert "not saved" not in shell.do("%chat_cassette").printed
+
+
+@pytest.mark.parametrize("conflict", [True, False])
+def test_off_works_though_nothing_can_be_saved(
+    shell: Shell, emulator: Emulator, full: list[str], conflict: bool
+) -> None:
+    """And says what will be lost; it is taken along later, when a file takes it."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    shell.do("%chat --no-history echo:one")
+    if conflict:
+        Path(FILE).write_text("<<<<<<< HEAD\n", encoding="utf-8")
+    else:
+        full.append(FILE)
+    shell.fails("%chat --no-history echo:two")
+    told = shell.do("%chat_cassette --off").printed
+    assert "1 recorded exchange could not be saved in talk.jsonl, and will be lost" in told
+    assert ("a conflict of a merge" if conflict else "No space left") in told
+    shell.do("%chat --no-history echo:three")
+    told = shell.do("%chat_cassette").printed
+    assert "No cassette is in" in told
+    assert "1 recorded exchange could not be saved" in told
+    told = shell.do("%chat_cassette other.jsonl --record").printed
+    assert "1 recorded exchange from talk.jsonl saved in other.jsonl." in told
+    assert prompts("other.jsonl") == ["echo:two"]
+    assert "could not" not in shell.do("%chat_cassette").printed
+    assert asked(emulator) == ["echo:one", "echo:two", "echo:three"]
+
+
+def test_live_works_though_nothing_can_be_saved(
+    shell: Shell, full: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the environment, by another cassette and by the configuration; the next cell says so."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    full.append(FILE)
+    shell.fails("%chat echo:one")
+    monkeypatch.setenv("CHATMAGIC_MODE", "live")
+    ran = shell.page("%chat echo:two", "a")
+    assert "1 recorded exchange could not be saved in talk.jsonl" in repr(ran.messages)
+    assert "could not be saved" not in repr(shell.page("%chat echo:three", "b").messages)
+    monkeypatch.setenv("CHATMAGIC_MODE", "record")
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", "third.jsonl")
+    ran = shell.page("%chat echo:four", "c")
+    assert "1 recorded exchange from talk.jsonl saved in third.jsonl" in repr(ran.messages)
+    assert prompts("third.jsonl") == ["echo:one", "echo:four"]
+
+
+def test_a_cassette_that_cannot_be_read_is_told_and_taken_out(shell: Shell) -> None:
+    """The state says which is chosen and why nothing is sent; --off and others work."""
+    Path(FILE).write_text("<<<<<<< HEAD\n", encoding="utf-8")
+    assert "conflict of a merge" in shell.fails(f"%chat_cassette {FILE}").traceback[0]
+    shell.fails("%chat echo:one")
+    told = shell.do("%chat_cassette").printed
+    assert "Cassette talk.jsonl" in told
+    assert "line 1: it is a conflict of a merge" in told
+    assert "--off takes it out" in told
+    shell.do("%chat_cassette --off")
+    shell.do("%chat echo:one")
+
+
+def test_a_refresh_asks_again_and_drops_nothing(
     emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Kept, changed, new and dropped; the rest is dropped only where all was asked."""
+    """Kept, changed, new and not asked; what was not asked stays."""
     session = mode(monkeypatch, "record")
     for prompt in ("echo:one", "echo:two", "echo:three"):
         session.ask(prompt, history=False)
@@ -399,45 +518,170 @@ def test_a_refresh_asks_again_and_tells(
     session.ask("echo:one", history=False)
     session.ask("echo:four", history=False)
     assert prompts() == ["echo:one", "echo:four", "echo:two", "echo:three"]
-    assert (
-        session.deck.eject()
-        == "1 kept word for word, 0 changed, 1 new, 0 dropped, 2 not asked yet."
+    assert session.deck.eject() == (
+        "1 kept word for word, 0 changed, 1 new, 2 not asked, which stay."
     )
     session.ask("echo:one", history=False)
-    said = session.deck.eject(whole=True)
-    assert said == "1 kept word for word, 0 changed, 0 new, 3 dropped, 0 not asked yet."
-    assert prompts() == ["echo:one"]
+    said = session.deck.eject()
+    assert said == "1 kept word for word, 0 changed, 0 new, 3 not asked, which stay."
+    assert prompts() == ["echo:one", "echo:four", "echo:two", "echo:three"]
     assert session.deck.eject() is None
     assert len(emulator.requests) == 6
 
 
-@pytest.mark.parametrize("failed", [True, False])
-def test_a_refresh_ends_with_the_process(
-    emulator: Emulator, monkeypatch: pytest.MonkeyPatch, failed: bool
+def test_an_error_takes_no_replys_place(
+    emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was not asked is dropped then, unless something failed before all was asked."""
+    """A refresh without credits, and a changed talk in record; a retry takes the place then."""
+    session = mode(monkeypatch, "record")
+    session.ask("echo:one")
+    session.ask("echo:two")
+    before = Path(FILE).read_bytes()
+    emulator.settings = replace(FIXED, credits=0)
+    session = mode(monkeypatch, "refresh")
+    for prompt in ("echo:one", "echo:two"):
+        with pytest.raises(RateLimitError):
+            session.ask(prompt)
+    assert Path(FILE).read_bytes() == before
+    session = mode(monkeypatch, "record")
+    with pytest.raises(RateLimitError):
+        session.ask("echo:two")
+    assert [one.text for one in held()] == ["one", "two"]
+    emulator.settings = FIXED
+    session = mode(monkeypatch, "refresh")
+    session.ask("echo:one")
+    assert [one.text for one in held()] == ["one", "two"]
+
+
+def test_a_copy_takes_nothing_of_the_first_notebook(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cells have the same identities; what it asks otherwise stands beside the first one's."""
+    shell.do(f"%chat_cassette {FILE} --record", cell="in")
+    for n in range(4):
+        shell.page(f"%chat echo:first {n}", f"c{n}")
+    before = {one.text for one in held()}
+    monkeypatch.setattr(chatmagic.current, "_current", None)
+    copy = Shell()
+    copy.do(f"%chat_cassette {FILE} --record", cell="in")
+    for n in range(4):
+        ran = copy.page(f"%chat echo:copied {n}", f"c{n}")
+        assert "stays in talk.jsonl: %chat_cassette --prune lists it" in repr(ran.messages)
+    assert {one.text for one in held()} == before | {f"copied {n}" for n in range(4)}
+    no_service(monkeypatch)
+    monkeypatch.setattr(chatmagic.current, "_current", None)
+    first = Shell()
+    first.do(NOTEBOOK)
+    for n in range(4):
+        assert first.page(f"%chat echo:first {n}", f"c{n}").texts == [f"first {n}"]
+    assert len(emulator.requests) == 8
+
+
+def test_a_kernel_that_ends_drops_nothing(
+    emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever runs at the end of the process."""
     ends: list[Any] = []
     monkeypatch.setattr(atexit, "register", ends.append)
     mode(monkeypatch, "record").ask("echo:one", history=False)
-    session = mode(monkeypatch, "refresh")
-    session.ask("echo:two", history=False)
-    if failed:
-        monkeypatch.setattr(sys, "last_value", ValueError(), raising=False)
-    ends[0]()
-    assert prompts() == (["echo:one", "echo:two"] if failed else ["echo:two"])
+    mode(monkeypatch, "refresh").ask("echo:two", history=False)
+    for end in ends:
+        end()
+    assert prompts() == ["echo:one", "echo:two"]
     assert len(emulator.requests) == 2
 
 
-def test_a_refresh_that_asked_nothing_drops_nothing(
+def test_replies_of_the_emulator_go_into_no_cassette_of_a_service(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hand-out that was put in without a mode: what a student asks the emulator stays out."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    assert "recording into talk.jsonl from here on: talk.jsonl" in repr(
+        shell.page("%chat echo:one", "a").messages
+    )
+    shell.do("%chat_cassette --off")
+    lesson = Path(FILE).read_text(encoding="utf-8").replace('"from": "emulator"', '"from": "live"')
+    Path(FILE).write_text(lesson, encoding="utf-8")
+    shell.do("%chat_reset")
+    shell.do(f"%chat_cassette {FILE}")
+    assert shell.page("%chat echo:one", "a").texts == ["one"]
+    shell.page("%chat echo:mine", "b")
+    assert "1 of the emulator's not recorded" in shell.do("%chat_cassette").printed
+    shell.do("%chat_connect emulator")
+    ran = shell.page("%chat echo:mine too", "c")
+    assert "not recorded: talk.jsonl holds a service" in repr(ran.messages)
+    assert "recording into" not in repr(ran.messages)
+    assert Path(FILE).read_text(encoding="utf-8") == lesson
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", "own.jsonl")
+    shell.page("%chat echo:own", "d")
+    assert prompts("own.jsonl") == ["echo:own"]
+    assert asked(emulator) == ["echo:one", "echo:mine"]
+
+
+def test_another_model_is_a_miss_that_names_both(
     emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kernel that was started and ended is no reason to empty a file."""
-    mode(monkeypatch, "record").ask("echo:one")
-    session = mode(monkeypatch, "refresh")
-    session.retape()
-    assert session.deck.eject(whole=True) is not None
-    assert prompts() == ["echo:one"]
-    assert len(emulator.requests) == 1
+    """Where none is set now, whatever model was recorded answers."""
+    mode(monkeypatch, "record")
+    Session(chatmagic.Client(extra_body={"model": "small"})).ask("echo:one")
+    assert [one.asked_model for one in held()] == ["small"]
+    mode(monkeypatch, "replay")
+    for extra in ({}, {"model": "small", "stream_options": {"include_usage": True}}):
+        assert Session(chatmagic.Client(extra_body=extra)).ask("echo:one").text == "one"
+    with pytest.raises(NotRecordedError) as caught:
+        Session(chatmagic.Client(extra_body={"model": "large"})).ask("echo:one")
+    assert caught.value.hint == (
+        "The messages are the same, but model is 'large'; recorded was 'small'."
+    )
+    mode(monkeypatch, "record")
+    Session(chatmagic.Client(extra_body={"model": "large"})).ask("echo:one")
+    assert [(one.asked_model, one.superseded) for one in held()] == [
+        ("small", False),
+        ("large", False),
+    ]
+    assert len(emulator.requests) == 2
+
+
+def test_pruning_lists_first_and_removes_by_number(shell: Shell, emulator: Emulator) -> None:
+    """Nothing goes that was not listed in this kernel, and nothing while it is replayed."""
+    shell.do(f"%chat_cassette {FILE} --record", cell="in")
+    for cell, prompt in (("a", "one"), ("b", "two"), ("a", "uno"), ("c", "three"), ("b", "dos")):
+        shell.page(f"%chat --no-history echo:{prompt}", cell)
+    for line in ("--prune superseded", "--prune 1"):
+        failed = shell.fails(f"%chat_cassette {line}")
+        assert "Nothing of talk.jsonl was listed yet." in failed.traceback[0]
+    listed = shell.do("%chat_cassette --prune").printed
+    assert "   3  echo:one (3 characters, superseded)" in listed
+    assert "Nothing was removed." in listed
+    assert "--prune superseded the 2" in listed
+    assert len(held()) == 5
+    for wrong in ("0", "6", "x", "superseded 1", "1 superseded"):
+        assert (
+            "is no number of that list"
+            in shell.fails(f"%chat_cassette --prune {wrong}").traceback[0]
+        )
+    # Asked again since it was listed, it is in force and stays.
+    shell.page("%chat --no-history echo:two", "b")
+    removed = shell.do("%chat_cassette --prune superseded").printed
+    assert "echo:one" in removed
+    assert "Removed 1 from talk.jsonl." in removed
+    assert prompts() == ["echo:uno", "echo:three", "echo:dos", "echo:two"]
+    assert "was removed" in shell.fails("%chat_cassette --prune 3").traceback[0]
+    shell.do("%chat_cassette --prune 1 2")
+    assert prompts() == ["echo:dos", "echo:two"]
+    assert "It holds 2 exchanges, 1 of them superseded" in shell.do("%chat_cassette").printed
+    shell.do(f"%chat_cassette {FILE} --replay")
+    shell.do("%chat_cassette --prune")
+    assert "is replayed" in shell.fails("%chat_cassette --prune 1").traceback[0]
+    shell.do("%chat_cassette --off")
+    assert "No cassette is in" in shell.fails("%chat_cassette --prune").traceback[0]
+    assert len(emulator.requests) == 5
+
+
+def test_an_empty_cassette_has_nothing_to_prune(shell: Shell) -> None:
+    """It says so."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    assert shell.do("%chat_cassette --prune").printed == "talk.jsonl holds nothing.\n"
 
 
 def test_two_kernels_record_into_one_file(
@@ -609,14 +853,15 @@ def texts(ran: list[Ran]) -> list[Any]:
 def test_a_prompt_that_was_changed_three_times(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cassette holds what was liked in the end, in its place; and replays it."""
+    """The cassette has what was liked in the end in force, in its place; and replays it."""
     shell.do(f"%chat_cassette {FILE}", cell="c")
     for cell, prompt in (("a", "echo:one"), ("b", "echo:x"), ("c", "echo:three")):
         shell.page(f"%chat {prompt}", cell)
     for prompt in ("echo:y", "echo:z", "echo:two"):
         shell.page(f"%chat {prompt}", "b")
     shell.page("%chat echo:three", "c")
-    assert prompts() == ["echo:one", "echo:two", "echo:three"]
+    standing = [one.prompt for one in held() if not one.superseded]
+    assert standing == ["echo:one", "echo:two", "echo:three"]
     no_service(monkeypatch)
     monkeypatch.setattr(chatmagic.current, "_current", None)
     other = Shell()
@@ -633,18 +878,25 @@ def test_a_loop_without_history_is_recorded_three_times(shell: Shell) -> None:
         shell.page(loop, "a")
         assert prompts() == ["echo:same"] * 3
     shell.page("%chat --no-history echo:other", "a")
-    assert prompts() == ["echo:other"]
+    assert prompts() == ["echo:other", *["echo:same"] * 3]
+    shell.page(loop, "a")
+    assert [one.superseded for one in held()] == [True, False, False, False]
 
 
 def test_a_loop_that_changes_at_its_beginning_keeps_its_end(
     shell: Shell, emulator: Emulator
 ) -> None:
-    """What is asked unchanged after it is not asked again, and stays in the file."""
+    """What is asked unchanged after it is not asked again, and stays in force."""
     shell.do(f"%chat_cassette {FILE} --record")
     loop = "for word in {words}:\n    %chat --no-history -o got echo:{{{{ word }}}}"
     shell.page(loop.format(words=["a", "b", "c"]), "a")
     shell.page(loop.format(words=["x", "b", "c"]), "a")
-    assert prompts() == ["echo:x", "echo:b", "echo:c"]
+    assert [(one.prompt, one.superseded) for one in held()] == [
+        ("echo:x", False),
+        ("echo:a", True),
+        ("echo:b", False),
+        ("echo:c", False),
+    ]
     assert asked(emulator) == ["echo:a", "echo:b", "echo:c", "echo:x"]
 
 
@@ -808,6 +1060,32 @@ def test_the_configuration_puts_one_in(shell: Shell, emulator: Emulator) -> None
     assert len(emulator.requests) == 1
 
 
+def test_replay_never_sends(shell: Shell, emulator: Emulator) -> None:
+    """Not after --off, not when it is said again, and not without a cassette."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    shell.do("%chat --no-history echo:one")
+    shell.do("%chat_cassette --off")
+    shell.do("%config ChatMagics.mode = 'replay'")
+    for code in ("%chat echo:two", "chatmagic.ask('echo:two')"):
+        failed = shell.fails(f"import chatmagic\n{code}")
+        assert "ChatMagics.mode says replay, but no cassette is set" in failed.traceback[0]
+    shell.do(f"%chat_cassette {FILE} --record")
+    shell.do("%chat echo:three")
+    # The same word as before, said later than the magic's.
+    shell.do("%config ChatMagics.mode = 'replay'")
+    assert "NotRecorded" in shell.fails("%chat echo:four").traceback[0]
+    assert "one" in shell.do("%chat --no-history echo:one").printed
+    shell.do("%config ChatMagics.temperature = 0.5")
+    shell.do(f"%chat_cassette {FILE} --record")
+    shell.do("%config ChatMagics.temperature = 0.7")
+    shell.do("%chat --no-history echo:five")
+    shell.do("%chat_cassette --off")
+    assert "replay, but no cassette is set" in shell.fails("%chat echo:six").traceback[0]
+    shell.do("%config ChatMagics.mode = 'live'")
+    shell.do("%chat echo:seven")
+    assert asked(emulator) == ["echo:one", "echo:three", "echo:five", "echo:seven"]
+
+
 def test_a_damaged_cassette_is_refused_and_left(shell: Shell, emulator: Emulator) -> None:
     """The magic says so, and so does every question after it: none goes out unrecorded."""
     Path(FILE).write_text("no", encoding="utf-8")
@@ -819,19 +1097,19 @@ def test_a_damaged_cassette_is_refused_and_left(shell: Shell, emulator: Emulator
 
 
 def test_a_refresh_in_a_notebook_tells_at_its_end(shell: Shell, emulator: Emulator) -> None:
-    """%chat_cassette tells what is not asked yet, and --off what it came to."""
+    """%chat_cassette tells what is not asked, and --off what it came to."""
     shell.do(f"%chat_cassette {FILE} --record")
     for cell, prompt in (("a", "echo:one"), ("b", "echo:two"), ("c", "echo:three")):
         shell.page(f"%chat --no-history {prompt}", cell)
     shell.do(f"%chat_cassette {FILE} --refresh")
     assert "refreshing talk.jsonl" in repr(shell.page("%chat --no-history echo:one", "a").messages)
     shell.page("%chat --no-history echo:zwei", "b")
-    assert "1 not asked yet" in shell.do("%chat_cassette", cell="s").printed
+    assert "2 not asked" in shell.do("%chat_cassette", cell="s").printed
     assert (
-        "1 kept word for word, 1 changed, 0 new, 1 dropped"
+        "1 kept word for word, 0 changed, 1 new, 2 not asked, which stay."
         in shell.do("%chat_cassette --off").printed
     )
-    assert prompts() == ["echo:one", "echo:zwei"]
+    assert prompts() == ["echo:one", "echo:zwei", "echo:two", "echo:three"]
     assert len(emulator.requests) == 5
 
 
@@ -854,7 +1132,7 @@ def test_a_notebook_is_its_own_cassette(
     shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
     """Replayed from the records and replies in its outputs; a changed reply is refused."""
-    ran = [shell.page("%chat echo:one", "a"), shell.page("%chat echo:two", "b")]
+    ran = [shell.page(f"%chat echo:{word}", word) for word in ("one", "two", "four")]
     shell.page("%chat -q echo:three", "c")
     cells = [
         {
@@ -876,13 +1154,16 @@ def test_a_notebook_is_its_own_cassette(
     shell.do("%chat_reset")
     shell.do("%chat_cassette paper.ipynb", cell="in")
     again = [shell.page("%chat echo:one", "x"), shell.page("%chat echo:two", "y")]
-    assert texts(again) == texts(ran)
+    assert texts(again) == texts(ran[:2])
     failed = shell.fails("%chat -q echo:three", cell="z")
     assert "A notebook holds no turn that left no reply in an output" in failed.traceback[1]
+    # The last record lists the newest of the turns it carried; the others are found out.
+    last = str(shell.fails("%chat echo:3", cell="z").error)
+    assert "Message 5 (the prompt) differs: asked “echo:3”, recorded “echo:four”" in last
     changed = json.dumps(paper).replace('"text/plain": "two"', '"text/plain": "too"')
     (folder / "paper.ipynb").write_text(changed, encoding="utf-8")
     assert "no longer hold" in shell.fails("%chat_cassette paper.ipynb", cell="in").traceback[0]
-    assert len(emulator.requests) == 3
+    assert len(emulator.requests) == 4
 
 
 def test_unloading_lets_go_of_the_cassette(shell: Shell, emulator: Emulator) -> None:
@@ -921,5 +1202,5 @@ def test_headless_a_cassette_without_a_mode_is_replayed(emulator: Emulator, fold
         running.run(HEADLESS, person=False)
         running.run(CELLS["one"], person=False)
         running.manager.shutdown_kernel()
-    assert prompts(str(folder / FILE)) == ["echo:one"]
+    assert len(prompts(str(folder / FILE))) == count
     assert len(emulator.requests) == count + 1

@@ -68,6 +68,29 @@ def test_the_first_difference_is_named(now: Recorded, match: str) -> None:
     assert difference(now, TALK).startswith(match)
 
 
+@pytest.mark.parametrize(
+    ("now", "then", "words"),
+    [
+        ("large", "small", "model is 'large'; recorded was 'small'"),
+        ("large", None, "model is 'large'; recorded was not set"),
+        (None, "small", "temperature is 0.5; recorded was not set"),
+    ],
+)
+def test_another_model_is_named(now: str | None, then: str | None, words: str) -> None:
+    """Both of them; where none is set now it is not what differs."""
+    other = asked("What is a mean?")
+    mine = other if now else asked("What is a mean?", temperature=0.5)
+    said = difference(replace(mine, asked_model=now), replace(other, asked_model=then))
+    assert said == f"The messages are the same, but {words}."
+
+
+def test_what_the_file_lacks_is_told_as_a_turn() -> None:
+    """It is known by a digest alone."""
+    one = Recorded(request="d", prompt="two", after="ab" * 8)
+    said = difference(asked("What is a mean?", "A sum.", "two"), one)
+    assert said.startswith("Messages 1 and 2 (a turn above) differ from the recorded ones")
+
+
 def test_long_texts_are_shown_where_they_differ() -> None:
     """A few words before, some after, on one line, without what acts in a terminal."""
     body = "All the words before it are the same. " * 4

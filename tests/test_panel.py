@@ -887,6 +887,17 @@ def test_low_and_empty_are_said_in_words() -> None:
     assert (empty["level"], empty["words"]) == ("empty", "no credits left of 100")
 
 
+def test_requests_left_are_told_beside_the_credits(page: Told, service: Service) -> None:
+    """With the end of their window, after which they say nothing."""
+    headers = {"RateLimit": '"a";r=93;t=30', "RateLimit-Policy": '"a";q=100', **LIMITS}
+    service.reply = lambda peer: peer.send(stream(event("fine"), DONE, headers=headers))
+    told = page.asked("why?")["credits"]
+    assert told["requests"] == "93 of 100 requests left in this window"
+    assert told["until"] == "2026-01-01T12:00:30Z"
+    unknown = board.credits(None, None, now=NOON)
+    assert (unknown["requests"], unknown["until"]) == ("", None)
+
+
 def test_what_a_saved_notebook_shows() -> None:
     """The panel's turns in full and safe; those of cells, which have outputs, by a line."""
     conversation = Conversation()

@@ -263,17 +263,79 @@ def test_the_key_is_taken_out_of_what_is_shown() -> None:
         ("https://trusted.org@new.example.org/", "to https://new.example.org ("),
         ("https://a@trusted.org@new.example.org/", "to https://new.example.org ("),
         ("https://new.example.org\\@trusted.org/", "to https://new.example.org ("),
-        ("/login?next=secret#f", "points to its own path /login ("),
+        ("http://chat.example.org/login", "to http://chat.example.org ("),
+        ("https://chat.example.org:8443/login", "to https://chat.example.org:8443 ("),
+        ("https://chat.example.org:login/", "to https://chat.example.org:login ("),
+        ("///new.example.org", "points elsewhere ("),
         ("login", "points elsewhere ("),
         ("", "points elsewhere ("),
     ],
 )
 def test_a_redirect_names_the_new_origin_alone(status: int, location: str, words: str) -> None:
     """Where it points is named without path, query or user name; nothing was followed."""
-    error = told(status, b"moved", [("location", location)])
-    assert isinstance(error, NotUnderstoodError)
+    error = redirected(status, location)
     assert words in str(error)
-    assert "not followed" in str(error)
+    assert "login page" not in str(error)
+    assert "secret" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("location", "path"),
+    [
+        ("/login?next=secret#f", "/login"),
+        ("https://chat.example.org/sso/login?next=secret", "/sso/login"),
+        ("HTTPS://Chat.Example.org:443/login", "/login"),
+        ("//who@chat.example.org/login", "/login"),
+        ("https://chat.example.org", "/"),
+        ("/" + 99 * "x", "/" + 58 * "x" + "…"),
+        (f"/as/{KEY.reveal()}/login", "/as/[key removed]/login"),
+    ],
+)
+def test_a_redirect_to_a_page_of_the_same_server_says_its_path(location: str, path: str) -> None:
+    """And asks whether that is a login page; without what stands behind the path."""
+    error = redirected(302, location)
+    assert error.message.startswith(
+        f"The service points to its own path {path} (HTTP 302): a login page?"
+    )
+    assert "secret" not in str(error)
+    assert "sign in" in str(error.hint)
+
+
+TLS_WANTED = [
+    b"<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>",
+    b"Client sent an HTTP request to an HTTPS server.\n",
+    (
+        b"<title>400 Bad Request</title><p>Reason: You're speaking plain HTTP to an"
+        b" SSL-enabled server port.<br /> Instead use the HTTPS scheme, please.</p>"
+    ),
+    b"Bad Request\r\nThis combination of host and port requires TLS.\r\n",
+]
+
+
+@pytest.mark.parametrize("body", TLS_WANTED)
+def test_a_port_that_wants_https_is_told(body: bytes) -> None:
+    """As nginx, Go, Apache and Tomcat say it; where http was asked, and nothing else is wrong."""
+    error = refusal(400, [], body, now=NOW, key=KEY, base_url="http://chat.example.org")
+    assert error.message.startswith("That port wants https: ")
+    assert "with https" in str(error.hint)
+    for status, base_url in ((500, "http://chat.example.org"), (400, "https://chat.example.org")):
+        other = refusal(status, [], body, now=NOW, key=KEY, base_url=base_url)
+        assert "wants https" not in str(other)
+
+
+def redirected(status: int, location: str) -> ChatError:
+    """Return the error for a redirect by the service."""
+    error = refusal(
+        status,
+        [("location", location)],
+        b"moved",
+        now=NOW,
+        key=KEY,
+        base_url="https://chat.example.org/v1",
+    )
+    assert isinstance(error, NotUnderstoodError)
+    assert "was not followed" in str(error)
+    return error
 
 
 def test_credits_come_from_an_errors_headers_too() -> None:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from chatmagic import digests
 from chatmagic.accounting import Usage
-from chatmagic.digests import digest, turn_digest
+from chatmagic.digests import chain_digest, digest, turn_digest
 from chatmagic.errors import InputError
-from chatmagic.script import read, write
+from chatmagic.script import Writer, read, write
 from chatmagic.tape import Recorded
 from chatmagic.wire import Message, Request
 
@@ -61,7 +61,8 @@ def test_the_text_is_made_for_people() -> None:
     assert '{"you": "Be brief."}' in LINES
     assert TEXT.count("sum,") == 1
     turn = turn_digest(FIRST.prompt, FIRST.text or "")
-    assert json.loads(LINES[8])["before"] == [turn[:16]]
+    assert json.loads(LINES[8])["after"] == chain_digest(None, turn)[:16]
+    assert "before" not in json.loads(LINES[8])
     assert json.loads(LINES[-3])["before"] == [{"role": "system", "content": "Be kind."}]
 
 
@@ -138,12 +139,23 @@ def test_a_changed_parameter_is_noticed(name: str) -> None:
         read(TEXT.replace(*swaps[name], 1), "talk.jsonl")
 
 
+def talk(count: int) -> list[Recorded]:
+    """Give the exchanges of a conversation of so many turns, each of which carries all before."""
+    messages = [Message(("user", "assistant")[n % 2], f"m{n}") for n in range(2 * count)]
+    requests = [Request(tuple(messages[: 2 * n + 1])) for n in range(count)]
+    return [Recorded.asked(one, text=f"m{2 * n + 1}") for n, one in enumerate(requests)]
+
+
+def test_a_long_talk_grows_by_what_is_said() -> None:
+    """Twice as many turns are twice as long a file, though each request carries all of them."""
+    short, long = write(talk(40)), write(talk(80))
+    assert len(long) < 2.1 * len(short)
+    assert read(long, "talk.jsonl") == tuple(talk(80))
+
+
 def test_a_long_talk_costs_one_digest_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though its last request carries all of them, and the one before it all but one."""
-    count = 30
-    talk = [Message(("user", "assistant")[n % 2], f"m{n}") for n in range(2 * count)]
-    requests = [Request(tuple(talk[: 2 * n + 1])) for n in range(count)]
-    held = [Recorded.asked(one, text=f"m{2 * n + 1}") for n, one in enumerate(requests)]
+    """Though its last request carries all of them; also when it is written again and again."""
+    held = talk(30)
     real, made = digests.turn_digest, []
 
     def counted(prompt: str, reply: str) -> str:
@@ -151,17 +163,96 @@ def test_a_long_talk_costs_one_digest_a_turn(monkeypatch: pytest.MonkeyPatch) ->
         return real(prompt, reply)
 
     monkeypatch.setattr(digests, "turn_digest", counted)
-    text = write(held)
-    assert len(made) == count
-    assert read(text, "talk.jsonl") == tuple(held)
+    writer = Writer()
+    texts = [writer.write(held[:count]) for count in range(1, 31)]
+    assert len(made) == 30
+    assert texts[-1] == write(held)
+    made.clear()
+    assert read(texts[-1], "talk.jsonl") == tuple(held)
+    assert len(made) == 60
+
+
+def test_a_window_of_a_talk_is_written_by_its_turns() -> None:
+    """``--last 2`` carries turns that the file holds, behind no list that it holds."""
+    held = talk(6)
+    turns = [item for item in held[-1].before[-4:] if isinstance(item, Message)]
+    last = Recorded.asked(Request((*turns, Message("user", "more"))), text="x")
+    text = write([*held, last])
+    asked = json.loads(text.split("\n")[-5])
+    assert "after" not in asked
+    assert asked["before"] == [one.turn[:16] for one in held[-3:-1] if one.turn]
+    assert read(text, "talk.jsonl") == (*held, last)
+
+
+def test_the_order_in_the_file_is_any() -> None:
+    """A cell that goes on from another may stand above it."""
+    held = talk(5)[::-1]
+    assert read(write(held), "talk.jsonl") == tuple(held)
+
+
+@pytest.mark.parametrize("gone", range(5))
+def test_whoever_is_pruned_leaves_the_others_whole(gone: int) -> None:
+    """What only that one held is written in full; the others are read as they were."""
+    held = [one for n, one in enumerate(talk(5)) if n != gone]
+    assert read(write(held), "talk.jsonl") == tuple(held)
 
 
 def test_a_turn_that_is_gone_leaves_the_others_readable() -> None:
     """Whoever takes an exchange out by hand keeps the rest, found by their digests."""
-    gone = "\n".join([LINES[0], *LINES[8:], ""])
-    second, lone = read(gone, "talk.jsonl")
-    assert (second.request, second.body, lone) == (SECOND.request, None, LONE)
-    assert write([second, lone]) == gone
+    turns = [item for item in SECOND.before if isinstance(item, Message)]
+    third = Recorded.asked(
+        Request((*turns, Message("user", "Go on."))), text="Gladly.", superseded=True
+    )
+    lines = write([FIRST, third, LONE]).split("\n")
+    gone = "\n".join([lines[0], *lines[8:]])
+    other, lone = read(gone, "talk.jsonl")
+    assert (other.request, other.body, lone) == (third.request, None, LONE)
+    assert other.after == chain_digest(None, FIRST.turn or "")[:16]
+    assert write([other, lone]) == gone
+    assert read(write([FIRST, other, lone]), "talk.jsonl") == (FIRST, third, LONE)
+
+
+OLD = [
+    '{"chatmagic": "cassette", "version": 1}',
+    {"ask": "", "parameters": {"stream": True, "model": "small"}},
+    {"you": "one"},
+    {"status": 200, "from": "live", "headers": {}, "sha256": digest("1")},
+    {"reply": "1"},
+    {"ask": "", "parameters": {"stream": True}, "before": [turn_digest("one", "1")[:16], "f" * 16]},
+    {"you": "two"},
+    {"status": 200, "from": "live", "headers": {}, "sha256": digest("2")},
+    {"reply": "2"},
+    {"ask": "", "parameters": {"stream": True, "model": 3}, "before": [turn_digest("one", "1")]},
+    {"you": "two"},
+    {"status": 200, "from": "live", "headers": {}, "sha256": digest("2")},
+    {"reply": "2"},
+]
+
+
+def old(first: Any = None) -> str:
+    """Give a cassette of version 1, where the model is in the digest."""
+    talked = [Message("user", "one").to_json(), Message("assistant", "1").to_json()]
+    two = Message("user", "two").to_json()
+    asked = digest({"messages": talked[:1], "stream": True, "model": "small"})
+    other = digest({"messages": [*talked, two], "stream": True, "model": 3})
+    lines = [OLD[0], {**OLD[1], "ask": first or asked}, *OLD[2:5]]  # type: ignore[dict-item]
+    lines += [{**OLD[5], "ask": "0" * 64}, *OLD[6:9], {**OLD[9], "ask": other}, *OLD[10:]]  # type: ignore[dict-item]
+    return "".join((x if isinstance(x, str) else json.dumps(x)) + "\n" for x in lines)
+
+
+def test_a_cassette_of_version_1_is_read() -> None:
+    """With its turns by their digests, and the model taken out of the request's."""
+    first, second, third = read(old(), "talk.jsonl")
+    assert first == Recorded.asked(
+        Request((Message("user", "one"),), extra={"model": "small"}), text="1"
+    )
+    assert second.before == (Message("user", "one"), Message("assistant", "1"), "f" * 16)
+    carried = (Message("user", "one"), Message("assistant", "1"), Message("user", "two"))
+    assert (third.body, third.asked_model) == (Request(carried), None)
+    assert third.request == Request(carried).digest()
+    assert read(write([first, second, third]), "talk.jsonl") == (first, second, third)
+    with pytest.raises(InputError, match="line 2: the request is not the one that was recorded"):
+        read(old("1" * 64), "talk.jsonl")
 
 
 def merged() -> str:
@@ -185,7 +276,8 @@ DONE = f'{{"status": 200, "sha256": "{digest("")}"}}'
         ("[" * 100_000, "line 1: it is no JSON"),
         ("[]", "line 1: it is no JSON"),
         ('{"cells": []}', "is not a cassette: its line 1"),
-        ('{"chatmagic": "cassette", "version": 2}', "version 2, and this chatmagic reads 1"),
+        ('{"chatmagic": "cassette", "version": 3}', "version 3, and this chatmagic reads 2"),
+        ('{"chatmagic": "cassette", "version": true}', "version True"),
         ('{"chatmagic": "cassette"}', "version None"),
         (merged(), "line 2: it is a conflict of a merge"),
         (f"{HEAD}\n{YOU}", "line 2: it does not belong"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from loopback import DONE, Server, document, event, playing, stream
 from shells import FIXED, Shell
 
 from chatmagic.current import current_session
@@ -15,6 +17,8 @@ from chatmagic.errors import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from chatmagic.emulator import Emulator
 
@@ -109,3 +113,63 @@ def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -
     told = kernel.standing()
     assert told["state"] == "replay"
     assert told["rows"][0][0] == "Cassette"
+
+
+def test_requests_left_are_shown_beside_the_credits_alone(
+    bare: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In ``%chat_credits`` and the panel's gauge; in no reply's output or record."""
+    headers = {
+        "x-ratelimit-limit-requests": "100",
+        "x-ratelimit-remaining-requests": "93",
+        "x-ratelimit-reset-requests": "6m0s",
+    }
+    with Server(playing(stream(event("hi"), DONE, headers=headers))) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        monkeypatch.setenv("CHATMAGIC_AUTH", "none")
+        ran = bare.machine("%chat hello")
+        assert "requests" not in json.dumps([ran.html, ran.texts, ran.records])
+        shown = bare.do("%chat_credits")
+        for words in (shown.texts[0], shown.html):
+            assert "93 of 100 requests left in this window, until " in words
+        assert "credits: unknown" in shown.texts[0].casefold()
+
+
+def test_how_to_be_told_of_tokens_is_said_once(
+    bare: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a stream told none; and never by a reply, whose output would be another one."""
+    usage = b'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":5}}\n\n'
+    script = playing(
+        stream(event("hi"), DONE),
+        stream(event("hi"), DONE),
+        stream(event("hi"), usage, DONE),
+        document({"choices": [{"message": {"content": "hi"}}]}),
+    )
+    how = "%config ChatMagics.stream_usage = True"
+    with Server(script) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        monkeypatch.setenv("CHATMAGIC_AUTH", "none")
+        assert how not in bare.do("%chat_credits").texts[0]
+        assert how not in bare.machine("%chat hello").html
+        assert how in bare.do("%chat_credits").texts[0]
+        assert how not in bare.do("%chat_credits").texts[0]
+        bare.machine("%chat hello")
+        assert how not in bare.do("%chat_credits").texts[0]
+        assert "stream_usage" not in bare.do("%chat").printed
+        bare.do(how)
+        assert "stream_usage = True" in bare.do("%chat").printed
+        assert "3 + 5 tokens" in bare.machine("%chat hello").html
+        bare.machine("%chat --no-stream hello")
+    asked = [request.body.get("stream_options") for request in server.asked]
+    assert asked == [None, None, {"include_usage": True}, None]
+
+
+def test_who_asks_for_tokens_is_told_no_more(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some servers tell none however they are asked."""
+    with Server(playing(stream(event("hi"), DONE))) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        monkeypatch.setenv("CHATMAGIC_AUTH", "none")
+        bare.do("%config ChatMagics.stream_usage = True")
+        bare.machine("%chat hello")
+        assert "stream_usage" not in bare.do("%chat_credits").texts[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import UTC, datetime
 
 import pytest
@@ -99,3 +100,35 @@ def test_when_the_credits_came_is_known() -> None:
             client.complete(ASK)
         assert client.credits_received_at is not None
         assert client.credits_received_at > first
+
+
+def test_requests_left_come_with_every_answer_and_are_no_credits() -> None:
+    """As the latest answer that told has them, errors too."""
+    script = playing(
+        document(WHOLE),
+        document(WHOLE, headers={"RateLimit": '"a";r=93', "RateLimit-Policy": '"a";q=100'}),
+        document(WHOLE),
+        document({"error": "bad"}, "429 Slow", headers={"x-ratelimit-remaining-requests": "0"}),
+    )
+    seen = []
+    with served(script) as (client, _):
+        for _ in range(4):
+            with contextlib.suppress(RateLimitError):
+                client.complete(ASK)
+            told = client.request_limit
+            seen.append(told and (told.limit, told.remaining))
+        assert client.credits is None
+    assert seen == [None, (100, 93), (100, 93), (None, 0)]
+
+
+@pytest.mark.parametrize("usage", [b"", b'data: {"choices":[],"usage":{"total_tokens":9}}\n\n'])
+def test_a_stream_without_tokens_is_known(usage: bytes) -> None:
+    """Most servers tell them only where they are asked for; a whole answer has its own."""
+    script = playing(stream(*HELLO[:2], usage, HELLO[2]), document({"choices": WHOLE["choices"]}))
+    with served(script) as (client, _):
+        assert not client.lacks_usage
+        with client.stream(ASK) as replying:
+            list(replying)
+        assert client.lacks_usage is not bool(usage)
+        client.complete(ASK)
+        assert not client.lacks_usage

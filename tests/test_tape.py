@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -17,16 +18,21 @@ TALK = (Message("user", "one"), Message("assistant", "1"), Message("user", "two"
 
 
 def test_a_request_comes_back_as_it_was_sent() -> None:
-    """Parameters and fields of extra_body are in the body again, and so is the digest."""
-    request = Request(TALK, stream=False, max_tokens=5, temperature=0.0, extra={"model": "small"})
+    """Parameters and fields of extra_body are in the body again, but for whose model answers."""
+    extra = {"seed": 1, "model": "small", "stream_options": {"include_usage": True}}
+    request = Request(TALK, stream=False, max_tokens=5, temperature=0.0, extra=extra)
     one = Recorded.asked(request, owner="cell")
     assert (one.prompt, one.before, one.owner) == ("two", TALK[:2], "cell")
-    assert one.body == request
-    assert one.request == request.digest()
+    assert one.asked_model == "small"
+    assert one.body == replace(request, extra={"seed": 1})
+    assert one.request == request.digest() == replace(request, extra={"seed": 1}).digest()
+    assert Recorded.asked(replace(request, extra={"model": 3})).asked_model is None
 
 
 @pytest.mark.parametrize(
-    "known", [{"before": ("a" * 64,)}, {"parameters": {}}], ids=["a turn's digest", "no stream"]
+    "known",
+    [{"before": ("a" * 64,)}, {"after": "a" * 16}, {"parameters": {}}],
+    ids=["a turn's digest", "a list's digest", "no stream"],
 )
 def test_a_request_that_is_not_wholly_known_has_no_body(known: dict[str, object]) -> None:
     """A notebook keeps the digests of earlier turns alone."""
@@ -40,6 +46,18 @@ def test_a_reply_makes_a_turn_and_an_error_none() -> None:
     assert (reply.is_reply, reply.turn) == (True, turn_digest("two", "2"))
     failed = Recorded(request="d", prompt="two", error={"error": "no"})
     assert (failed.is_reply, failed.turn) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("request_", "now", "then", "answers"),
+    [("d", None, "m", True), ("d", "m", "m", True), ("d", "n", "m", False), ("e", "m", "m", False)],
+)
+def test_a_request_is_known_by_its_digest_and_the_model_set_now(
+    request_: str, now: str | None, then: str | None, answers: bool
+) -> None:
+    """Where no model is set now, any that was recorded will do."""
+    held = Recorded(request="d", prompt="two", asked_model=then)
+    assert held.answers(Recorded(request=request_, prompt="two", asked_model=now)) is answers
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,14 @@ class TestRequest:
         with pytest.raises(ValueError, match=f"extra_body cannot say {name}"):
             Request((HELLO,), extra={name: None})
 
+    def test_how_to_stream_is_said_of_a_stream_alone(self) -> None:
+        """Servers refuse it where no stream is asked for."""
+        extra = {"stream_options": {"include_usage": True}, "model": "m"}
+        for stream in (True, False):
+            body = Request((Message("user", "hi"),), stream=stream, extra=extra).to_json()
+            assert ("stream_options" in body) is stream
+            assert body["model"] == "m"
+
     def test_a_missing_field_is_the_same_as_null(self) -> None:
         """Nulls say nothing; ``stream`` is then off, as the interface has it."""
         nulls = {

@@ -3,7 +3,8 @@
 
 /**
  * @typedef {{words: string, level: "unknown"|"ok"|"low"|"empty", limit: ?number, left: ?number,
- *   took: ?number, resets: ?string, seen: ?string, now: string}} Credits
+ *   took: ?number, resets: ?string, seen: ?string, now: string, requests: string,
+ *   until: ?string}} Credits
  */
 
 /**
@@ -53,9 +54,10 @@ class Gauge {
     this.fill = this.bar.appendChild(make("div", "cm-fill"));
     this.words = make("span", "cm-words", "credits unknown");
     this.reset = make("span", "cm-reset");
+    this.requests = make("span", "cm-requests");
     this.details = make("div", "cm-details");
     if (large) this.node.append(this.figure);
-    this.node.append(this.bar, this.words, this.reset);
+    this.node.append(this.bar, this.words, this.reset, this.requests);
     if (large) this.node.append(this.details);
     /** @type {?Credits} */
     this.credits = null;
@@ -97,6 +99,9 @@ class Gauge {
     if (left > 0) reset = `resets in ${spanWords(left)} (${clockWords(resets, now)})`;
     else if (left <= 0) reset = "reset since; the next reply tells";
     this.reset.textContent = reset;
+    // A window that has ended says nothing of the next one.
+    const over = credits.until !== null && Date.parse(credits.until) <= now;
+    this.requests.textContent = over ? "" : credits.requests;
     const details = [];
     if (credits.took !== null) details.push(`The last turn took about ${credits.took.toLocaleString()}.`);
     if (credits.seen !== null) {
