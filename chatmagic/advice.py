@@ -54,7 +54,7 @@ def advised(
             steps = [_about_the_key(error, connection)]
     if _is_about_a_model(error, model):
         steps.append(_about_the_model(model))
-    error.hint = " ".join(step for step in steps if step)
+    error.hint = " ".join(step for step in steps if step) or None
     return error
 
 

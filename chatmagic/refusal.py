@@ -30,7 +30,7 @@ from chatmagic.errors import (
 from chatmagic.plain import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from chatmagic.accounting import Credits
@@ -41,6 +41,9 @@ EXCERPT: Final = 200
 KEY_REFUSED: Final = "The service did not accept the key"
 NO_KEY_SENT: Final = "The service wants a key, and none was sent"
 ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
+WHAT_CAME_IS_KEPT: Final = (
+    "What came is kept, marked; nothing was sent again. Ask again for a whole reply."
+)
 LESS_HINT: Final = "Send less of it: --last N, or %chat_reset."
 
 _PATH: Final = 60
@@ -48,6 +51,35 @@ _UNPACKED: Final = {"", "identity", "gzip", "x-gzip", "deflate"}
 _LONG_WAIT: Final = 2 * 86_400
 _AFTER: Final = "Ask again after the reset."
 _WAIT: Final = "Wait before you ask again, or look at the account's limits."
+_UNSENT: Final = "Nothing was sent again."
+_CHANGE: Final = (
+    "Unchanged it would be refused again: change the prompt, or what goes along with it "
+    "(--temperature, --max-tokens, ChatMagics.extra_body); %chat shows that."
+)
+_FIREWALL: Final = (
+    "It may be a firewall or a proxy before the service that refused: ask who runs it, or try "
+    "from another network."
+)
+_NEXT: Final[Mapping[int, str]] = {
+    HTTPStatus.FORBIDDEN: "Change the prompt, or look in the account at what this key may do; "
+    "%chat_login asks for another one.",
+    HTTPStatus.METHOD_NOT_ALLOWED: ADDRESS_HINT,
+    HTTPStatus.NOT_ACCEPTABLE: ADDRESS_HINT,
+    HTTPStatus.CONFLICT: "Try again in a while.",
+    HTTPStatus.GONE: f"{ADDRESS_HINT} The service, or a model that you set, may be gone.",
+    HTTPStatus.REQUEST_URI_TOO_LONG: ADDRESS_HINT,
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: ADDRESS_HINT,
+    HTTPStatus.MISDIRECTED_REQUEST: ADDRESS_HINT,
+    HTTPStatus.LOCKED: "Try again in a while.",
+    HTTPStatus.UPGRADE_REQUIRED: f"Is it http where https is wanted? {ADDRESS_HINT}",
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: "Set fewer or shorter ones: "
+    "%config ChatMagics.extra_headers.",
+    HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS: "The service may not answer from where you are; "
+    "its provider knows more.",
+    HTTPStatus.NOT_IMPLEMENTED: ADDRESS_HINT,
+    HTTPStatus.HTTP_VERSION_NOT_SUPPORTED: ADDRESS_HINT,
+}
+"""The next step for a status; for any other that refuses, to change what is asked."""
 # None of these looks at a letter twice, whatever a stranger's page is made of.
 _TITLE: Final = re.compile(r"<title[^<>]*>([^<]*)", re.IGNORECASE)
 _UNSEEN: Final = re.compile(
@@ -148,7 +180,7 @@ def in_reply(
     if begun:
         error: ChatError = CutOffError(
             f"The service ended the reply with an error{said}.",
-            hint="What came is kept, marked; nothing was sent again.",
+            hint=WHAT_CAME_IS_KEPT,
         )
     elif told.is_rate_limit:
         error = _by_status(status, told, said, f" (HTTP {status}).", seen)
@@ -159,8 +191,7 @@ def in_reply(
         error = _too_long(f"{said} (HTTP {status}).")
     else:
         error = ServiceError(
-            f"The service answered with an error{said} (HTTP {status}).",
-            hint="Nothing was sent again.",
+            f"The service answered with an error{said} (HTTP {status}).", hint=_UNSENT
         )
     return _with(error, status, headers, seen, now)
 
@@ -223,6 +254,8 @@ def _with(
         error.hint = " ".join(word for word in words if word)
     elif isinstance(error, RateLimitError):
         error.hint = _AFTER if seen is not None and seen.resets_at is not None else _WAIT
+    elif error.hint == _UNSENT:
+        error.hint = f"{_UNSENT} Try again in a while."
     return error
 
 
@@ -323,12 +356,9 @@ def _by_status(status: int, told: ErrorBody, said: str, at: str, seen: Credits |
         return _too_long(said + at)
     if status in _FAILED or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         who = "The service" if told != ErrorBody() else "The service, or a proxy before it,"
-        return ServiceError(f"{who} failed{said}{at}", hint="Nothing was sent again.")
-    hint = "The same would be refused again: change the request."
-    if status == HTTPStatus.FORBIDDEN and told == ErrorBody():
-        hint = "It may be a firewall or a proxy before the service that refused."
-    elif status == HTTPStatus.METHOD_NOT_ALLOWED:
-        hint = ADDRESS_HINT
+        return ServiceError(f"{who} failed{said}{at}", hint=_NEXT.get(status, _UNSENT))
+    by_a_firewall = status == HTTPStatus.FORBIDDEN and told == ErrorBody()
+    hint = _FIREWALL if by_a_firewall else _NEXT.get(status, _CHANGE)
     return RequestRejectedError(f"The service refused the request{said}{at}", hint=hint)
 
 

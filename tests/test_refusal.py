@@ -102,6 +102,40 @@ def test_the_others_are_known_by_their_status(
 
 
 @pytest.mark.parametrize(
+    ("status", "body", "step"),
+    [
+        (400, {"error": "bad"}, "--max-tokens, ChatMagics.extra_body); %chat shows that."),
+        (418, b"", "--max-tokens, ChatMagics.extra_body); %chat shows that."),
+        (422, {"detail": "field"}, "--max-tokens, ChatMagics.extra_body); %chat shows that."),
+        (403, {"error": "flagged"}, "what this key may do; %chat_login asks for another one."),
+        (403, b"<title>No</title>", "ask who runs it, or try from another network."),
+        (405, b"", "Is the base address right? %chat shows it."),
+        (409, b"", "Try again in a while."),
+        (410, b"", "a model that you set, may be gone."),
+        (415, b"", "Is the base address right? %chat shows it."),
+        (426, b"", "https is wanted? Is the base address right? %chat shows it."),
+        (431, b"", "%config ChatMagics.extra_headers."),
+        (451, b"", "its provider knows more."),
+        (500, b"", "Nothing was sent again. Try again in a while."),
+        (501, b"", "Is the base address right? %chat shows it."),
+        (503, {"error": "busy"}, "Nothing was sent again. Try again in a while."),
+    ],
+)
+def test_a_status_has_its_next_step(status: int, body: object, step: str) -> None:
+    """What to do, where the service's own words do not say it; never only that it would fail."""
+    assert str(told(status, body)).endswith(step)
+
+
+def test_no_refusal_is_without_a_next_step() -> None:
+    """Whatever the status and whoever answers."""
+    for status in range(400, 600):
+        for body in (b"", {"error": "no"}):
+            hint = told(status, body).hint or ""
+            assert hint.replace("Nothing was sent again.", "").strip(), status
+    assert (told(503, b"", [("Retry-After", "9")]).hint or "").endswith("again. Try again in 9 s.")
+
+
+@pytest.mark.parametrize(
     ("body", "words"),
     [
         ({"error": "name", "message": "words"}, ': "name: words" (HTTP 400)'),
