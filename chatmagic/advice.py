@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import settings
 from chatmagic.errors import (
+    HTTPS_WANTED,
     AuthenticationError,
     ChatError,
     NotUnderstoodError,
@@ -52,8 +53,8 @@ def advised(
         if isinstance(error, AuthenticationError) and error.status == 401:  # noqa: PLR2004 - HTTP's
             steps = [_about_the_key(error, connection)]
     if _is_about_a_model(error, model):
-        steps.append(_about_the_model(model))
-    error.hint = " ".join(step for step in steps if step)
+        steps.insert(0, _about_the_model(model))
+    error.hint = " ".join(step for step in steps if step) or None
     return error
 
 
@@ -71,9 +72,9 @@ def _about_the_key(error: ChatError, connection: Connection) -> str:
 
 
 def _is_about_a_model(error: ChatError, model: object) -> bool:
-    """Tell whether a model may be what the answer lacks; one that is too long says so itself."""
+    """Tell whether a model may be what the answer lacks, where nothing else is known to be."""
     kinds = (AuthenticationError, NotUnderstoodError, RequestRejectedError, ServiceError)
-    if not isinstance(error, kinds) or "--last" in (error.hint or ""):
+    if not isinstance(error, kinds) or "--last" in (error.hint or "") or error.hint == HTTPS_WANTED:
         return False
     if model is None and error.status in _MAY_LACK_A_MODEL:
         return True

@@ -19,6 +19,7 @@ import urllib3
 from chatmagic import authorities
 from chatmagic.errors import (
     COST_UNKNOWN,
+    HTTPS_WANTED,
     ChatError,
     ConnectError,
     CutOffError,
@@ -204,22 +205,24 @@ def broken(error: BaseException, which: Which, doubted: str = "") -> ChatError:
     headless = which == "first_byte" and _any(causes, http.client.HTTPException)
     if headless and any(_HEADERS.search(str(cause)) for cause in causes):
         return NotUnderstoodError(
-            "The answer's headers are more than can be read.", hint=COST_UNKNOWN
+            "The answer's headers are more than can be read.",
+            hint=f"{COST_UNKNOWN} Is it the service that answers there? {_SHOWN}",
         )
     if headless and any(getattr(cause, "line", "").startswith(_ALERT) for cause in causes):
         return NotUnderstoodError(
             "The answer is not HTTP but TLS: that port wants https.",
-            hint=f"Connect to it with https. {_SHOWN}",
+            hint=HTTPS_WANTED,
         )
     if headless and not _any(causes, http.client.RemoteDisconnected, http.client.IncompleteRead):
         return NotUnderstoodError(
             "The answer is not HTTP.", hint="Is the base address right: https or http, host, port?"
         )
-    if which == "first_byte" and _any(causes, ConnectionError):
-        question = " Does that port want https?" if doubted.startswith("http:") else ""
+    if which == "first_byte" and _any(causes, ConnectionError, ssl.SSLEOFError):
+        https = doubted.startswith("http:")
+        step = "Does that port want https?" if https else "Ask again to try once more."
         return ServiceError(
             "The server closed the connection without an answer.",
-            hint=f"{COST_UNKNOWN}{question}",
+            hint=f"{COST_UNKNOWN} {step}",
         )
     if _any(causes, urllib3.exceptions.DecodeError):
         return NotUnderstoodError(

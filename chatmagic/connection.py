@@ -276,6 +276,9 @@ class _Connection(HTTPConnection):
     def getresponse(self) -> HTTPResponse:  # type: ignore[override] # as urllib3's own
         with self._noting_a_loss():
             response = super().getresponse()
+        if response.status == HTTPStatus.REQUEST_TIMEOUT and self.use.answers:
+            # Said while the request was on its way, by a server that waited for none any more.
+            self.reuse.closing = True
         self.use.hear(response.headers.get("keep-alive", ""))
         return response
 
@@ -284,7 +287,7 @@ class _Connection(HTTPConnection):
         """Use no connection again once a request was lost on one that was used again."""
         try:
             yield
-        except (ConnectionError, ssl.SSLError):
+        except (ConnectionError, ssl.SSLError, http.client.HTTPException):
             if self.use.answers and self.current.clock.halt.reason is None:
                 self.reuse.closing = True
             raise
@@ -382,5 +385,6 @@ def _connect(sock: socket.socket, address: Any, seconds: float | None, halt: Hal
 def _shut_down(sock: socket.socket | None) -> None:
     if sock is not None:
         with contextlib.suppress(OSError):
-            # Under TLS too the plain shutdown wakes the reader; unwrapping would wait.
-            socket.socket.shutdown(sock, socket.SHUT_RDWR)
+            # Under TLS too the plain shutdown wakes the reader; unwrapping would wait. TLS
+            # through a proxy's own TLS is no socket, but holds one.
+            socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)

@@ -42,6 +42,9 @@ Which = Literal["connect", "first_byte", "silence", "total"]
 COST_UNKNOWN: Final = "Nothing was sent again; whether it took credits is not known."
 """What to say of an answer that broke off, as long as nothing of a reply came."""
 
+HTTPS_WANTED: Final = "Connect to it with https. %chat shows what is set."
+"""What to do where http was spoken to a port that wants TLS."""
+
 
 class _Told(BaseException):
     """One line about what happened, at most one more about what to do, and the data."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 CELLS: Final = 10
 _SHOWN: Final = 60
+_WRITTEN_OUT: Final = 10**21
+"""From here on a page writes a number with an exponent."""
 _EXACT: Final = 2**53
 COLOURS: Final = {
     # The theme's colours alone are too pale beside text, light and dark.
@@ -74,8 +76,9 @@ def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
 
 def _number(number: float) -> str:
     """Write a number in one way, also where a page has saved 1.0 as 1, and -0.0 as 0."""
-    if isinstance(number, float) and number.is_integer() and abs(number) < _EXACT:
-        number = int(number)
+    if abs(number) < _WRITTEN_OUT:
+        # A page saves 1e17 as a whole number, too.
+        number = int(number) if abs(number) < _EXACT and number == int(number) else float(number)
     return str(number)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import credits as crediting
 from chatmagic import jsontext, sse
+from chatmagic.bodytext import decoded, excerpt, packing
 from chatmagic.deadline import Deadline
 from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import (
@@ -18,15 +19,7 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
-from chatmagic.refusal import (
-    ADDRESS_HINT,
-    BODY_BYTES,
-    decoded,
-    excerpt,
-    in_reply,
-    packing,
-    refusal,
-)
+from chatmagic.refusal import ADDRESS_HINT, BODY_BYTES, in_reply, refusal
 from chatmagic.wire import Chunk, first_choice
 
 if TYPE_CHECKING:
@@ -56,6 +49,7 @@ class Reading:
         halt: what is cut where a body does not come to its end.
         key: the key that was sent, which no error shows.
         arrival: takes note of when the events of a stream come.
+        base_url: the address that was asked.
     """
 
     def __init__(
@@ -67,6 +61,7 @@ class Reading:
         key: Secret | None,
         *,
         arrival: Arrival,
+        base_url: str = "",
     ) -> None:
         """Read nothing yet."""
         self.ended = False
@@ -79,6 +74,7 @@ class Reading:
         self._halt = halt
         self._key = key
         self._arrival = arrival
+        self._base_url = base_url
         self._grace = Deadline(GRACE_SECONDS, halt)
         self._foreign = ""
         self._complaint: ErrorBody | None = None
@@ -302,10 +298,15 @@ class Reading:
         return self._refusal(body)
 
     def _refusal(self, body: bytes) -> ChatError:
-        key = self._key
-        now = time_of(self._exchange)
         return self._counted(
-            refusal(self._exchange.status, self._exchange.headers, body, now=now, key=key)
+            refusal(
+                self._exchange.status,
+                self._exchange.headers,
+                body,
+                now=time_of(self._exchange),
+                key=self._key,
+                base_url=self._base_url,
+            )
         )
 
     def _counted(self, error: ChatError) -> ChatError:

@@ -88,7 +88,11 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
                 record = _listed(told_turns[index][1], lists, above)
                 if not record.earlier:
                     lists[digests[index]].append(record.carried)
-                carried = _numbers(record.carried, known, newest(context, turn.last))
+                now = newest(context, turn.last)
+                stand = tuple(by_number[number] for number in now)
+                # Most turns carried what stands above them.
+                same = record.carried == stand
+                carried = now if same else _numbers(record.carried, known, now)
                 # One 0 stands for all those that no digest tells.
                 carried = (0, *carried) if record.earlier else carried
                 conversation.add(replace(turn, carried=carried, record=record))

@@ -23,7 +23,7 @@ from chatmagic.errors import (
 )
 from chatmagic.mode import is_replay
 from chatmagic.reading import Reading, time_of
-from chatmagic.refusal import LESS_HINT
+from chatmagic.refusal import LESS_HINT, WHAT_CAME_IS_KEPT
 from chatmagic.tally import Entry
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ class ReplyStream:
                 self._halt,
                 connection.key,
                 arrival=arrival,
+                base_url=connection.base_url,
             )
             self._begin(self._exchange, self._reading, asked)
             return self  # noqa: TRY300 - an interrupt here closes the connection too
@@ -225,9 +226,9 @@ class ReplyStream:
     def _outlook(self, error: ChatError | ChatInterrupted, reading: Reading) -> str:
         """Say what an answer that broke off leaves behind, and what may have been its reason."""
         if error.reply is not None:
-            return "What came is kept, marked; nothing was sent again."
+            return WHAT_CAME_IS_KEPT
         if reading.came or self._size < LONG_REQUEST:
-            return COST_UNKNOWN
+            return f"{COST_UNKNOWN} Ask again to try once more."
         return (
             f"{COST_UNKNOWN} The conversation is long ({self._size:,} bytes were sent) and may "
             f"fill the model's context. {LESS_HINT}"

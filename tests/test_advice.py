@@ -11,7 +11,13 @@ from shells import KEY, Shell
 
 from chatmagic.advice import HOW_TO_SET_A_MODEL
 from chatmagic.client import Client
-from chatmagic.errors import AuthenticationError, ChatError, InputError, RateLimitError
+from chatmagic.errors import (
+    AuthenticationError,
+    ChatError,
+    InputError,
+    NotUnderstoodError,
+    RateLimitError,
+)
 from chatmagic.wire import Message
 
 if TYPE_CHECKING:
@@ -79,6 +85,7 @@ def test_a_404_names_what_was_posted_to(path: str, posted_to: str, auth: Auth) -
         (refused(429, "too many for this model"), "small", False),
         (refused(413, "longer than the model's context"), "small", False),
         (answer(b"<title>A model page</title>"), "small", False),
+        (answer(b"The plain HTTP request was sent to HTTPS port", "400 Bad"), None, False),
         (document({"error": "the model is missing"}), None, True),
     ],
 )
@@ -118,6 +125,23 @@ def test_a_missing_key_is_no_wrong_one() -> None:
     error = told(refused(401), auth="none")
     assert error.message == 'The service wants a key, and none was sent: "refused" (HTTP 401).'
     assert error.hint == 'Client(auth="bearer"), then %chat_login, sends one.'
+
+
+def test_a_redirect_to_the_servers_own_page_is_known_by_the_address_asked() -> None:
+    """Whether it is written whole or as a path."""
+    for start in ("", "{origin}"):
+
+        def script(peer: Peer, start: str = start) -> None:
+            peer.request()
+            where = f"{start.format(origin=server.origin)}/login"
+            peer.send(answer(b"", "302 Found", {"Location": where}))
+
+        with (
+            Server(script) as server,
+            Client(f"{server.origin}/v1", KEY) as client,
+            pytest.raises(NotUnderstoodError, match=r"own path /login \(HTTP 302\): a login page"),
+        ):
+            client.complete(ASK)
 
 
 @pytest.fixture

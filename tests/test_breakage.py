@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import re
+import ssl
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -193,6 +194,17 @@ def test_a_server_that_answered_before_is_not_asked_for_https() -> None:
     assert "https" not in str(caught.value)
     error = breakage.broken(ConnectionResetError(), "first_byte", "https://chat.invalid:443")
     assert "https" not in str(error)
+
+
+def test_tls_that_ends_before_an_answer_is_a_connection_that_was_closed() -> None:
+    """It is told as the same is without TLS, and not as an answer that broke off."""
+    for end in (
+        ConnectionResetError(),
+        ssl.SSLEOFError(8, "EOF occurred in violation of protocol"),
+    ):
+        error = breakage.broken(end, "first_byte")
+        assert isinstance(error, ServiceError)
+        assert "without an answer" in error.message
 
 
 # --- The environment ----------------------------------------------------------------------

@@ -87,6 +87,8 @@ def test_the_line_says_credits_and_tokens() -> None:
         ({"temperature": 1}, None, "t 1"),
         ({"temperature": -0.0}, None, "t 0"),
         ({"temperature": 1e300}, None, "t 1e+300"),
+        ({"temperature": 1e17}, None, "t 1e+17"),
+        ({"temperature": 10**17}, None, "t 1e+17"),
         ({"max_tokens": 2000}, None, "max 2,000"),
         ({}, "small", "model small"),
         ({}, "a\n\x1b" + "b" * 100, f"model a \u241b{'b' * 56}…"),

@@ -32,6 +32,7 @@ from loopback import (
     unanswering,
     wait_for,
 )
+from urllib3.util.ssltransport import SSLTransport
 from urllib3.util.wait import wait_for_write
 
 from chatmagic import breakage
@@ -584,6 +585,19 @@ def test_stop_after_the_end_leaves_the_kept_connection_alone(
             halt.stop()
             exchange.finish()
         assert server.accepted == 1
+
+
+def test_a_stop_reaches_tls_within_a_proxys_tls() -> None:
+    """There urllib3 has something of its own in a socket's place, which holds the socket."""
+    here, there = socket.socketpair()
+    with here, there:
+        within = SSLTransport.__new__(SSLTransport)
+        within.socket = here
+        halt = Halt()
+        halt.watch(within)  # type: ignore[arg-type] # as urllib3 hands it on
+        halt.stop()
+        there.settimeout(PATIENCE)
+        assert there.recv(1) == b""
 
 
 def drip(begun: bytes, drop: bytes = b"x") -> Callable[[Peer], None]:
