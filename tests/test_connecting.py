@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import logging
 import stat
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -371,8 +372,9 @@ def test_a_replay_asks_for_the_model_as_the_recording_did(
     assert "Model: small." in shell.do("%chat").printed
 
 
-def test_extra_headers(shell: Shell, tmp_path: Path) -> None:
+def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """They go to the address that they were set for, and are kept nowhere; %chat names them."""
+    caplog.set_level(logging.DEBUG)
     reply = document({"choices": [{"message": {"role": "assistant", "content": "Hello"}}]})
     tape = tmp_path / "tape.jsonl"
     with Server(playing(reply, reply, reply, reply)) as here, Server(playing(reply)) as other:
@@ -398,6 +400,7 @@ def test_extra_headers(shell: Shell, tmp_path: Path) -> None:
         shell.machine("%chat hello")
         shell.do("%config ChatMagics.extra_headers = {}")
         shell.machine("%chat hello")
+    assert "blue-team" not in caplog.text
     teams = ["blue-team", "blue-team", "red", None]
     assert [asked.headers.get("x-team") for asked in here.asked] == teams
     assert [asked.headers.get("x-team") for asked in other.asked] == [None]
