@@ -39,9 +39,7 @@ class Assembly:
     @property
     def begun(self) -> bool:
         """Whether anything has come that only a reply holds."""
-        return bool(
-            self._text or self._pieces or self.finish_reason or self.usage or self._refusal
-        )
+        return bool(self._text or self._pieces or self.finish_reason or self.usage or self._refusal)
 
     @property
     def text(self) -> str:
