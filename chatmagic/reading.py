@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from chatmagic.arrival import Arrival
     from chatmagic.assembly import Assembly
-    from chatmagic.connection import Halt
     from chatmagic.secret import Secret
+    from chatmagic.sockets import Halt
     from chatmagic.tally import Entry
     from chatmagic.transport import Exchange
 

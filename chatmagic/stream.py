@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-    from chatmagic.connection import Halt
     from chatmagic.settings import Connection
+    from chatmagic.sockets import Halt
     from chatmagic.tally import Tally
     from chatmagic.transport import Exchange, Transport
     from chatmagic.wire import Reply, Request, State
@@ -66,7 +66,7 @@ class ReplyStream:
     ) -> None:
         """Send nothing yet."""
         # requests comes with the first client, not with the extension.
-        from chatmagic.connection import Halt  # noqa: PLC0415
+        from chatmagic.sockets import Halt  # noqa: PLC0415
 
         self._request = request
         self._transport = transport

@@ -338,11 +338,21 @@ def test_two_models(shell: Shell, emulator: Emulator) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["--model", "--model x", "http://a --model=", "http://a --mode x"]
+    ("words", "said"),
+    [
+        ("--model", "Say where to: "),
+        ("--model x", "Say where to: "),
+        ("http://a --model=", "Say where to: "),
+        ("http://a --mode x", "--mode is not an option of %chat_connect. Nothing was changed."),
+        ("http://a -m x", "-m is not an option of %chat_connect. Nothing was changed."),
+        ("http://a --key=sk-1", "--key is not an option of %chat_connect. Nothing was changed."),
+    ],
 )
-def test_a_wrong_line_of_connect(bare: Shell, words: str) -> None:
+def test_a_wrong_line_of_connect(bare: Shell, words: str, said: str) -> None:
     """What lacks an address or a name says how it is written, and changes nothing."""
     ran = bare.fails(f"%chat_connect {words}")
+    assert f"InputError: {said}" in ran.traceback[0]
+    assert "sk-1" not in "".join(ran.traceback)
     assert "--model NAME" in ran.traceback[1]
     assert "Not connected yet" in bare.do("%chat").printed
 

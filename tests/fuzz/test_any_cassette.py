@@ -25,8 +25,8 @@ from chatmagic.session import Session
 from chatmagic.settings import Connection
 
 if TYPE_CHECKING:
-    from chatmagic.connection import Halt
     from chatmagic.mode import Mode
+    from chatmagic.sockets import Halt
     from chatmagic.tape import Recorded
 
 FATES = ["whole", "whole", "whole", "no credits", "cut off", "stopped while waiting"]
