@@ -1,8 +1,8 @@
 r"""Markdown of a model's reply to tokens: what a reply may hold, and how much of it.
 
-Markdown is read as CommonMark with tables and strikethrough, except where a reply is not a
-page: HTML is text, and a line under a paragraph makes no heading (else each list would
-flicker as one while it streams).
+Markdown is read as CommonMark with tables, strikethrough, task lists and footnotes, except where
+a reply is not a page: HTML is text, a footnote is a superscript and no link, and a line under a
+paragraph makes no heading (else each list would flicker as one while it streams).
 
 Formulas are found here and not by a plugin: models write ``\(x\)`` and ``\[x\]`` as often as
 dollars, a formula that opens a paragraph may end in a digit's company, and no reply may take
@@ -16,11 +16,13 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_block import table
+from markdown_it.rules_block import reference, table
+from markdown_it.token import Token
 
 if TYPE_CHECKING:
     from markdown_it.renderer import RendererHTML
     from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_core import StateCore
     from markdown_it.rules_inline import StateInline
 
 DEEPEST: Final = 20
@@ -46,13 +48,19 @@ _FORMULA: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_TASK: Final = re.compile(r"\[([ xX])\](?=\s)")
+_NOTE: Final = re.compile(r"\[\^([^\[\]\s]{1,40})\](:?)")
+_DEFINED: Final = re.compile(r"^[ \t>*+-]{0,40}\[\^([^\[\]\s]{1,40})\]:", re.MULTILINE)
+
 
 def reader(renderer: type[RendererHTML]) -> MarkdownIt:
     """Return the reader of replies.
 
     Args:
-        renderer: writes what was read; a token ``formula`` has a formula's source with its
-            delimiters as ``markup``, and ``left_out`` the number of ``cells`` as ``meta``.
+        renderer: writes what was read; the tokens that are none of markdown-it's are
+            ``formula``, its source with the delimiters as ``markup``; ``left_out``, the number
+            of table ``cells`` as ``meta``; ``task``, as ``meta`` whether it is ``done``; and
+            ``footnote``, the label as ``content``.
     """
     markdown = MarkdownIt(
         "commonmark", {"html": False, "maxNesting": DEEPEST}, renderer_cls=renderer
@@ -65,6 +73,10 @@ def reader(renderer: type[RendererHTML]) -> MarkdownIt:
         "fence", "formula", _block_formula, {"alt": ["paragraph", "reference", "blockquote"]}
     )
     markdown.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
+    markdown.block.ruler.at("reference", _reference)
+    markdown.inline.ruler.before("link", "footnote", _footnote)
+    markdown.core.ruler.before("block", "footnotes", _footnotes)
+    markdown.core.ruler.push("task", _tasks)
     return markdown
 
 
@@ -149,3 +161,45 @@ def _table_end(state: StateBlock, line: int, end: int) -> int:
     ):
         line += 1
     return line
+
+
+def _footnotes(state: StateCore) -> None:
+    """Note which footnotes are defined (a core rule): ``[^a-z]`` may be words of the reply."""
+    state.env["footnotes"] = set(_DEFINED.findall(state.src))
+
+
+def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Find the address of a link, which no footnote is (a block rule)."""
+    footnote = state.src.startswith("[^", state.bMarks[start] + state.tShift[start])
+    return not footnote and reference(state, start, end, silent)
+
+
+def _footnote(state: StateInline, silent: bool) -> bool:
+    """Find a footnote's mark, or what a footnote's own line begins with (an inline rule)."""
+    match = _NOTE.match(state.src, state.pos, state.posMax)
+    if match is None or match[1] not in state.env.get("footnotes", ()):
+        return False
+    before = None if state.pending or not state.tokens else state.tokens[-1]
+    begins = not state.pending and (before is None or before.type in {"softbreak", "hardbreak"})
+    if not silent:
+        if begins and match[2] and before is not None:
+            before.type, before.tag = "hardbreak", "br"
+        state.push("footnote", "", 0).content = match[1]
+    state.pos = match.end() if begins else match.end(1) + 1
+    return True
+
+
+def _tasks(state: StateCore) -> None:
+    """Make a task of each item of a list that begins with a box (a core rule)."""
+    for item, paragraph, inline in zip(
+        state.tokens, state.tokens[1:], state.tokens[2:], strict=False
+    ):
+        if (item.type, paragraph.type) != ("list_item_open", "paragraph_open"):
+            continue
+        children = inline.children or []
+        match = _TASK.match(children[0].content) if children else None
+        if match is None or children[0].type != "text":
+            continue
+        children[0].content = children[0].content[match.end() :]
+        item.meta["task"] = True
+        children.insert(0, Token("task", "", 0, meta={"done": match[1] != " "}))

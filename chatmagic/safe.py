@@ -46,8 +46,11 @@ _COLOURED: Final = frozenset(
 )
 _COLOURS: Final = HtmlFormatter[str](nowrap=True)
 
+TABLE: Final = '<table style="margin-bottom: 0;"'
+"""How a table in :func:`scrolling` begins: front ends leave room below it, as the box does."""
+
 _TAGS: Final = frozenset(
-    """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong table tbody td th
+    """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong sup table tbody td th
     thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
 )
 _ATTRIBUTES: Final = {"a": {"href", "title"}, "ol": {"start"}, "div": {"aria-label"}}
@@ -79,6 +82,10 @@ _TURNED: Final = {
     "list": "padding-left: 0; padding-right: 2em;",
     "quote": "border-left: none; border-right: 5px solid var(--jp-border-color2, #bdbdbd);",
 }
+# A box says what a bullet would.
+_UNMARKED: Final = "list-style-type: none;"
+_TASKS: Final = {True: ("☑", "done"), False: ("☐", "not done")}
+_DONE: Final = {words for _, words in _TASKS.values()}
 _SIDES: Final = {"dir": {"ltr", "rtl"}}
 _ALIGNED: Final = {f"text-align: {side};" for side in ("left", "center", "right")}
 _REPLY: Final = f"chatmagic-reply {UNTYPESET}"
@@ -87,13 +94,13 @@ _VALUES: Final[dict[str, dict[str, set[str]]]] = {
         "class": {_REPLY, "chatmagic-scroll", "highlight", TYPESET},
         "style": {_BOX, _LONG_BOX, _CODE_BOX, _CLIP, _ALONE},
         "dir": {"auto", "ltr", "rtl"},
-        "role": {"region"},
+        "role": {"group"},
         "tabindex": {"0"},
     },
     # An error token keeps no class: code is not told to be wrong by a red box.
     "pre": {"style": {_UNBROKEN, PROSE}},
     **{tag: {"style": {style}, **_SIDES} for tag, style in _HEADINGS.items()},
-    "table": _SIDES,
+    "table": {"style": {"margin-bottom: 0;"}, **_SIDES},
     "code": {"style": {_BARE}, **_SIDES},
     "p": {"style": _ALIGNED, **_SIDES},
     **{tag: {"style": {_TURNED["list"]}, **_SIDES} for tag in ("ol", "ul")},
@@ -102,8 +109,12 @@ _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     "span": {
         "class": {TYPESET, *STANDARD_TYPES.values()} - {"", "err"},
         "style": {_ALONE},
+        "role": {"img"},
+        "aria-label": _DONE,
+        "title": _DONE,
         **_SIDES,
     },
+    "li": {"style": {_UNMARKED}},
     "td": {"style": _ALIGNED, **_SIDES},
     "th": {"style": _ALIGNED, **_SIDES},
 }
@@ -199,7 +210,7 @@ def scrolling(html: str, label: str, side: str = "", style: str = _BOX) -> str:
         side: its direction, ``ltr`` or ``rtl``; the page's own if empty.
         style: the box's.
     """
-    focus = f'tabindex="0" role="region" aria-label="{escape(label)}"'
+    focus = f'tabindex="0" role="group" aria-label="{escape(label)}"'
     return f'<div class="chatmagic-scroll" style="{style}"{_dir(side)} {focus}>{html}</div>\n'
 
 
@@ -262,10 +273,23 @@ class _Renderer(RendererHTML):
     def table_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         rest[-1]["table"] = tokens[idx].meta.get("side")
         side = str(tokens[idx].attrs.get("dir", ""))
-        return scrolling("<table>", "Table", side).removesuffix("</div>\n")
+        return scrolling(f"{TABLE}>", "Table", side).removesuffix("</div>\n")
 
     def table_close(self, *_: Any) -> str:
         return "</table></div>\n"
+
+    def list_item_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+        if tokens[idx].meta.get("task") and not tokens[idx].info:  # that is its number
+            tokens[idx].attrs["style"] = _UNMARKED
+        return self.renderToken(tokens, idx, *rest)
+
+    def task(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        box, words = _TASKS[tokens[idx].meta["done"]]
+        # JupyterLab keeps the title alone where it does not trust a notebook.
+        return f'<span role="img" aria-label="{words}" title="{words}">{box}</span>'
+
+    def footnote(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        return f"<sup>{escape(tokens[idx].content)}</sup>"
 
     def left_out(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         cells = tokens[idx].meta["cells"]

@@ -81,7 +81,7 @@ def table(conversation: Conversation, order: str = AS_RUN) -> tuple[str, str]:
         f"{number}. {prompt}\n   {reply}" + (f"\n   ({notes})" if notes else "")
         for number, prompt, reply, notes in rows
     )
-    grid = f"<table><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>"
+    grid = f"{safe.TABLE}><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>"
     shown = safe.scrolling(grid, "Turns") if rows else ""
     return _group(f"{shown}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
 

@@ -62,8 +62,8 @@ def test_code_reads_from_the_left() -> None:
     for part in (
         '<code dir="ltr">x = 1</code>',
         '<code dir="ltr">$y$</code>',
-        'dir="ltr" tabindex="0" role="region" aria-label="Code, python"',
-        'dir="ltr" tabindex="0" role="region" aria-label="Formula"',
+        'dir="ltr" tabindex="0" role="group" aria-label="Code, python"',
+        'dir="ltr" tabindex="0" role="group" aria-label="Formula"',
     ):
         assert part in html, (part, html)
     assert 'dir="ltr" tabindex' in to_html(f"words\n\n    {HEBREW} = 1\n")

@@ -764,6 +764,16 @@ def test_another_order_is_told_as_such() -> None:
     assert board.difference(before, conversation) is None
 
 
+def test_a_turn_says_what_it_was_asked_with() -> None:
+    """As its cell does; nothing where the service's own settings counted."""
+    conversation = Conversation()
+    conversation.add(turn(1, entry="panel"))
+    conversation.add(replace(turn(2, entry="panel"), temperature=0.2, asked_model="small"))
+    plain, set_so = board.notes(conversation).values()
+    assert plain[1] == ()
+    assert set_so[1][-1] == "t 0.2 · model small"
+
+
 def test_a_turn_that_was_held_back_says_so() -> None:
     """In the panel as at its cell, and not in what a notebook saves of the panel."""
     conversation = Conversation()

@@ -56,6 +56,7 @@ PURE = (
     "prefixes",
     "tape",
     "script",
+    "merging",
     "reel",
     "nearest",
     "archive",

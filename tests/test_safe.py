@@ -20,7 +20,7 @@ from chatmagic.safe import CodeBlock, code_blocks, to_html
 
 # Written out here, so that a slip in the module's own lists is seen.
 TAGS = set(
-    """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong table tbody td th
+    """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong sup table tbody td th
     thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
 )
 TURNED = {"dir", "style"}
@@ -28,10 +28,11 @@ ATTRIBUTES = {
     "a": {"href", "title", "target", "rel", "referrerpolicy"},
     "div": {"class", "dir", "style", "tabindex", "role", "aria-label"},
     "ol": {"start", *TURNED},
+    "li": {"style"},
     "pre": {"style"},
-    "table": {"dir"},
+    "table": TURNED,
     **dict.fromkeys(("code", "p", "ul", "blockquote", "h4", "h5", "h6", "td", "th"), TURNED),
-    "span": {"class", *TURNED},
+    "span": {"class", "role", "aria-label", "title", *TURNED},
 }
 REPLY = "chatmagic-reply mathjax_ignore tex2jax_ignore"
 CLIP = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
@@ -50,10 +51,11 @@ VALUES = {
     "rel": r"noopener noreferrer nofollow",
     "dir": r"auto|ltr|rtl",
     "tabindex": r"0",
-    "role": r"region",
-    "aria-label": r"Code(, .{1,20})?|Table|Formula|Reply as plain text",
+    "role": r"group|img",
+    "aria-label": r"Code(, .{1,20})?|Table|Formula|Reply as plain text|done|not done",
     "start": r"\d{1,9}",
-    "style": r"text-align: (left|center|right);|overflow-x: auto; margin-bottom: 1em;|"
+    "style": r"margin-bottom: 0;|list-style-type: none;|text-align: (left|center|right);|"
+    r"overflow-x: auto; margin-bottom: 1em;|"
     r"overflow-y: auto; max-height: 40em; margin-bottom: 1em;|"
     r"overflow-x: auto; margin-bottom: 1em; padding: 0.4em 0.8em; border-radius: 3px; "
     r"background-color: var\(--jp-cell-editor-background, #f5f5f5\);|"
@@ -429,10 +431,47 @@ def test_a_table_is_aligned_and_can_be_scrolled() -> None:
     """A table stands in a box that takes focus; its columns keep their sides."""
     html = to_html("| a | b | c |\n|---|--:|:-:|\n| 1 | 2 | 3 |")
     assert '<div class="chatmagic-scroll" style="overflow-x: auto; margin-bottom: 1em;"' in html
-    assert 'tabindex="0" role="region" aria-label="Table"><table>' in html
+    assert 'tabindex="0" role="group" aria-label="Table"><table style="margin-bottom: 0;">' in html
     assert '<th style="text-align: left;">a</th>\n<th style="text-align: right;">b</th>' in html
     assert '<td style="text-align: left;">1</td>\n<td style="text-align: right;">2</td>' in html
     assert "</table></div>" in html
+
+
+def test_tasks_are_boxes_with_a_word() -> None:
+    """For a screen reader, and a number stays a number; nothing else is a task."""
+    html = to_html("- [ ] open *it*\n- [x] shut\n  1. [X] shut")
+    open_, shut = (
+        f'<span role="img" aria-label="{words}" title="{words}">{box}</span>'
+        for box, words in (("☐", "not done"), ("☑", "done"))
+    )
+    item = '<li style="list-style-type: none;">'
+    assert f"{item}{open_} open <em>it</em></li>" in html
+    assert f"{item}{shut} shut\n<ol>\n<li>{shut} shut</li>" in html
+    for text in (
+        "- [x]",
+        "- [x]shut",
+        "- [y] what",
+        "[x] no item",
+        "- `[x] code`",
+        "- **[x] bold**",
+    ):
+        assert "☑" not in to_html(text)
+
+
+def test_footnotes_are_superscripts() -> None:
+    """Where they are marked and where they are said; what is defined nowhere is text."""
+    html = to_html("A fact[^1], [^a-z].\n\n[^1]: https://x.example\n[^n]: More[^1]: *two*")
+    assert "<p>A fact<sup>1</sup>, [^a-z].</p>" in html
+    assert (
+        "<p><sup>1</sup> https://x.example<br>\n<sup>n</sup> More<sup>1</sup>: <em>two</em></p>"
+        in html
+    )
+    assert "<a " not in html
+    assert "[^1]: x" in to_html("`[^1]: x`[^1]: x")
+    assert "A [^1]" in to_html("A [^1]", live=True)
+    assert "A <sup>1</sup>" in to_html("A [^1]\n\n> [^1]:", live=True)
+    assert 'href="https://x.example"' in to_html("[a]\n\n[a]: https://x.example")
+    assert page("![a[^1]](https://x.example)\n\n[^1]: x").links == ["https://x.example"]
 
 
 def test_code_is_coloured_by_classes_that_the_page_knows() -> None:
@@ -739,3 +778,18 @@ def test_a_language_is_only_a_name() -> None:
     html = to_html("```<td><svg/onload=x()>\n1\n```")
     assert 'aria-label="Code, tdsvgonloadx"' in html
     assert 'aria-label="Code, c++"' in to_html("```c++\n1\n```")
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("one\ntwo", "<p>one<br>\ntwo</p>"),
+        ("- one\n  two", "<li>one<br>\ntwo</li>"),
+        ("`one\ntwo`", "<code>one two</code>"),
+        ("```\none\ntwo\n```", "one\ntwo\n</code>"),
+    ],
+)
+def test_lines_as_typed(text: str, html: str) -> None:
+    """What a person typed keeps its line ends; a reply's are Markdown's."""
+    assert html in safe.to_html(text, breaks=True)
+    assert "<br>" not in safe.to_html(text)

@@ -87,7 +87,8 @@ function scrollToCell(element, place) {
   // One frame for the notebook to put it in, and one to lay it out.
   requestAnimationFrame(() =>
     requestAnimationFrame(() => {
-      const cell = notebook && notebook.querySelector(`.jp-Cell[data-windowed-list-index="${place}"]`);
+      const cells = notebook ? Array.from(notebook.querySelectorAll(".jp-Notebook-cell")) : [];
+      const cell = cells.find((node, i) => Number(node.dataset.windowedListIndex ?? i) === place);
       if (cell) cell.scrollIntoView({ block: "nearest" });
     }),
   );

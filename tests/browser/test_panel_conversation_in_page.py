@@ -250,6 +250,7 @@ def test_a_panel_that_does_not_run_says_what_to_do(lab: Callable[..., Book]) -> 
         book.run(index)
     Chat(book).ask("echo:**kept**")
     book.until(SAVED, "<strong>kept</strong>")
+    book.until("JSON.stringify(notebook.widgets[2].model.outputs.toJSON()).includes('99 of 100')")
     saved = book.save()
     path = book.front.server.folder / book.path
     exported, _ = HTMLExporter().from_filename(str(path))  # type: ignore[no-untyped-call]

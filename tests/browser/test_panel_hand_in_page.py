@@ -280,7 +280,8 @@ def test_what_is_said_is_said_once(lab: Callable[..., Book], service: Emulator) 
     chat = Chat(book)
     said = book.page.evaluate_handle(
         """node => { const said = [];
-        new MutationObserver(() => said.push(node.textContent)).observe(node, {childList: true});
+        const note = all => all.forEach(() => said.push(node.textContent));
+        new MutationObserver(note).observe(node, {childList: true});
         return said; }""",
         chat.root.get_by_role("status").element_handle(),
     )

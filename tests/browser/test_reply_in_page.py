@@ -135,9 +135,7 @@ def test_a_reply_is_beautiful_in_both_themes(
     boxes = book.js(BOXES, 0)
     assert [box["name"] for box in boxes] == ["Code, python", "Table", "Table", "Code"]
     assert [box["wide"] for box in boxes] == [False, False, True, True]
-    assert {(box["role"], box["index"], box["overflow"]) for box in boxes} == {
-        ("region", 0, "auto")
-    }
+    assert {(box["role"], box["index"], box["overflow"]) for box in boxes} == {("group", 0, "auto")}
     group = book.page.get_by_role("group", name="Reply")
     assert group.count() == 1
 
