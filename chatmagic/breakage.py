@@ -205,7 +205,8 @@ def broken(error: BaseException, which: Which, doubted: str = "") -> ChatError:
     headless = which == "first_byte" and _any(causes, http.client.HTTPException)
     if headless and any(_HEADERS.search(str(cause)) for cause in causes):
         return NotUnderstoodError(
-            "The answer's headers are more than can be read.", hint=COST_UNKNOWN
+            "The answer's headers are more than can be read.",
+            hint=f"{COST_UNKNOWN} Is it the service that answers there? {_SHOWN}",
         )
     if headless and any(getattr(cause, "line", "").startswith(_ALERT) for cause in causes):
         return NotUnderstoodError(
@@ -217,10 +218,11 @@ def broken(error: BaseException, which: Which, doubted: str = "") -> ChatError:
             "The answer is not HTTP.", hint="Is the base address right: https or http, host, port?"
         )
     if which == "first_byte" and _any(causes, ConnectionError, ssl.SSLEOFError):
-        question = " Does that port want https?" if doubted.startswith("http:") else ""
+        https = doubted.startswith("http:")
+        step = "Does that port want https?" if https else "Ask again to try once more."
         return ServiceError(
             "The server closed the connection without an answer.",
-            hint=f"{COST_UNKNOWN}{question}",
+            hint=f"{COST_UNKNOWN} {step}",
         )
     if _any(causes, urllib3.exceptions.DecodeError):
         return NotUnderstoodError(

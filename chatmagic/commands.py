@@ -158,9 +158,8 @@ class Commands:
         elif word.isdecimal() and 1 <= int(word) <= len(turns):
             display.show_html(*transcript.whole(conversation, (turns[int(word) - 1],), notebooks))
         else:
-            raise InputError(
-                f"%chat_history takes nothing, 'all', or a turn's number from 1 to {len(turns):,}."
-            )
+            numbers = f"from 1 to {len(turns):,}" if turns else "once there is one"
+            raise InputError(f"%chat_history takes nothing, 'all', or a turn's number {numbers}.")
 
     def undo(self, line: str) -> None:
         """Take back the last change: a question, a re-run, or a reset."""

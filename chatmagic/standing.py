@@ -12,9 +12,12 @@ from chatmagic.connecting import where
 from chatmagic.errors import ChatError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.connecting import ConnectCommands
+    from chatmagic.secret import Secret
     from chatmagic.session import Session
     from chatmagic.taping import CassetteCommand
 
@@ -33,11 +36,12 @@ PANELS: Final = (
 """What the panel shows of the settings: a name, the trait, and what holds where it is unset."""
 
 
+NAMED: Final = ("model", "extra_body", "extra_headers")
 NO_TOKENS: Final = (
     "Tokens: the last reply told none. %config ChatMagics.stream_usage = True asks for them."
 )
-SHOWN: Final = 60
-"""The most characters of a name."""
+SHOWN: Final = 200
+"""The most characters of names."""
 
 
 class Configured(Protocol):
@@ -91,10 +95,7 @@ class Standing:
     def standing(self) -> dict[str, Any]:
         """Give the state in one word, and the settings in force as rows of words."""
         configured = self._in_force()
-        rows = [
-            [name, self._without_keys(_set(configured[trait], unset))]
-            for name, trait, unset in PANELS
-        ]
+        rows = [[name, _set(configured[trait], unset)] for name, trait, unset in PANELS]
         if (tape := self._cassette.state()) is not None:
             rows = [["Cassette", tape], *rows]
         if self._cassette.is_replaying():
@@ -178,8 +179,8 @@ class Standing:
                 lines.append(where(connection))
                 if not settings.is_emulator(connection):
                     lines.append(f"Requests are posted to {settings.posted_to(connection)}.")
-            if (model := self._connecting.model()) is not None:
-                lines.append(self._without_keys(f"Model: {plain.one_line(model, SHOWN)}."))
+            if self._connecting.model() is not None:
+                lines.append(f"Model: {self._in_force()['model']}.")
         except ChatError as error:
             lines.append(str(error))
         if elsewhere := self._connecting.elsewhere():
@@ -192,27 +193,22 @@ class Standing:
         # The model has a line of its own.
         names = [option.trait for option in options.OPTIONS if option.trait]
         names += ["timeout", "extra_body", "extra_headers", "stream_usage", "keep_values"]
-        values = {name: configured[name] for name in names}
-        values |= {name: _set(values[name], "") for name in ("extra_body", "extra_headers")}
         return [
-            self._without_keys(f"{name} = {value}")
-            for name, value in values.items()
-            if value is not None and value is not False and value != ""
+            f"{name} = {configured[name]}"
+            for name in names
+            if configured[name] is not None and configured[name] is not False
         ]
 
     def _in_force(self) -> dict[str, Any]:
-        """Return the settings, without those that were set for another address."""
+        """Return the settings that count here; of fields and headers their names, in words."""
         configured = self._configured.trait_values()
         configured |= dict.fromkeys(self._connecting.elsewhere())
         with contextlib.suppress(ChatError):
             configured["model"] = self._connecting.model()
-        return configured
-
-    def _without_keys(self, words: str) -> str:
-        """Take the keys out of what was set, where one was put by mistake."""
-        for key in self._connecting.known_keys():
-            words = key.redact(words)
-        return words
+        named = {name: configured[name] for name in NAMED if configured[name]}
+        # A key that was put there by mistake is not shown.
+        keys = self._connecting.known_keys() if named else ()
+        return {**configured, **{name: _names(named.get(name), keys) for name in NAMED}}
 
     def _now(self) -> datetime:
         """Give the time; the emulator's and a recording's stand still: their outputs repeat."""
@@ -224,10 +220,16 @@ class Standing:
         return datetime.now(UTC)
 
 
+def _names(value: Any, keys: Iterable[Secret]) -> str | None:
+    """Return a name, or the names that a mapping has, whose values may be private."""
+    words = ", ".join([value] if isinstance(value, str) else map(str, value or ()))
+    for key in keys:
+        words = key.redact(words)
+    return plain.one_line(words, SHOWN) or None
+
+
 def _set(value: Any, unset: str) -> str:
-    """Say what a setting is; of fields for a server their names, as a value may be private."""
-    if isinstance(value, dict):
-        return ", ".join(plain.one_line(str(name), SHOWN) for name in value) or unset
+    """Say what a setting is."""
     if value is None or value is False:
         return unset
     return "on" if value is True else str(value)

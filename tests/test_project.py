@@ -57,6 +57,7 @@ PURE = (
     "prefixes",
     "tape",
     "script",
+    "merging",
     "reel",
     "nearest",
     "archive",

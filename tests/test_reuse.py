@@ -8,6 +8,7 @@ import queue
 import socket
 import ssl
 import threading
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,10 +28,10 @@ from loopback import (
 from urllib3.util.wait import wait_for_read
 
 from chatmagic import reuse
-from chatmagic.connection import Halt
-from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.errors import ChatError, ChatInterrupted, ServiceError
 from chatmagic.patience import Timeout
 from chatmagic.secret import Secret
+from chatmagic.sockets import Halt
 from chatmagic.transport import HttpTransport
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ def asking(server: Server) -> Iterator[Callable[..., None]]:
         while exchange.read():
             pass
         exchange.finish()
+        if exchange.status != HTTPStatus.OK:
+            raise ServiceError("refused")
 
     yield ask
     transport.close()
@@ -187,6 +190,16 @@ def garbling(peer: Peer) -> None:
     peer.garble()
 
 
+def babbling(peer: Peer) -> None:
+    """Say what is no answer."""
+    peer.send(b"\r\n0\r\n\r\n")
+
+
+def giving_up(peer: Peer) -> None:
+    """Say that no request came in time."""
+    peer.send(answer(b"", "408 Request Timeout", {"Connection": "close"}))
+
+
 @pytest.mark.parametrize(
     ("end", "safe"),
     [
@@ -195,6 +208,8 @@ def garbling(peer: Peer) -> None:
         (Peer.reset, False),
         (Peer.reset, True),
         (garbling, True),
+        (babbling, False),
+        (giving_up, False),
     ],
 )
 @pytest.mark.usefixtures("time")

@@ -683,3 +683,18 @@ def test_a_language_is_only_a_name() -> None:
     html = to_html("```<td><svg/onload=x()>\n1\n```")
     assert 'aria-label="Code, tdsvgonloadx"' in html
     assert 'aria-label="Code, c++"' in to_html("```c++\n1\n```")
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("one\ntwo", "<p>one<br>\ntwo</p>"),
+        ("- one\n  two", "<li>one<br>\ntwo</li>"),
+        ("`one\ntwo`", "<code>one two</code>"),
+        ("```\none\ntwo\n```", "one\ntwo\n</code>"),
+    ],
+)
+def test_lines_as_typed(text: str, html: str) -> None:
+    """What a person typed keeps its line ends; a reply's are Markdown's."""
+    assert html in safe.to_html(text, breaks=True)
+    assert "<br>" not in safe.to_html(text)

@@ -164,6 +164,29 @@ def test_the_gauge_counts_without_the_kernel(lab: Callable[..., Book]) -> None:
     assert [data for data in said if data["content"]["kind"] not in OTHERS] == []
 
 
+LIMITED = """
+from datetime import timedelta
+import chatmagic, chatmagic.ratelimit
+asked = chatmagic.current_session()
+told = asked._clients.latest._tally
+seen = asked.credits.seen_at
+told.requests = chatmagic.ratelimit.RequestLimit(100, 93, seen + timedelta(hours=1), seen)
+"""
+
+
+def test_the_gauge_tells_requests_until_their_window_ends(lab: Callable[..., Book]) -> None:
+    """In a line of their own, which goes when it says nothing any more."""
+    book = lab([LOAD, "%chat echo:a", LIMITED, "%chat_credits --live", "%chat echo:b"])
+    book.run_all()
+    requests = book.page.locator(".cm-large .cm-requests")
+    requests.get_by_text("93 of 100 requests left in this window").wait_for()
+    book.page.evaluate(
+        "window.own = performance.now.bind(performance); performance.now = () => own() + 3.7e6"
+    )
+    requests.get_by_text("requests").wait_for(state="detached")
+    book.page.evaluate("() => { performance.now = window.own; }")
+
+
 @pytest.mark.parametrize(
     ("left", "least", "most"),
     [(0, 0, 0.02), (1, 0.001, 0.02), (50, 0.48, 0.52), (99, 0.97, 0.999), (100, 1, 1)],
