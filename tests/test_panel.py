@@ -868,6 +868,20 @@ def test_where_cells_go() -> None:
     assert alone_["cell"]["outputs"][0]["metadata"] == {}
 
 
+def test_the_records_of_cells_do_not_grow_with_the_panel() -> None:
+    """Each lists the turn whose cell stands before it, and those that no cell shows."""
+    turns = [turn(number, number=number, entry="panel", owner=f"p{number}") for number in range(5)]
+    digests = [one.digest for one in turns]
+    records = {n: one.to_record(digests[:n], "0" * 64) for n, one in enumerate(turns)}
+    for wanted, expected in (
+        (None, [[], *([digest] for digest in digests[:4])]),
+        ([0, 2, 4], [[], digests[:2], digests[2:4]]),
+    ):
+        plan = cells.planned(turns, wanted, [], records)
+        told = [one["cell"]["outputs"][0]["metadata"]["chatmagic"] for one in plan]
+        assert [one["carried"] for one in told] == expected
+
+
 @pytest.mark.parametrize("text", ["# NBVAL_SKIP\nx", "#| echo: false\nx", "{{ x }}"])
 def test_a_cell_sends_the_prompt_letter_for_letter(text: str) -> None:
     """What a cell would refuse or fill in is marked as raw."""
