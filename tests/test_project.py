@@ -26,6 +26,7 @@ PURE = (
     "links",
     "directions",
     "markdown",
+    "tex",
     "secret",
     "digests",
     "seal",
