@@ -53,7 +53,7 @@ def advised(
         if isinstance(error, AuthenticationError) and error.status == 401:  # noqa: PLR2004 - HTTP's
             steps = [_about_the_key(error, connection)]
     if _is_about_a_model(error, model):
-        steps.append(_about_the_model(model))
+        steps.insert(0, _about_the_model(model))
     error.hint = " ".join(step for step in steps if step) or None
     return error
 

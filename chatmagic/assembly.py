@@ -27,7 +27,7 @@ class Assembly:
         self.held_back = False
         self.finish_reason: str | None = None
         self._model: str | None = None
-        self._usage: Usage | None = None
+        self.usage: Usage | None = None
         self._refusal: list[str] = []
         self._text = ""
         self._pieces: list[str] = []
@@ -39,9 +39,7 @@ class Assembly:
     @property
     def begun(self) -> bool:
         """Whether anything has come that only a reply holds."""
-        return bool(
-            self._text or self._pieces or self.finish_reason or self._usage or self._refusal
-        )
+        return bool(self._text or self._pieces or self.finish_reason or self.usage or self._refusal)
 
     @property
     def text(self) -> str:
@@ -58,7 +56,7 @@ class Assembly:
         Half of a surrogate pair at a fragment's end waits for the other half.
         """
         self._model = chunk.model or self._model
-        self._usage = chunk.usage or self._usage
+        self.usage = chunk.usage or self.usage
         if self._index is None and (chunk.content or chunk.finish_reason):
             self._index = chunk.index
         if self._index not in (None, chunk.index):
@@ -107,7 +105,7 @@ class Assembly:
             text=self.text,
             model=self._model,
             finish_reason=self.finish_reason,
-            usage=self._usage,
+            usage=self.usage,
             credits=self.credits,
             state=state,
             refusal="".join(self._refusal) or None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from chatmagic import credits as crediting
 from chatmagic.accounting import Usage
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from chatmagic.tape import Recorded
 
     _Said = tuple[str, str | None]
+
+_LEFT: Final = "x-ratelimit-remaining"
 
 
 def is_cassette(path: Path) -> bool:
@@ -82,12 +84,11 @@ def _turns(held: Sequence[Recorded]) -> tuple[Turn, ...]:
     for place, one in enumerate(held):
         usage, date = one.usage or Usage(), crediting.date(one.headers)
         seen = None if date is None else crediting.from_headers(one.headers, date)
-        asked = one.parameters.get("model")
         found.append(
             Turn(
                 cell=place + 1,
                 prompt=one.prompt if one.typed is None else one.typed,
-                model_asked=asked if isinstance(asked, str) else None,
+                model_asked=one.asked_model,
                 model=one.model,
                 prompt_tokens=usage.prompt_tokens,
                 completion_tokens=usage.completion_tokens,
@@ -110,7 +111,8 @@ def _turns(held: Sequence[Recorded]) -> tuple[Turn, ...]:
 
 def _in_order(place: int, one: Recorded, first: Mapping[_Said, int]) -> bool | None:
     """Tell whether the turns that a request carried stand above it; ``None`` is not known."""
-    stand: list[int | None] = [None for item in one.before if isinstance(item, str)]
+    unknown = [item for item in (one.after, *one.before) if isinstance(item, str)]
+    stand: list[int | None] = [None for _ in unknown]
     messages = [item for item in one.before if isinstance(item, Message)]
     for asked, answered in pairwise(messages):
         if (asked.role, answered.role) == ("user", "assistant"):
@@ -123,15 +125,22 @@ def _in_order(place: int, one: Recorded, first: Mapping[_Said, int]) -> bool | N
 def _doubles(held: Sequence[Recorded]) -> tuple[list[str], list[str]]:
     """Return a line for each exchange that stands twice, and for requests with many answers."""
     same: dict[str, list[int]] = defaultdict(list)
-    problems = []
+    problems: list[str] = []
+    remarks: list[str] = []
     for place, one in enumerate(held):
         earlier = next((n for n in same[one.request] if held[n] == one), None)
         if earlier is not None:
-            problems.append(f"exchange {place + 1}: it is exchange {earlier + 1} once more.")
+            # Two replies leave other credits; two errors, or where none are told, may be equal.
+            copied = one.is_reply and _LEFT in {name.lower() for name, _ in one.headers}
+            line = f"exchange {place + 1}: it is exchange {earlier + 1} once more."
+            (problems if copied else remarks).append(line)
         same[one.request].append(place)
-    remarks = [
+    remarks += [
         f"{numbered([n + 1 for n in places], 'exchange')} answer the same request, in this order."
         for places in same.values()
         if len({held[place].text for place in places}) > 1
     ]
+    if left := [place + 1 for place, one in enumerate(held) if one.superseded]:
+        are = "is" if len(left) == 1 else "are"
+        remarks.append(f"{numbered(left, 'exchange')} {are} superseded: asked otherwise since.")
     return problems, remarks

@@ -134,6 +134,8 @@ def notes(conversation: Conversation) -> dict[int, Noted]:
     found = {}
     for one in conversation.turns:
         said = [STALE] if one.number in stale else []
+        if settings := gauge.settings_words(one.parameters, one.asked_model):
+            said.append(settings)
         if one.last is not None:
             said.append(f"sent with the last {len(one.carried):,} turns")
         if one.reply.origin != "live":

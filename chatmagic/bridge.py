@@ -21,6 +21,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
+from traitlets import Unicode
 
 from chatmagic.asking import HELD_BACK, Began, Ended, Fragment
 from chatmagic.page import Pages, word_from
@@ -41,11 +42,18 @@ MARKS: Final[Mapping[Mark, str]] = {
 }
 """What a cell wears in the page."""
 
+COPIED: Final = (
+    "Not in the conversation: this reply came with a copy of its cell. Run the cell to ask."
+)
+STARTED: Final = "Reply started."
+
 
 class _Hidden(anywidget.AnyWidget):
     """What the page knows of the bridge: its script, and messages."""
 
     _esm = (files("chatmagic") / "static" / "bridge.js").read_text(encoding="utf-8")
+    # A message would come before the page listens.
+    first = Unicode(help="What to say when the bridge opens.").tag(sync=True)
 
 
 class Bridge:
@@ -56,10 +64,11 @@ class Bridge:
 
     Args:
         session: the session whose conversation the marks are about.
-        said: the reply that came before there was a bridge, to be announced all the same.
+        said: the reply that came before there was a bridge, to be announced all the same;
+            ``None`` is that one has just started.
     """
 
-    def __init__(self, session: Session, *, said: Reply) -> None:
+    def __init__(self, session: Session, *, said: Reply | None = None) -> None:
         """Open the bridge: every page of this kernel hears of it."""
         self.pages = Pages()
         self._session = session
@@ -67,10 +76,12 @@ class Bridge:
         self._news = threading.Event()
         self._over = False
         self._opened = False
-        self._to_say = [{"kind": "say", "text": ending(said, None), "first": True}]
+        self._to_say: list[dict[str, Any]] = []
+        if said is not None:
+            self._to_say.append({"kind": "say", "text": ending(said, None), "first": True})
         self._marked: dict[str, str] | None = None
         self._quiet = True
-        self._hidden = _Hidden()
+        self._hidden = _Hidden(first=STARTED if said is None else "")
         self._hidden.on_msg(self._heard)
         self._leave = session.follow(self._follow)
         self._thread = threading.Thread(
@@ -118,7 +129,7 @@ class Bridge:
         elif isinstance(event, Fragment):
             if not self._quiet:
                 self._quiet = True
-                self.say("Reply started.")
+                self.say(STARTED)
             return
         elif isinstance(event, Ended) and event.ask.entry != "panel":
             reply = None if event.answer is None else event.answer.reply
@@ -142,8 +153,12 @@ class Bridge:
             return
         if opened:
             self._hidden.send({"kind": "tell"})
-        marks = self._session.conversation.marks(self._session.layout(None))
-        marked = {cell: MARKS[mark] for cell, mark in self.pages.by_id(marks).items()}
+            self._hidden.first = ""  # a page that is loaded again has nothing to say of it
+        conversation = self._session.conversation
+        marks = conversation.marks(self._session.layout(None))
+        copies = self.pages.copies() - {turn.owner for turn in conversation}
+        words = dict.fromkeys(copies, COPIED) | {cell: MARKS[mark] for cell, mark in marks.items()}
+        marked = self.pages.by_id(words)
         if opened or marked != self._marked:
             self._marked = marked
             self._hidden.send({"kind": "marks", "marks": marked})

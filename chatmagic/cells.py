@@ -56,25 +56,26 @@ def planned(
     """
     ids: dict[str | None, str] = {owner_of(one): one for one in on_page}
     owners = [turn.owner for turn in turns]
+    put = [turn.entry == "panel" and (wanted is None or turn.number in wanted) for turn in turns]
+    shown = {turn.digest for turn, is_put in zip(turns, put, strict=True) if is_put or turn.shown}
     new = []
     for place, turn in enumerate(turns):
-        if turn.entry != "panel" or (wanted is not None and turn.number not in wanted):
+        if not put[place]:
             continue
         above = [ids[owner] for owner in owners[:place] if owner in ids]
         below = [ids[owner] for owner in owners[place + 1 :] if owner in ids]
         beside = {"after": above[-1]} if above else {"before": below[0]} if below else {}
         own = str(uuid.uuid4())
         ids[turn.owner] = own
-        new.append(
-            {"turn": turn.number, **beside, "cell": _cell(turn, own, records.get(turn.number))}
-        )
+        record = records.get(turn.number)
+        known = None if record is None else replace(record, owner=owner_of(own)).listing(shown)
+        new.append({"turn": turn.number, **beside, "cell": _cell(turn, own, known)})
     return new
 
 
 def _cell(turn: Turn, own: str, record: Record | None) -> dict[str, Any]:
-    known = None if record is None else replace(record, owner=owner_of(own))
     data, metadata = (
-        (output.bundle(turn.reply), {}) if known is None else output.of(turn.reply, known)
+        (output.bundle(turn.reply), {}) if record is None else output.of(turn.reply, record)
     )
     return {
         "cell_type": "code",

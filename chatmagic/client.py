@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from chatmagic.accounting import Credits
-    from chatmagic.connection import Halt
     from chatmagic.ratelimit import RequestLimit
     from chatmagic.settings import Connection
+    from chatmagic.sockets import Halt
     from chatmagic.transport import Transport
 
 

@@ -11,9 +11,11 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from chatmagic import (
+    course,
     display,
     frontend,
     gauge,
+    loading,
     meant,
     options,
     output,
@@ -22,7 +24,7 @@ from chatmagic import (
     prompt,
     record,
 )
-from chatmagic.asking import Ask, Silent
+from chatmagic.asking import Ask, Fragment, Silent
 from chatmagic.connecting import ConnectCommands
 from chatmagic.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
@@ -30,9 +32,11 @@ from chatmagic.standing import Standing
 from chatmagic.taping import CassetteCommand
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.asking import View
+    from chatmagic.asking import Event, View
     from chatmagic.bridge import Bridge
     from chatmagic.frontend import Execution
     from chatmagic.page import Layout
@@ -142,19 +146,20 @@ class Commands:
         self.session.follow_pages(owner)
         conversation = self.session.conversation
         turns = conversation.turns
+        owners = [turn.owner for turn in turns if turn.owner is not None]
+        notebooks = None if self._bridge is None else self._bridge.pages.names(owners)
         word = line.strip()
         if not word:
             told = self._configured.order == "page" and self._told(owner)
             order = transcript.AS_ON_PAGE if told else transcript.AS_RUN
-            display.show_html(*transcript.table(conversation, order))
+            display.show_html(*transcript.table(conversation, order, notebooks))
         elif word == "all":
-            display.show_html(*transcript.whole(conversation, turns))
+            display.show_html(*transcript.whole(conversation, turns, notebooks))
         elif word.isdecimal() and 1 <= int(word) <= len(turns):
-            display.show_html(*transcript.whole(conversation, (turns[int(word) - 1],)))
+            display.show_html(*transcript.whole(conversation, (turns[int(word) - 1],), notebooks))
         else:
-            raise InputError(
-                f"%chat_history takes nothing, 'all', or a turn's number from 1 to {len(turns):,}."
-            )
+            numbers = f"from 1 to {len(turns):,}" if turns else "once there is one"
+            raise InputError(f"%chat_history takes nothing, 'all', or a turn's number {numbers}.")
 
     def undo(self, line: str) -> None:
         """Take back the last change: a question, a re-run, or a reset."""
@@ -270,12 +275,18 @@ class Commands:
             asker=execution.label,
             shown=not asked.quiet,
         )
+        leave = self._open_with_first_word() if execution.audience == "page" else None
         try:
             reply = self.session.run(ask, self._view(execution, asked.quiet)).reply
         except (ChatError, ChatInterrupted) as error:
+            if execution.audience == "machine" and (merged := course.merged(ask)):
+                error.hint = " ".join(filter(None, [error.hint, f"Note that {merged[0]}."]))
             if asked.output and error.reply is not None:
                 self._shell.user_ns[asked.output] = error.reply
             raise
+        finally:
+            if leave is not None:
+                leave()
         if asked.output:
             self._shell.user_ns[asked.output] = reply
         if not asked.quiet:
@@ -284,10 +295,24 @@ class Commands:
             self._build_bridge(reply)
         return reply
 
-    def _build_bridge(self, reply: Reply) -> None:
+    def _open_with_first_word(self) -> Callable[[], None] | None:
+        """Build the bridge behind a reply's first fragment, unless a panel tells of that one."""
+        if self._bridge is not None or self._panels is not None:
+            return None
+
+        def hear(event: Event) -> None:
+            if isinstance(event, Fragment) and self._bridge is None:
+                leave()
+                self._build_bridge(None)
+
+        leave = self.session.follow(hear)
+        return leave
+
+    def _build_bridge(self, reply: Reply | None) -> None:
         """Let the page tell its order, from the first reply on; without it all works too."""
         with contextlib.suppress(Exception):
-            # The widgets come when there is a page that has seen a reply.
+            # The widgets come when there is a page that has seen a word of a reply.
+            loading.load("chatmagic.bridge")
             from chatmagic.bridge import Bridge  # noqa: PLC0415
 
             self._bridge = Bridge(self.session, said=reply)

@@ -293,6 +293,13 @@ def _words(line: str) -> tuple[str, str | None]:
             model = word.removeprefix("--model=")
             del words[place]
             break
+    flag = next((word.partition("=")[0] for word in words if word.startswith("-")), "--model")
+    if flag != "--model":
+        raise InputError(
+            f"{plain.one_line(flag, _SHOWN)} is not an option of %chat_connect. Nothing was "
+            "changed.",
+            hint="%chat_connect URL --model NAME names the model to ask for.",
+        )
     if len(words) != 1 or words[0].startswith("-") or model == "":
         raise InputError(
             "Say where to: %chat_connect URL, or %chat_connect emulator.",

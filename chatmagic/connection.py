@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import os
 import socket
 import ssl
 import threading
-import time
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -25,55 +23,19 @@ from urllib3.exceptions import (
     NameResolutionError,
     NewConnectionError,
 )
-from urllib3.util.wait import wait_for_write
 
 from chatmagic.reuse import Kept, Reuse, Use
+from chatmagic.sockets import reach
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from urllib3 import HTTPResponse
 
     from chatmagic.errors import Which
     from chatmagic.patience import Timeout
     from chatmagic.secret import Auth, Secret
-
-NAP: Final = 0.05
-"""Seconds after which somebody who waits for a connection looks whether to stop."""
-
-
-class Halt:
-    """Stops one exchange from any thread; an end that comes after it is never a clean end."""
-
-    def __init__(self) -> None:
-        """Start with nothing to stop."""
-        self.reason: Literal["stop"] | Which | None = None
-        self._sock: socket.socket | None = None
-        self._lock = threading.Lock()
-
-    def stop(self, reason: Literal["stop"] | Which = "stop") -> None:
-        """Wake the reader, whatever it waits for on its socket; the first reason counts."""
-        with self._lock:
-            self.reason = self.reason or reason
-            _shut_down(self._sock)
-
-    def cut(self) -> None:
-        """Shut the socket down, without a reason to report; harmless when it was let go."""
-        with self._lock:
-            _shut_down(self._sock)
-
-    def watch(self, sock: socket.socket | None) -> None:
-        """Take note of the socket that a stop has to shut down; ``None`` lets go of it."""
-        with self._lock:
-            self._sock = sock
-            if self.reason is not None:
-                _shut_down(sock)
-
-    def settimeout(self, seconds: float | None) -> None:
-        """Set how long the next read or write may wait."""
-        with self._lock, contextlib.suppress(OSError):
-            if self._sock is not None:
-                self._sock.settimeout(seconds)
+    from chatmagic.sockets import Halt
 
 
 class Clock:
@@ -304,87 +266,3 @@ class _Connection(HTTPConnection):
             self._halt.watch(None)
         self._halt = halt
         halt.watch(self.sock)
-
-
-def reach(
-    host: str,
-    port: int,
-    seconds: float | None,
-    halt: Halt,
-    *,
-    source: tuple[str, int] | None = None,
-    options: Sequence[tuple[int, int, int | bytes]] | None = None,
-) -> socket.socket:
-    """Make a TCP connection, for as long as nobody stops it.
-
-    Where a host has several addresses they are tried in turn, and share the time.
-
-    Args:
-        host: name or address.
-        port: its port.
-        seconds: how long it may take in all; ``None`` is for ever.
-        halt: stops it; looked at every :data:`NAP` seconds.
-        source: address to come from.
-        options: socket options, as ``setsockopt`` takes them.
-
-    Raises:
-        socket.gaierror: no host has this name.
-        TimeoutError: it took too long.
-        OSError: it was refused, cannot be reached, or was stopped.
-    """
-    until = None if seconds is None else time.monotonic() + seconds
-    found = socket.getaddrinfo(host.strip("[]"), port, 0, socket.SOCK_STREAM)
-    failure = OSError("the name has no address")
-    for number, (family, kind, protocol, _, address) in enumerate(found):
-        share = None
-        if until is not None:
-            share = max(0.0, until - time.monotonic()) / (len(found) - number)
-        sock = socket.socket(family, kind, protocol)
-        try:
-            # From here on, who cuts this exchange off closes the connection too.
-            halt.watch(sock)
-            for option in options or ():
-                sock.setsockopt(*option)
-            if source is not None:
-                sock.bind(source)
-            _connect(sock, address, share, halt)
-            sock.settimeout(seconds)
-        except OSError as error:
-            failure = error
-            sock.close()
-            if halt.reason is not None:
-                break
-        except BaseException:
-            sock.close()
-            raise
-        else:
-            return sock
-    raise failure
-
-
-def _connect(sock: socket.socket, address: Any, seconds: float | None, halt: Halt) -> None:
-    """Connect one socket, looking now and then whether to stop."""
-    until = None if seconds is None else time.monotonic() + seconds
-    sock.setblocking(False)
-    try:
-        sock.connect(address)
-    except (BlockingIOError, InterruptedError):
-        nap = NAP
-        while not wait_for_write(sock, nap):
-            nap = NAP if until is None else min(NAP, until - time.monotonic())
-            if halt.reason is not None:
-                raise ConnectionAbortedError from None
-            if nap <= 0:
-                raise TimeoutError from None
-    if code := sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-        raise OSError(code, os.strerror(code))
-    if halt.reason is not None:
-        raise ConnectionAbortedError
-
-
-def _shut_down(sock: socket.socket | None) -> None:
-    if sock is not None:
-        with contextlib.suppress(OSError):
-            # Under TLS too the plain shutdown wakes the reader; unwrapping would wait. TLS
-            # through a proxy's own TLS is no socket, but holds one.
-            socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)

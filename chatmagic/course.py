@@ -148,10 +148,10 @@ def notes(ask: Ask, context: Context) -> list[str]:
     notes = [f"sent the last {sent:,} of {total:,} turns"] if sent < total else []
     if panel and ask.entry != "panel":
         notes.append(f"with {panel:,} turn{'' if panel == 1 else 's'} from the panel")
-    return notes + _merged(ask)
+    return notes + merged(ask)
 
 
-def _merged(ask: Ask) -> list[str]:
+def merged(ask: Ask) -> list[str]:
     """Say that a command stands within the prompt, as where a page has merged two cells."""
     if ask.entry != "cell":
         return []

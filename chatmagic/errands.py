@@ -177,7 +177,7 @@ class Errands:
         # requests comes with the first question, and by one way: two threads that load it from
         # two ends, as when a cell asks at the same moment, may each find the other's half.
         loading.load("chatmagic.transport")
-        from chatmagic.connection import Halt  # noqa: PLC0415
+        from chatmagic.sockets import Halt  # noqa: PLC0415
 
         one.stage = "sending"
         ask, halt = one.ask, Halt()

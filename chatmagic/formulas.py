@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from chatmagic.tex import understood
+
 _DEEPEST: Final = 30  # levels of nesting; 100 fractions in one another crash a browser's tab
 _MOST_BACK: Final = 6  # negative spaces; each takes a formula about 0.2 em over what precedes it
 _MOST_TWICE: Final = 4  # commands that draw their argument twice; 25 in one another crash a tab
@@ -157,7 +159,7 @@ def goes_back(tex: str) -> bool:
 def typesettable(tex: str) -> bool:
     """Say whether a page may typeset a formula.
 
-    It reaches out of nothing, keeps to its own place, and takes no long time.
+    It reaches out of nothing, keeps to its own place, takes no long time, and has no error.
 
     Args:
         tex: the formula without its delimiters.
@@ -171,6 +173,7 @@ def typesettable(tex: str) -> bool:
         and not (_LENGTHS.search(tex) and _FAR.search(tex))
         and all(_argued(tex, match) for match in _COMMAND.finditer(tex) if match[1] in _ARGUMENT)
         and _plainly_nested(tex)
+        and understood(tex)
     )
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 from chatmagic import digests
 from chatmagic.errors import InputError
 from chatmagic.record import VERSION, Did, NewerVersionError, Record, kind_of, owner_of
-from chatmagic.seal import Sealed, check, joined
+from chatmagic.seal import Sealed, canonical, check, joined
 from chatmagic.tape import Recorded, headers_for
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ def written(cells: Sequence[Cell]) -> str:
 
 
 def is_untouched(content: bytes) -> bool:
-    """Tell whether a notebook is as :func:`written` gave it, in what there is to read in it."""
+    """Tell whether a notebook is as :func:`written` gave it, but for a front end's metadata."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
@@ -303,13 +303,26 @@ def is_untouched(content: bytes) -> bool:
 
 
 def _fingerprint(cells: object) -> str:
-    """Give a digest of what there is to read in the cells."""
+    """Give a digest of what people put into the cells, and of all that is in their outputs."""
     found = []
     for cell in cells if isinstance(cells, list) else []:
         outputs = _get(cell, "outputs")
-        texts = [_texts(output) for output in outputs] if isinstance(outputs, list) else []
-        found.append([str(_get(cell, "cell_type")), _joined(_get(cell, "source")), texts])
-    return digests.digest(found)
+        found.append(
+            [
+                str(_get(cell, "cell_type")),
+                _joined(_get(cell, "source")),
+                [_get(cell, "metadata", "tags"), _get(cell, "attachments")],
+                [_content(output) for output in outputs] if isinstance(outputs, list) else [],
+            ]
+        )
+    return digests.digest(canonical(found))
+
+
+def _content(output: object) -> list[object]:
+    """Return what an output holds, in whichever lines its texts stand."""
+    data = _get(output, "data")
+    texts = {kind: joined(item) for kind, item in data.items()} if isinstance(data, Mapping) else {}
+    return [texts, _get(output, "metadata"), _texts(output)]
 
 
 def cells(numbers: Sequence[int]) -> str:

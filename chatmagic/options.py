@@ -307,7 +307,7 @@ def _no_such(word: str, settings: Mapping[str, Any]) -> InputError:
         value = '"NAME"' if setting == "model" else "VALUE"
         return InputError(
             f"{shown} is not an option: {setting} is a setting. {_UNSENT}",
-            hint=f"%config ChatMagics.{setting} = {value}",
+            hint=f"%config ChatMagics.{setting} = {value} sets it.",
         )
     near = meant.near(typed, [flag for option in OPTIONS for flag in _flags(option)])
     question = "." if near is None else f": did you mean {near}?"

@@ -12,12 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from chatmagic.plain import one_line
 from chatmagic.record import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 _T = TypeVar("_T")
+_NAME: Final = 60  # characters of a notebook's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Word:
     Args:
         page: which page; it has another name each time it is loaded.
         notebook: what it has in common with the other pages of the same notebook.
+        name: what people call the notebook; empty where the page does not tell.
         cells: its code cells from top to bottom, by hash.
         opened: whether it was its first word.
     """
@@ -53,6 +56,7 @@ class Word:
     notebook: str
     cells: Mapping[str, Cell]
     opened: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,25 @@ class Pages:
             named={name: cell.owner for name, cell in cells.items() if cell.owner is not None},
         )
 
+    def copies(self) -> frozenset[str]:
+        """Give the cells whose outputs hold the record of another cell that a page has."""
+        cells = {name: cell for word in self.words for name, cell in word.cells.items()}
+        return frozenset(
+            name for name, cell in cells.items() if cell.owner != name and cell.owner in cells
+        )
+
+    def names(self, owners: Collection[str]) -> dict[str, str]:
+        """Give the notebooks that cells stand in, in words; nothing where all are in one.
+
+        Args:
+            owners: hashes of cells.
+        """
+        named = {name: f"of {word.name}" for word in self.words if word.name for name in word.cells}
+        if named:
+            named |= {name: "of another notebook" for name in owners if name not in self.ever}
+        found = {name: named[name] for name in owners if name in named}
+        return found if len(set(found.values())) > 1 else {}
+
     def by_id(self, known: Mapping[str, _T]) -> dict[str, _T]:
         """Give what is known of cells by the identities that the pages, if any, know them by.
 
@@ -143,8 +166,8 @@ def word_from(content: Any) -> Word | None:
     """Read what a page said; ``None`` if it cannot be read.
 
     Args:
-        content: the message: ``page``, ``notebook``, ``opened``, and ``cells`` as lists of
-            identity, whether it is code, and the hash that its outputs' record names.
+        content: the message: ``page``, ``notebook``, ``name``, ``opened``, and ``cells`` as
+            lists of identity, whether it is code, and the hash that its outputs' record names.
     """
     try:
         listed = [
@@ -157,6 +180,7 @@ def word_from(content: Any) -> Word | None:
             notebook=str(content["notebook"]),
             cells={cell.hash: cell for cell in listed},
             opened=bool(content["opened"]),
+            name=one_line(str(content.get("name") or ""), _NAME),
         )
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from chatmagic.cassette import Cassette, Play
-    from chatmagic.connection import Halt
     from chatmagic.secret import Secret
+    from chatmagic.sockets import Halt
     from chatmagic.transport import Exchange, Transport
     from chatmagic.wire import Origin, Reply
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import credits as crediting
 from chatmagic import jsontext, sse
+from chatmagic.bodytext import decoded, excerpt, packing
 from chatmagic.deadline import Deadline
 from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import (
@@ -18,15 +19,7 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
-from chatmagic.refusal import (
-    ADDRESS_HINT,
-    BODY_BYTES,
-    decoded,
-    excerpt,
-    in_reply,
-    packing,
-    refusal,
-)
+from chatmagic.refusal import ADDRESS_HINT, BODY_BYTES, in_reply, refusal
 from chatmagic.wire import Chunk, first_choice
 
 if TYPE_CHECKING:
@@ -34,8 +27,8 @@ if TYPE_CHECKING:
 
     from chatmagic.arrival import Arrival
     from chatmagic.assembly import Assembly
-    from chatmagic.connection import Halt
     from chatmagic.secret import Secret
+    from chatmagic.sockets import Halt
     from chatmagic.tally import Entry
     from chatmagic.transport import Exchange
 

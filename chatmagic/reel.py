@@ -21,7 +21,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
+
+from chatmagic import merging
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from chatmagic.tape import Recorded
 
 Fate = Literal["kept", "changed", "new", "failed", "not asked"]
-_Name = tuple[str, int, str | None, str, int]
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +225,8 @@ class Reel:
             Those that are not for this one (rule 6).
         """
         fit = [one for one in exchanges if self.admits(one)]
-        here = _named(self._items, self.exchanges)
-        new = [one for name, one in _named(fit, fit).items() if name not in here]
+        here = merging.named(self._items, self.exchanges)
+        new = [one for name, one in merging.named(fit, fit).items() if name not in here]
         self._items += [_Item(one, fresh=True) for one in new]
         return [one for one in exchanges if one not in fit]
 
@@ -236,9 +236,11 @@ class Reel:
         Args:
             held: what the cassette's file holds.
         """
-        there = _named(held, held)
+        there = merging.named(held, held)
         return tuple(
-            one for name, one in _named(self.exchanges, self.exchanges).items() if name not in there
+            one
+            for name, one in merging.named(self.exchanges, self.exchanges).items()
+            if name not in there
         )
 
     def remove(self, exchanges: Iterable[Recorded]) -> int:
@@ -249,7 +251,11 @@ class Reel:
         """
         gone: list[_Item] = []
         for one in exchanges:
-            alike = [i for i in self._items if _name(i.recorded) == _name(one) and i not in gone]
+            alike = [
+                i
+                for i in self._items
+                if merging.name(i.recorded) == merging.name(one) and i not in gone
+            ]
             gone += sorted(alike, key=lambda item: item.recorded != one)[:1]
         self._drop(gone)
         return len(gone)
@@ -265,24 +271,14 @@ class Reel:
             base: what both began with.
             theirs: what the cassette holds now.
         """
-        mine = _named(self._items, [item.recorded for item in self._items])
-        known, now = _named(base, base), _named(theirs, theirs)
-        self._drop([mine[name] for name in known if name in mine and name not in now])
-        # What is new there is put behind what it stands behind there.
-        news: dict[int, list[_Item]] = {}
-        anchor: _Item | None = None
-        for name, one in now.items():
-            if name in mine:
-                anchor = mine[name]
-                if name in known and _marks(anchor.recorded) == _marks(known[name]):
-                    owner, superseded = _marks(one)
-                    anchor.recorded = replace(anchor.recorded, owner=owner, superseded=superseded)
-            elif name not in known:
-                news.setdefault(id(anchor), []).append(_Item(one))
-        items = news.pop(id(None), [])
-        for item in self._items:
-            items += [item, *news.get(id(item), [])]
-        self._items = items
+        found = merging.merged(base, self.exchanges, theirs)
+        items, stay = self._items, {place for place, _ in found}
+        self._drop([item for place, item in enumerate(items) if place not in stay])
+        self._items = []
+        for place, one in found:
+            item = _Item(one) if place is None else items[place]
+            item.recorded = one
+            self._items.append(item)
 
     def _cell(self, question: Question) -> _Cell | None:
         """Give the asking cell's state, begun anew where this is another execution of it."""
@@ -293,7 +289,8 @@ class Reel:
         if cell is None or question.execution is None or cell.execution != question.execution:
             lent = cell.lent if cell is not None else []
             spare = [item for item in self._items if item.recorded.owner == owner]
-            spare += [item for item in lent if item not in spare]
+            own = set(map(id, spare))
+            spare += [item for item in lent if id(item) not in own]
             cell = self._cells[owner] = _Cell(question.execution, spare, lent=lent)
         return cell
 
@@ -370,8 +367,8 @@ class Reel:
         errors = [one for one in equal if not one.recorded.is_reply]
         if question.owner is None and errors:
             recorded = replace(recorded, owner=errors[0].recorded.owner)
-        mine = [one for one in cell.used if one in self._items] if cell is not None else []
-        mine = [one for one in mine if one.recorded.owner == question.owner]
+        used = cell.used if cell is not None else []
+        mine = [one for one in used if one.recorded.owner == question.owner]
         behind = [*self._behind(cell, question), *errors]
         if mine:
             index = self._index(mine[-1]) + 1
@@ -389,13 +386,9 @@ class Reel:
         """Give what the cell recorded, is not superseded, and was not asked by this execution."""
         if cell is None:
             return []
-        return [
-            item
-            for item in self._items
-            if item.recorded.owner == question.owner
-            and not item.recorded.superseded
-            and item not in cell.used
-        ]
+        used = set(map(id, cell.used))
+        own = (item for item in self._items if item.recorded.owner == question.owner)
+        return [item for item in own if not item.recorded.superseded and id(item) not in used]
 
     @staticmethod
     def _supersede(items: Iterable[_Item]) -> None:
@@ -440,27 +433,6 @@ class Reel:
 
 def _typed(one: Recorded) -> str:
     return one.prompt if one.typed is None else one.typed
-
-
-def _marks(one: Recorded) -> tuple[str | None, bool]:
-    """Give what changes in an exchange that stays the same one."""
-    return one.owner, one.superseded
-
-
-def _name(one: Recorded) -> tuple[str, int, str | None, str]:
-    """Give that by which an exchange is the same one in another reading of its file."""
-    return one.request, one.status, one.text, repr((one.headers, one.error, one.asked_model))
-
-
-def _named(items: Sequence[_T], exchanges: Sequence[Recorded]) -> dict[_Name, _T]:
-    """Give items by the names of their exchanges; of equal ones each has a number."""
-    count: Counter[object] = Counter()
-    found: dict[_Name, _T] = {}
-    for item, one in zip(items, exchanges, strict=True):
-        name = _name(one)
-        found[*name, count[name]] = item
-        count[name] += 1
-    return found
 
 
 def _fate(item: _Item) -> Fate:

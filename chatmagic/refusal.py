@@ -7,7 +7,6 @@ their status. Whatever the body is, there is one clear line with a short excerpt
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from http import HTTPStatus
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import address
 from chatmagic import credits as crediting
+from chatmagic.bodytext import decoded, excerpt, quoted
 from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import (
     HTTPS_WANTED,
@@ -27,7 +27,6 @@ from chatmagic.errors import (
     RequestRejectedError,
     ServiceError,
 )
-from chatmagic.plain import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from chatmagic.secret import Secret
 
 BODY_BYTES: Final = 65_536
-EXCERPT: Final = 200
 KEY_REFUSED: Final = "The service did not accept the key"
 NO_KEY_SENT: Final = "The service wants a key, and none was sent"
 ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
@@ -47,7 +45,6 @@ WHAT_CAME_IS_KEPT: Final = (
 LESS_HINT: Final = "Send less of it: --last N, or %chat_reset."
 
 _PATH: Final = 60
-_UNPACKED: Final = {"", "identity", "gzip", "x-gzip", "deflate"}
 _LONG_WAIT: Final = 2 * 86_400
 _AFTER: Final = "Ask again after the reset."
 _WAIT: Final = "Wait before you ask again, or look at the account's limits."
@@ -80,12 +77,6 @@ _NEXT: Final[Mapping[int, str]] = {
     HTTPStatus.HTTP_VERSION_NOT_SUPPORTED: ADDRESS_HINT,
 }
 """The next step for a status; for any other that refuses, to change what is asked."""
-# None of these looks at a letter twice, whatever a stranger's page is made of.
-_TITLE: Final = re.compile(r"<title[^<>]*>([^<]*)", re.IGNORECASE)
-_UNSEEN: Final = re.compile(
-    r"<(?:script|style)\b.*?(?:</(?:script|style)[^<>]*>?|\Z)", re.IGNORECASE | re.DOTALL
-)
-_TAG: Final = re.compile(r"<[^<>]*>")
 _LOCATION: Final = re.compile(
     r"(?:(?P<scheme>https?:)?//(?:[^/?#\\]*@)?(?P<host>[^/?#\\]+)|(?=/(?![/\\])))(?P<path>/[^?#\\]*)?",
     re.IGNORECASE,
@@ -109,12 +100,6 @@ _TOO_LONG: Final = re.compile(
     re.IGNORECASE,
 )
 _FAILED: Final = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.FAILED_DEPENDENCY, HTTPStatus.TOO_EARLY}
-# What a body may be written in beside UTF-8; Python knows more that are slow, or no text.
-_CHARSET: Final = re.compile(
-    r"charset=\W*(iso-?8859-\d+|latin-?1|(?:windows-|cp)125\d|koi8-[ru]|gbk|gb2312|gb18030|big5"
-    r"|shift_jis|euc-(?:jp|kr))\b",
-    re.IGNORECASE,
-)
 
 
 def refusal(
@@ -138,7 +123,7 @@ def refusal(
     """
     text = decoded(body, headers)
     told = read_error(text) or ErrorBody()
-    said = _said(told, text, headers, key)
+    said = quoted(told, text, headers, key)
     seen = crediting.from_error(told, headers, now)
     is_plain = base_url[:5].lower() == "http:"
     if status == HTTPStatus.BAD_REQUEST and is_plain and _HTTPS.search(text):
@@ -175,7 +160,7 @@ def in_reply(
         key: as for :func:`refusal`.
         begun: whether a part of the reply had come before it.
     """
-    said = _said(told, "", headers, key)
+    said = quoted(told, "", headers, key)
     seen = crediting.from_error(told, headers, now)
     if begun:
         error: ChatError = CutOffError(
@@ -202,40 +187,6 @@ def read_error(text: str) -> ErrorBody | None:
         return ErrorBody.from_json(json.loads(text, strict=False))
     except (ValueError, RecursionError):
         return None
-
-
-def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
-    """Give a body that is no stream as text.
-
-    JSON is UTF-8, whatever its header claims; what is not is read as the header says, and
-    UTF-16 and UTF-32 are known by how they begin.
-    """
-    encoding: str = json.detect_encoding(body)
-    if encoding.startswith("utf-8"):
-        try:
-            return body.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            content_type = next((v for name, v in headers if name.lower() == "content-type"), "")
-            named = _CHARSET.search(content_type)
-            encoding = named[1] if named else "utf-8-sig"
-    return body.decode(encoding, "replace")
-
-
-def packing(headers: Sequence[tuple[str, str]]) -> str:
-    """Give what a body is packed as, if nobody here can unpack it; else nothing."""
-    named = (value for name, value in headers if name.lower() == "content-encoding")
-    return next((how for how in named if how.lower() not in _UNPACKED), "")
-
-
-def excerpt(text: str, key: Secret | None, limit: int = EXCERPT) -> str:
-    """Give the beginning of a stranger's text on one line, without the key.
-
-    Args:
-        text: whatever was said.
-        key: what to take out of it.
-        limit: the most characters to give.
-    """
-    return one_line(text if key is None else key.redact(text), limit)
 
 
 def _with(
@@ -268,25 +219,6 @@ def _wait(patience: crediting.Patience) -> str:
         return f"in {seconds} s" if seconds else "at once"
     unit, name = (60, "min") if seconds <= 2 * 3600 else (3600, "h")
     return f"in {-(-seconds // unit)} {name}"
-
-
-def _said(
-    told: ErrorBody, text: str, headers: Sequence[tuple[str, str]], key: Secret | None
-) -> str:
-    """Give what the answer said, as the middle of a sentence."""
-    words = [word for word in (told.error, told.message) if word]
-    if not words:
-        if key is not None:
-            text = key.redact(text)
-        title = _TITLE.search(text)
-        page = title[1].strip() if title else ""
-        words = [html.unescape(page or _TAG.sub(" ", _UNSEEN.sub(" ", text)))]
-        if text.count("\N{REPLACEMENT CHARACTER}") * 4 > len(text) > 0:
-            packed = packing(headers)
-            how = f", packed as {excerpt(packed, key, 20)}" if packed else ""
-            return f", with bytes that are no text{how}"
-    shown = excerpt(": ".join(dict.fromkeys(words)).rstrip(". \n"), key)
-    return f': "{shown}"' if shown else ""
 
 
 def _redirect(

@@ -56,15 +56,15 @@ def joined(value: object) -> object:
 
 def _seal(record: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     values = {name: item for name, item in record.items() if name != FIELD}
-    return digest(_canonical([values, {kind: joined(item) for kind, item in data.items()}]))
+    return digest(canonical([values, {kind: joined(item) for kind, item in data.items()}]))
 
 
-def _canonical(value: Any) -> Any:
+def canonical(value: Any) -> Any:
     """Return a JSON value in the one form that all who save it agree on."""
     if isinstance(value, Mapping):
-        return {name: _canonical(item) for name, item in value.items()}
+        return {name: canonical(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_canonical(item) for item in value]
+        return [canonical(item) for item in value]
     # What a page saves is a whole number wherever the value is one.
     return _portable(int(value) if isinstance(value, float) and value.is_integer() else value)
 

@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from chatmagic.cassette import Play, Who
     from chatmagic.changes import Change
     from chatmagic.client import Client
-    from chatmagic.connection import Halt
     from chatmagic.page import Layout
     from chatmagic.ratelimit import RequestLimit
     from chatmagic.settings import Connection
+    from chatmagic.sockets import Halt
     from chatmagic.turn import Context
     from chatmagic.wire import Reply, Request
 
@@ -445,7 +445,7 @@ class Session:
 
 def _or_new(halt: Halt | None) -> Halt:
     """Give what stops an exchange; by now what it needs has been loaded."""
-    from chatmagic.connection import Halt  # noqa: PLC0415 - requests comes with the first question
+    from chatmagic.sockets import Halt  # noqa: PLC0415 - requests comes with the first question
 
     return Halt() if halt is None else halt
 

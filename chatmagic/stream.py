@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-    from chatmagic.connection import Halt
     from chatmagic.settings import Connection
+    from chatmagic.sockets import Halt
     from chatmagic.tally import Tally
     from chatmagic.transport import Exchange, Transport
     from chatmagic.wire import Reply, Request, State
@@ -66,7 +66,7 @@ class ReplyStream:
     ) -> None:
         """Send nothing yet."""
         # requests comes with the first client, not with the extension.
-        from chatmagic.connection import Halt  # noqa: PLC0415
+        from chatmagic.sockets import Halt  # noqa: PLC0415
 
         self._request = request
         self._transport = transport
@@ -216,12 +216,12 @@ class ReplyStream:
             if isinstance(error, ChatError) and error.reply is None:
                 self._advised(error, exchange)
             raise error.alone()  # noqa: B904 - it is that very error
+        self._state = "complete"
         origin = address.origin(self._connection.base_url)
         if reading.came_at_once and settings.news([f"{origin} holds replies back."]):
             self._assembly.held_back = True
-        self._state = "complete"
         is_live_stream = self._request.stream and exchange.origin == "live"
-        self._tally.lacks_usage = is_live_stream and self.reply.usage is None
+        self._tally.lacks_usage = is_live_stream and self._assembly.usage is None
 
     def _outlook(self, error: ChatError | ChatInterrupted, reading: Reading) -> str:
         """Say what an answer that broke off leaves behind, and what may have been its reason."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from chatmagic import gauge, plain, safe
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from chatmagic.changes import Change
     from chatmagic.conversation import Conversation
     from chatmagic.turn import Turn
@@ -33,9 +35,19 @@ DID_AGAIN = {
 }
 
 
-def marks(conversation: Conversation, turn: Turn) -> list[str]:
-    """Say what is particular about a turn."""
+def marks(
+    conversation: Conversation, turn: Turn, notebooks: Mapping[str, str] | None = None
+) -> list[str]:
+    """Say what is particular about a turn.
+
+    Args:
+        conversation: the conversation.
+        turn: one of its turns.
+        notebooks: which notebook a cell stands in, in words, by the cell's hash.
+    """
     found: list[str] = [] if turn.state == "complete" else [turn.state]
+    if notebook := (notebooks or {}).get(turn.owner or ""):
+        found.append(notebook)
     if conversation.stale(turn):
         found.append("stale: what stands above it has changed since")
     if turn.missing:
@@ -56,18 +68,21 @@ def marks(conversation: Conversation, turn: Turn) -> list[str]:
     return found
 
 
-def table(conversation: Conversation, order: str = AS_RUN) -> tuple[str, str]:
+def table(
+    conversation: Conversation, order: str = AS_RUN, notebooks: Mapping[str, str] | None = None
+) -> tuple[str, str]:
     """Give a line a turn, as HTML and as text.
 
     Args:
         conversation: the conversation.
         order: which order is in force, in words.
+        notebooks: as :func:`marks` has them.
     """
     rows = []
     for number, turn in enumerate(conversation.turns, 1):
         prompt = plain.one_line(_typed(turn), EXCERPT)
         reply = plain.one_line(turn.reply.text, EXCERPT)
-        rows.append((str(number), prompt, reply, "; ".join(marks(conversation, turn))))
+        rows.append((str(number), prompt, reply, "; ".join(marks(conversation, turn, notebooks))))
     end = _summary(conversation, order)
     head = ("Turn", "You", "Reply", "Notes")
     html = "".join(
@@ -86,12 +101,16 @@ def table(conversation: Conversation, order: str = AS_RUN) -> tuple[str, str]:
     return _group(f"{shown}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
 
 
-def whole(conversation: Conversation, turns: tuple[Turn, ...]) -> tuple[str, str]:
+def whole(
+    conversation: Conversation,
+    turns: tuple[Turn, ...],
+    notebooks: Mapping[str, str] | None = None,
+) -> tuple[str, str]:
     """Give turns in full, as HTML and as text."""
     numbers = {turn.number: place for place, turn in enumerate(conversation.turns, 1)}
     html, text = [], []
     for turn in turns:
-        notes = "; ".join(marks(conversation, turn))
+        notes = "; ".join(marks(conversation, turn, notebooks))
         title = f"{numbers[turn.number]}. You{f' ({notes})' if notes else ''}"
         html.append(
             f"<p><strong>{escape(title)}</strong></p>"

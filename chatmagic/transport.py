@@ -7,7 +7,7 @@ in :mod:`chatmagic.connection` below it, that neither does by itself:
   no URL, header or exception of theirs ever holds it.
 - The body is read with ``read1``, which hands every fragment on as it comes.
 - A reader that waits can be stopped from another thread, connected or not, headers or not
-  (:class:`~chatmagic.connection.Halt`).
+  (:class:`~chatmagic.sockets.Halt`).
 - A reply that has ended is drained for a moment, so that its connection serves again.
 
 Nothing is ever sent twice: no retry, no redirect.
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     from urllib3.connectionpool import HTTPConnectionPool
 
-    from chatmagic.connection import Halt
     from chatmagic.errors import Which
     from chatmagic.patience import Timeout
     from chatmagic.secret import Auth, Secret
+    from chatmagic.sockets import Halt
     from chatmagic.wire import Origin
 
 PIECE_BYTES = 65_536

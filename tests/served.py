@@ -25,7 +25,7 @@ from chatmagic.wire import Message, Reply
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from chatmagic.connection import Halt
+    from chatmagic.sockets import Halt
     from chatmagic.wire import Origin
 
 

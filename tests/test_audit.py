@@ -293,7 +293,7 @@ def test_a_cassette_is_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[s
         exchange("b", "2", "a", "1", origin="emulator"),
         exchange("c", "3", "not", "held"),
         exchange("d", None, status=429, error={"error": "x"}, model=None, finish_reason=None),
-        exchange("c", "three", "not", "held"),
+        exchange("c", "three", "not", "held", superseded=True),
     )
     code, told = run(capsys, [path])
     assert code == 0
@@ -307,6 +307,7 @@ def test_a_cassette_is_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[s
         "5         c       m      ?       ?        ?     stop   live      yes     -",
         "5 turns, 1 error, 3 tokens told of 1, about 2 credits, known of 1.",
         "exchanges 3 and 5 answer the same request, in this order.",
+        "exchange 5 is superseded: asked otherwise since.",
     ]
 
 
@@ -314,7 +315,8 @@ def test_a_cassette_that_is_not_in_order_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Order, what stands twice, a changed word, and none at all; each by its exchange or line."""
-    a, b = exchange("a", "1"), exchange("b", "2", "a", "1")
+    left = (("X-RateLimit-Remaining", "9"),)
+    a, b = exchange("a", "1", headers=left), exchange("b", "2", "a", "1")
     damaged = tape(tmp_path / "damaged.jsonl", a)
     damaged.write_text(damaged.read_text().replace('"reply": "1"', '"reply": "2"'))
     for path, said in (
@@ -327,6 +329,18 @@ def test_a_cassette_that_is_not_in_order_is_told(
         assert code == 1
         assert said in told
         assert json.loads(run(capsys, [path, "--json"])[1])[0]["kind"] == "cassette"
+
+
+def test_equal_exchanges_that_may_both_have_been_are_no_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same error twice, or the same words where no credits are told."""
+    error: dict[str, Any] = {"status": 429, "error": {"error": "x"}}
+    refused = exchange("a", None, headers=(("X-RateLimit-Remaining", "0"),), **error)
+    for one in (refused, exchange("a", "1")):
+        code, told = run(capsys, [tape(tmp_path / "c.jsonl", one, one)])
+        assert code == 0
+        assert told.endswith("\nexchange 2: it is exchange 1 once more.\n")
 
 
 def test_a_notebook_is_compared_with_a_cassette(

@@ -14,7 +14,6 @@ from loopback import PATIENCE, Peer, Server, answer, document, once, playing, se
 
 from chatmagic import breakage
 from chatmagic.client import Client
-from chatmagic.connection import Halt
 from chatmagic.errors import (
     ChatError,
     ConnectError,
@@ -23,6 +22,7 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.patience import Timeout
+from chatmagic.sockets import Halt
 from chatmagic.wire import Message, Request
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from chatmagic.asking import HELD_BACK, Ask, Began, Ended, Fragment
 from chatmagic.current import current_session
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.errors import ChatInterrupted, ServiceError
+from chatmagic.record import owner_of
 from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
@@ -50,10 +51,12 @@ class Front:
         assert isinstance(found, module.Bridge)
         return found
 
-    def say(self, cells: str, *, page: str = "p", opened: bool = False, **owner: str) -> None:
+    def say(
+        self, cells: str, *, page: str = "p", opened: bool = False, name: str = "", **owner: str
+    ) -> None:
         """Say the page's cells, as ``bridge.js`` does."""
-        listed = [[name, True, owner.get(name)] for name in cells]
-        content = {"page": page, "notebook": "n", "opened": opened, "cells": listed}
+        listed = [[one, True, owner.get(one)] for one in cells]
+        content = {"page": page, "notebook": "n", "name": name, "opened": opened, "cells": listed}
         self.bridge._hidden._handle_custom_msg({"kind": "cells", **content}, [])
 
     def hears(self, content: dict[str, Any]) -> None:
@@ -235,6 +238,49 @@ def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: 
     front.is_told("Reply started.", f"Reply cut off, 2 words. {ran.error}")
 
 
+def test_the_first_replys_start_is_there_to_be_said(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bridge opens behind its first word, with what its page says when it listens."""
+    follow = module.Bridge._follow
+    firsts: list[str] = []
+
+    def heard(bridge: Bridge, event: Any) -> None:
+        if isinstance(event, Ended):
+            firsts.append(bridge._hidden.first)
+        follow(bridge, event)
+
+    monkeypatch.setattr(module.Bridge, "_follow", heard)
+    front.ask("a", "%%chat\necho:one two")
+    assert firsts == ["Reply started."]
+    front.say("a", opened=True)
+    front.is_told("Reply complete, 2 words.")
+    assert front.bridge._hidden.first == ""
+
+
+def test_a_copied_cell_is_marked_until_it_runs(front: Front) -> None:
+    """It brings the record of another cell along, whose turn is not its own."""
+    front.ask("a")
+    front.ask("b")
+    front.say("abc", opened=True, a=owner_of("a"), c=owner_of("a"))
+    front.hears({"kind": "marks", "marks": {"c": module.COPIED}})
+    front.ask("c")
+    front.hears({"kind": "marks", "marks": {}})
+
+
+def test_history_names_the_notebooks(front: Front) -> None:
+    """Where two have one kernel, and where there is one only, it names none."""
+    front.ask("a")
+    front.say("ah", opened=True, name="x.ipynb")
+    assert "ipynb" not in front.shell.page("%chat_history", "h").texts[0]
+    front.ask("b")
+    shown = front.shell.page("%chat_history", "h").texts[0]
+    assert "(of x.ipynb;" in shown
+    assert "(of another notebook;" in shown
+    assert "1. You (of x.ipynb;" in front.shell.page("%chat_history 1", "h").texts[0]
+    assert "2. You (of another notebook;" in front.shell.page("%chat_history all", "h").texts[0]
+
+
 def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
     """The panel can have it said, though."""
     front.ask("a")
@@ -334,3 +380,13 @@ def test_unloading_closes_the_bridge(front: Front) -> None:
     front.shell.do("%load_ext chatmagic")
     front.ask("b")
     assert front.bridge is not bridge
+
+
+def test_two_merged_cells_are_told_of_where_nobody_watches(front: Front, service: Emulator) -> None:
+    """In one line of the error, as the live output says it; a person's error needs none."""
+    service.settings = Settings(fault="error", fault_after=-1)
+    merged = "%%chat\necho:one\n%%chat\necho:two"
+    line = "a line with %%chat is sent as text"
+    assert line in front.shell.fails(merged, person=False).traceback[1]
+    assert line not in "".join(front.shell.fails(merged, cell="a").traceback)
+    assert line not in "".join(front.shell.fails("%%chat\nalone", person=False).traceback)

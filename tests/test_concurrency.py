@@ -11,9 +11,9 @@ from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, 
 
 import chatmagic
 from chatmagic.asking import Answer, Ask
-from chatmagic.connection import Halt
 from chatmagic.errors import ChatInterrupted
 from chatmagic.session import Session
+from chatmagic.sockets import Halt
 from chatmagic.wire import Message
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import logging
 import stat
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -337,11 +338,21 @@ def test_two_models(shell: Shell, emulator: Emulator) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["--model", "--model x", "http://a --model=", "http://a --mode x"]
+    ("words", "said"),
+    [
+        ("--model", "Say where to: "),
+        ("--model x", "Say where to: "),
+        ("http://a --model=", "Say where to: "),
+        ("http://a --mode x", "--mode is not an option of %chat_connect. Nothing was changed."),
+        ("http://a -m x", "-m is not an option of %chat_connect. Nothing was changed."),
+        ("http://a --key=sk-1", "--key is not an option of %chat_connect. Nothing was changed."),
+    ],
 )
-def test_a_wrong_line_of_connect(bare: Shell, words: str) -> None:
+def test_a_wrong_line_of_connect(bare: Shell, words: str, said: str) -> None:
     """What lacks an address or a name says how it is written, and changes nothing."""
     ran = bare.fails(f"%chat_connect {words}")
+    assert f"InputError: {said}" in ran.traceback[0]
+    assert "sk-1" not in "".join(ran.traceback)
     assert "--model NAME" in ran.traceback[1]
     assert "Not connected yet" in bare.do("%chat").printed
 
@@ -361,8 +372,9 @@ def test_a_replay_asks_for_the_model_as_the_recording_did(
     assert "Model: small." in shell.do("%chat").printed
 
 
-def test_extra_headers(shell: Shell, tmp_path: Path) -> None:
+def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """They go to the address that they were set for, and are kept nowhere; %chat names them."""
+    caplog.set_level(logging.DEBUG)
     reply = document({"choices": [{"message": {"role": "assistant", "content": "Hello"}}]})
     tape = tmp_path / "tape.jsonl"
     with Server(playing(reply, reply, reply, reply)) as here, Server(playing(reply)) as other:
@@ -388,6 +400,7 @@ def test_extra_headers(shell: Shell, tmp_path: Path) -> None:
         shell.machine("%chat hello")
         shell.do("%config ChatMagics.extra_headers = {}")
         shell.machine("%chat hello")
+    assert "blue-team" not in caplog.text
     teams = ["blue-team", "blue-team", "red", None]
     assert [asked.headers.get("x-team") for asked in here.asked] == teams
     assert [asked.headers.get("x-team") for asked in other.asked] == [None]

@@ -52,6 +52,7 @@ WATCHED: Final = (
                 "transport",
                 "connection",
                 "reuse",
+                "sockets",
                 "client",
                 "stream",
                 "reading",
@@ -211,7 +212,7 @@ def test_at_each_line_of_an_ask(service: Service) -> None:
 
 def test_at_each_line_of_a_cell(service: Service) -> None:
     """The same through the magic, the view and the output."""
-    outside = {(str(path), line) for path in WATCHED[:4] for line in range(1_000)}
+    outside = {(str(path), line) for path in WATCHED[:6] for line in range(1_000)}
     at_each_line(service, in_a_cell(), outside, "whole", fresh=False)
 
 
@@ -322,7 +323,7 @@ def another_works(service: Service, session: Session, where: str) -> None:
 
 POINTS: Final = {
     "resolving": "socket.getaddrinfo",
-    "connecting": "chatmagic.connection.wait_for_write",
+    "connecting": "chatmagic.sockets.wait_for_write",
     "TLS": "urllib3.connection.ssl_wrap_socket",
     "writing": "http.client.HTTPConnection.send",
     "waiting for headers": "http.client.HTTPResponse.begin",

@@ -33,12 +33,12 @@ import chatmagic
 from chatmagic import settings
 from chatmagic.address import endpoint, origin
 from chatmagic.client import Client
-from chatmagic.connection import Halt
 from chatmagic.emulator import Emulator
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError
 from chatmagic.patience import Timeout
 from chatmagic.secret import Auth, Secret
 from chatmagic.session import Session
+from chatmagic.sockets import Halt
 from chatmagic.transport import HttpTransport
 from chatmagic.wire import Message
 
@@ -253,7 +253,7 @@ def test_no_missing_connection_tells_the_key(
         Server(no_tls) as server,
         Client(server.origin.replace("http:", "https:"), key, auth=auth) as client,
     ):
-        with pytest.raises(ConnectError, match="No safe connection to https://127") as caught:
+        with pytest.raises(ConnectError, match=r"https://127\S+ does not speak TLS") as caught:
             client.complete(ASK)
         look(key, *told_by(caught.value))
     look(key, caplog.text, *(vars(record) for record in caplog.records))
@@ -759,10 +759,13 @@ def test_a_bundle_that_is_none_is_one_line(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "empty.pem").write_text("nothing")
     with Server(lambda peer: peer.gone(), handshakes_fail=True) as server:
         url = server.origin.replace("http:", "https:")
-        for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        names = ("SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE")
+        for name in names:
             for file in ("missing.pem", "empty.pem"):
                 with monkeypatch.context() as patch, Client(url, KEYS["plain"]) as client:
+                    for other in names:
+                        patch.delenv(other, raising=False)
                     patch.setenv(name, str(tmp_path / file))
-                    with pytest.raises(ConnectError, match="REQUESTS_CA_BUNDLE") as caught:
+                    with pytest.raises(ConnectError, match=f"^{name} names no file") as caught:
                         client.complete(ASK)
                     assert "Nothing was sent." in caught.value.message

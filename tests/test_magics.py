@@ -406,6 +406,7 @@ def test_run_all_twice(shell: Shell, emulator: Emulator, name: str) -> None:
 def test_history(shell: Shell) -> None:
     """One line a turn, one turn in full, everything, and one clear line for anything else."""
     assert shell.do("%chat_history").texts == ["The conversation is empty."]
+    assert "number once there is one." in shell.fails("%chat_history 1").traceback[0]
     shell.machine("%%chat\necho:first *words*")
     shell.machine("%%chat\necho:" + "long " * 40)
     table = shell.do("%chat_history")

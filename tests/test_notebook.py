@@ -421,7 +421,20 @@ def test_what_is_written_is_a_notebook_and_is_known_again() -> None:
     value["metadata"]["language_info"] = {"name": "python"}
     value["cells"][0]["metadata"]["x"] = 1
     assert notebook.is_untouched(json.dumps(value).encode())
+    good = json.dumps(value)
     value["cells"][0]["source"] = ["%load_ext mine"]
     assert not notebook.is_untouched(json.dumps(value).encode())
+    for path, edit in (
+        (("metadata",), {"tags": ["mine"]}),
+        (("attachments",), {"a.png": {"image/png": ""}}),
+        (("outputs", 0, "data"), {"image/png": ""}),
+        (("outputs", 0, "metadata", "chatmagic"), {"prompt": "q"}),
+    ):
+        value = json.loads(good)
+        place = value["cells"][1]
+        for name in path[:-1]:
+            place = place[name]
+        place[path[-1]] = {**(place.get(path[-1]) or {}), **edit}
+        assert not notebook.is_untouched(json.dumps(value).encode()), path
     for other in (b"{", b"[]", b'{"metadata": {"chatmagic": {"digest": 5}}}'):
         assert not notebook.is_untouched(other)

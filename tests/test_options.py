@@ -193,7 +193,7 @@ def test_what_is_a_setting_is_told_to_be_one(line: str, name: str, value: str) -
     error = refusal(line, {"model": None, "timeout": None, "extra_body": {}})
     flag = line.split(maxsplit=1)[0].partition("=")[0]
     assert error.message == f"{flag} is not an option: {name} is a setting. Nothing was sent."
-    assert error.hint == f"%config ChatMagics.{name} = {value}"
+    assert error.hint == f"%config ChatMagics.{name} = {value} sets it."
 
 
 @pytest.mark.parametrize("word", [*keyword.kwlist, "a-b", "", "é!"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from chatmagic.record import owner_of
 A, B, C, D = (owner_of(name) for name in "abcd")
 
 
-def word(page: str, cells: str, *, notebook: str = "n", opened: bool = False) -> Word:
+def word(
+    page: str, cells: str, *, notebook: str = "n", opened: bool = False, name: str = ""
+) -> Word:
     """Give what a page says of cells with names of one letter."""
-    return Word(page, notebook, {owner_of(name): Cell(name) for name in cells}, opened)
+    return Word(page, notebook, {owner_of(name): Cell(name) for name in cells}, opened, name)
 
 
 def told(*words: Word) -> Pages:
@@ -97,6 +100,23 @@ def test_a_record_in_a_cells_outputs_names_its_owner() -> None:
     assert layout.named == {B: D}
 
 
+def test_a_copy_holds_the_record_of_a_cell_that_is_there() -> None:
+    """One whose own cell is gone is that cell, with another identity."""
+    cells = {A: Cell("a", owner=A), B: Cell("b", owner=A), C: Cell("c", owner=D)}
+    assert Pages().told(Word("p", "n", cells)).copies() == {B}
+    assert Pages().copies() == frozenset()
+
+
+def test_notebooks_are_named_where_there_are_two() -> None:
+    """A cell that no page ever had is another notebook's; one that is gone is nobody's."""
+    one = told(word("p", "ab", opened=True, name="x.ipynb"), word("p", "a", name="x.ipynb"))
+    assert one.names([A, B]) == {}
+    assert one.names([A, B, C]) == {A: "of x.ipynb", C: "of another notebook"}
+    two = one.told(word("q", "cd", notebook="m", opened=True, name="y.ipynb"))
+    assert two.names([A, C]) == {A: "of x.ipynb", C: "of y.ipynb"}
+    assert told(word("p", "a")).names([A, B]) == {}
+
+
 def test_a_message_is_read() -> None:
     """Cells that are no code are left out, and so is an owner that is no text."""
     cells = [["a", True, None], ["m", False, None], ["b", True, "hash"], ["c", True, 7]]
@@ -104,6 +124,8 @@ def test_a_message_is_read() -> None:
     read = word_from(content)
     assert read is not None
     assert (read.page, read.notebook, read.opened) == ("p", "n", True)
+    assert read.name == ""
+    assert word_from({**content, "name": "x\x1b\n.ipynb"}) == replace(read, name="x\u241b .ipynb")
     assert list(read.cells.values()) == [Cell("a"), Cell("b", "hash"), Cell("c")]
 
 

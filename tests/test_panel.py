@@ -764,6 +764,16 @@ def test_another_order_is_told_as_such() -> None:
     assert board.difference(before, conversation) is None
 
 
+def test_a_turn_says_what_it_was_asked_with() -> None:
+    """As its cell does; nothing where the service's own settings counted."""
+    conversation = Conversation()
+    conversation.add(turn(1, entry="panel"))
+    conversation.add(replace(turn(2, entry="panel"), temperature=0.2, asked_model="small"))
+    plain, set_so = board.notes(conversation).values()
+    assert plain[1] == ()
+    assert set_so[1][-1] == "t 0.2 · model small"
+
+
 def test_a_turn_that_was_held_back_says_so() -> None:
     """In the panel as at its cell, and not in what a notebook saves of the panel."""
     conversation = Conversation()
@@ -856,6 +866,20 @@ def test_where_cells_go() -> None:
     assert "before" not in alone_
     assert "after" not in alone_
     assert alone_["cell"]["outputs"][0]["metadata"] == {}
+
+
+def test_the_records_of_cells_do_not_grow_with_the_panel() -> None:
+    """Each lists the turn whose cell stands before it, and those that no cell shows."""
+    turns = [turn(number, number=number, entry="panel", owner=f"p{number}") for number in range(5)]
+    digests = [one.digest for one in turns]
+    records = {n: one.to_record(digests[:n], "0" * 64) for n, one in enumerate(turns)}
+    for wanted, expected in (
+        (None, [[], *([digest] for digest in digests[:4])]),
+        ([0, 2, 4], [[], digests[:2], digests[2:4]]),
+    ):
+        plan = cells.planned(turns, wanted, [], records)
+        told = [one["cell"]["outputs"][0]["metadata"]["chatmagic"] for one in plan]
+        assert [one["carried"] for one in told] == expected
 
 
 @pytest.mark.parametrize("text", ["# NBVAL_SKIP\nx", "#| echo: false\nx", "{{ x }}"])

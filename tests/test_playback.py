@@ -16,9 +16,9 @@ from loopback import Server as Loopback
 
 from chatmagic import Client, playback, reading
 from chatmagic.accounting import Usage
-from chatmagic.connection import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
 from chatmagic.playback import Heard, Recording, Replay
+from chatmagic.sockets import Halt
 from chatmagic.tape import KEPT_HEADERS, Recorded
 from chatmagic.wire import Message, Reply, Request
 

@@ -28,10 +28,10 @@ from loopback import (
 from urllib3.util.wait import wait_for_read
 
 from chatmagic import reuse
-from chatmagic.connection import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, ServiceError
 from chatmagic.patience import Timeout
 from chatmagic.secret import Secret
+from chatmagic.sockets import Halt
 from chatmagic.transport import HttpTransport
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, 
 
 import chatmagic
 from chatmagic import sse
-from chatmagic.connection import Halt
 from chatmagic.errors import ChatInterrupted, RequestTimeoutError
+from chatmagic.sockets import Halt
 from chatmagic.wire import Message, Request
 
 if TYPE_CHECKING:

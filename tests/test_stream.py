@@ -26,7 +26,6 @@ from loopback import (
 from chatmagic import settings
 from chatmagic import stream as stream_module
 from chatmagic.client import Client
-from chatmagic.connection import Halt
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -35,6 +34,7 @@ from chatmagic.errors import (
 )
 from chatmagic.patience import Timeout
 from chatmagic.refusal import BODY_BYTES
+from chatmagic.sockets import Halt
 from chatmagic.wire import Message, Request
 
 if TYPE_CHECKING:

@@ -36,7 +36,6 @@ from urllib3.util.ssltransport import SSLTransport
 from urllib3.util.wait import wait_for_write
 
 from chatmagic import breakage
-from chatmagic.connection import Halt
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -49,6 +48,7 @@ from chatmagic.errors import (
 )
 from chatmagic.patience import Timeout
 from chatmagic.secret import Auth, Secret
+from chatmagic.sockets import Halt
 from chatmagic.transport import HttpExchange, HttpTransport
 
 if TYPE_CHECKING:
@@ -739,9 +739,9 @@ def test_stop_wakes_who_waits_for_a_connection(
         halt.stop()
         return wait_for_write(sock, seconds)
 
-    monkeypatch.setattr("chatmagic.connection.wait_for_write", waiting)
+    monkeypatch.setattr("chatmagic.sockets.wait_for_write", waiting)
     # Not every system wakes who waits for a connection when its socket is shut down.
-    monkeypatch.setattr("chatmagic.connection._shut_down", lambda _: None)
+    monkeypatch.setattr("chatmagic.sockets._shut_down", lambda _: None)
     with pytest.raises(ChatInterrupted):
         send(connect(silent), halt)
 

@@ -27,6 +27,7 @@
  * @property {(name: string, listener: Function) => void} on
  * @property {(name: string, listener: Function) => void} off
  * @property {(content: object) => void} send
+ * @property {(name: string) => string} get
  */
 
 const PROSE = "text/x-ipythongfm";
@@ -34,6 +35,7 @@ const CHAT = /^(?:[ \t]*\n)*%%chat(?:_instructions)?(?!\w)/;
 const STATUS = "chatmagic-status";
 const MARK = "chatmagic-mark";
 const TITLED_MS = 300;
+const READ_MS = 200;
 const BRIDGE = Symbol.for("chatmagic.bridge");
 const PANELS = Symbol.for("chatmagic.panels");
 
@@ -130,9 +132,22 @@ class Notebook {
     // The kernel is not the one any more that said what is shown here.
     model.on("comm_live_update", this.stop);
     context.sessionContext?.kernelChanged?.connect(this.stop);
-    statusRegion();
+    this.saySoon(statusRegion());
     this.dress();
     this.tell(true);
+  }
+
+  /**
+   * Say what was to be said before there was a bridge: a region that comes with its words is
+   * not read out.
+   * @param {HTMLElement} region
+   */
+  saySoon(region) {
+    const before = region.textContent;
+    setTimeout(() => {
+      const words = this.model.get("first");
+      if (words && !this.stopped && region.textContent === before) region.textContent = words;
+    }, READ_MS);
   }
 
   /** Several changes at once are one; they are told before anything else can be run. */
@@ -155,9 +170,11 @@ class Notebook {
       const record = outputs?.length ? outputs.get(outputs.length - 1).metadata?.chatmagic : null;
       return [cell.id, cell.type === "code", record?.owner ?? null];
     });
-    const notebook = this.context.sessionContext?.session?.id ?? this.context.path;
+    const { path, sessionContext } = this.context;
+    const notebook = sessionContext?.session?.id ?? path;
+    const name = path.split("/").pop();
     try {
-      this.model.send({ kind: "cells", page: this.page, notebook, opened, cells });
+      this.model.send({ kind: "cells", page: this.page, notebook, name, opened, cells });
     } catch {
       this.stop(); // the kernel is gone
     }

@@ -208,6 +208,45 @@ def test_taken_back_replies_wear_a_mark(lab: Open) -> None:
     assert book.front.heard.errors == []
 
 
+def test_the_first_reply_is_said_to_have_started(lab: Open, service: Emulator) -> None:
+    """While it streams, by a region that was there before its words."""
+    book = lab([LOAD, "%%chat\necho:" + "word " * 60])
+    book.run(0)
+    service.settings = type(service.settings)(delay=0.1)
+    book.js("""window.said = [];
+      new MutationObserver((_, all) => {
+        const region = document.getElementById('chatmagic-status');
+        if (!region) return;
+        all.disconnect();
+        window.said.push(region.textContent);
+        new MutationObserver(() => window.said.push(region.textContent)).observe(
+          region, {childList: true});
+      }).observe(document.body, {childList: true});""")
+    book.start(1)
+    book.until("window.said.length === 2")
+    assert book.js("return window.said") == ["", "Reply started."]
+    assert book.js("return notebook.widgets[1].model.executionState") == "running"
+    book.ended(1)
+    book.until("window.said.length === 3")
+    assert book.js("return window.said[2]") == "Reply complete, 60 words."
+
+
+def test_a_copy_wears_a_mark_until_it_runs(lab: Open) -> None:
+    """And nothing of the mark is saved."""
+    book = lab([LOAD, ask("a"), "1"])
+    book.run_all()
+    bridged(book)
+    book.select(1)
+    book.command("notebook:copy-cell")
+    book.command("notebook:paste-cell-below")
+    book.until(f"{MARKS}.length === 1 && {CELL_WITH_MARK}[2]")
+    assert book.js(f"return {MARKS}[0].textContent").startswith("Not in the conversation: ")
+    assert "Not in the conversation" not in str(book.save())
+    book.screenshot("copied")
+    book.run(2)
+    book.until(f"{MARKS}.length === 0")
+
+
 BEHIND_A_PROXY = """
 from chatmagic import arrival
 arrival.MOST_EVENTS, arrival.SHORT_WAIT, arrival.SHARE = 0, 0.0, 1e9

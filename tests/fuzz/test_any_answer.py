@@ -32,7 +32,7 @@ from chatmagic.wire import Chunk, Message, Reply, Request
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from chatmagic.connection import Halt
+    from chatmagic.sockets import Halt
     from chatmagic.wire import Origin
 
 KEY = 'sk/fuzz+throw="away'

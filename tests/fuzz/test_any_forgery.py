@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import nbformat
 from hypothesis import given, settings
@@ -19,6 +19,9 @@ from chatmagic.accounting import Credits, Usage
 from chatmagic.record import Value
 from chatmagic.turn import Turn
 from chatmagic.wire import Message, Reply, Request
+
+if TYPE_CHECKING:
+    from chatmagic.findings import Audit
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 PROMPTS = st.text("ab {}\n\u2028éש?%", min_size=1, max_size=12).filter(str.strip)
@@ -108,7 +111,7 @@ def as_a_page_saves(value: Any) -> Any:
     return int(double) if double.is_integer() and abs(double) < 1e21 else double
 
 
-def found(book: dict[str, Any]) -> audit.Audit:
+def found(book: dict[str, Any]) -> Audit:
     """Audit a notebook."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "n.ipynb"
@@ -124,17 +127,20 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return inner or [path]
 
 
-def altered(value: Any, draw: st.DrawFn) -> Any:
+def altered(value: Any, data: st.DataObject) -> Any:
     """Give another value of the same kind, or of none."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):
-        return value + draw(st.sampled_from([1, -1, 1000]))
+        others = [value + 1, value - 1, value * 3 + 7]
+        return data.draw(st.sampled_from([other for other in others if other != value]))
     if isinstance(value, str):
-        at = draw(st.integers(0, len(value)))
-        other = draw(st.sampled_from("x0é<\n").filter(lambda letter: value[at : at + 1] != letter))
-        return value[:at] + other + value[at + draw(st.booleans()) :]
-    return draw(st.sampled_from(["x", 1, {"x": 1}]))
+        at = data.draw(st.integers(0, len(value)))
+        other = data.draw(
+            st.sampled_from("x0é<\n").filter(lambda letter: value[at : at + 1] != letter)
+        )
+        return value[:at] + other + value[at + data.draw(st.booleans()) :]
+    return data.draw(st.sampled_from(["x", 1, {"x": 1}]))
 
 
 @FEWER
@@ -162,7 +168,7 @@ def test_one_altered_value_is_noticed(book: dict[str, Any], data: st.DataObject)
     for name in path:
         inner = inner[name]
     if data.draw(st.booleans()) or inner is holder:
-        inner[key] = altered(inner[key], data.draw)
+        inner[key] = altered(inner[key], data)
     else:
         del inner[key]
     holder["metadata"]["chatmagic"] = holder.pop("chatmagic")

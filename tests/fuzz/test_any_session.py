@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from chatmagic.changes import Change
-    from chatmagic.connection import Halt
+    from chatmagic.sockets import Halt
     from chatmagic.turn import Entry
     from chatmagic.wire import Origin
 

@@ -1,0 +1,38 @@
+"""Formulas in a real page: none that is typeset is shown as an error."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from test_tex import BAD, GOOD, RARE
+
+from chatmagic import formulas
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rig import Book
+
+SHOW = """
+import json
+from IPython.display import display
+from chatmagic import safe
+html = "".join(safe.to_html(f"a ${tex}$\\n\\n$${tex}$$") for tex in json.load(open("tex.json")))
+display({"text/html": html}, raw=True)
+"""
+SHOWN = "return document.querySelectorAll('.jp-OutputArea-output %s').length"
+
+
+def test_no_formula_is_an_error(lab: Callable[..., Book]) -> None:
+    """What can be typeset is, and the rest is its source, in a line and alone."""
+    book = lab([SHOW])
+    every = [*GOOD, *BAD, *RARE]
+    (book.front.server.folder / "tex.json").write_text(json.dumps(every), encoding="utf-8")
+    book.run(0)
+    good = [tex for tex in every if formulas.typesettable(tex)]
+    book.until("document.querySelectorAll('mjx-container').length >= given", 2 * len(good) - 20)
+    book.until("!document.querySelector('.mathjax_process:not(:has(mjx-container))')")
+    assert book.js(SHOWN % ":is([data-mjx-error], mjx-merror, merror)") == 0
+    assert book.js(SHOWN % "code") >= 2 * (len(every) - len(good)) - 20
+    book.screenshot("formulas")

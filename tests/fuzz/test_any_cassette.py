@@ -1,0 +1,220 @@
+"""A cassette that kernels, copies of a notebook and faults work on: nothing recorded is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from test_any_session import Service
+
+from chatmagic.asking import Ask, Listener
+from chatmagic.client import Client
+from chatmagic.deck import Taping
+from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.mode import Choice
+from chatmagic.recording import File
+from chatmagic.reel import Question, Reel
+from chatmagic.session import Session
+from chatmagic.settings import Connection
+
+if TYPE_CHECKING:
+    from chatmagic.mode import Mode
+    from chatmagic.sockets import Halt
+    from chatmagic.tape import Recorded
+
+FATES = ["whole", "whole", "whole", "no credits", "cut off", "stopped while waiting"]
+NAMES = ("talk.jsonl", "other.jsonl")
+
+
+class Paid(Service):
+    """A service that counts its whole replies, and may be out of credits."""
+
+    def send(self, body: bytes, *, stream: bool, halt: Halt) -> Service:
+        """Refuse with a body that is recorded, where there are no credits."""
+        super().send(body, stream=stream, halt=halt)
+        if self.fate == "no credits":
+            self.status = 429
+            used = len(self.text)
+            self._pieces = [json.dumps({"error": "no", "limit": 9, "used": used}).encode()]
+        return self
+
+
+class Kernel:
+    """A kernel, with a cassette in."""
+
+    def __init__(self, path: Path, mode: Mode, service: Paid) -> None:
+        """Put the cassette in."""
+        client = Client.connected(Connection("http://127.0.0.1:9", "none", None, "a test"))
+        client.close()
+        client._transport = service
+        self.choice = Choice(path, mode)
+        self.session = Session(client)
+        self.session.deck.taping = lambda: Taping(self.choice)
+
+    @property
+    def kept(self) -> list[Recorded]:
+        """What it could not save so far."""
+        deck = self.session.deck
+        left = [one for left in deck.left for one in left.exchanges]
+        return [*left, *(deck.cassette.unsaved if deck.cassette is not None else ())]
+
+
+def name(one: Recorded) -> tuple[Any, ...]:
+    """Give that by which an exchange is told from others, whoever owns it by now."""
+    return one.request, one.text, json.dumps(one.error), one.origin
+
+
+class Machine(RuleBasedStateMachine):
+    """Two files, some kernels, and a count of what has to be in the files."""
+
+    @initialize()
+    def begin(self) -> None:
+        """Begin with nothing recorded."""
+        self.folder = tempfile.TemporaryDirectory()
+        self.paths = [Path(self.folder.name) / name for name in NAMES]
+        self.service = Paid()
+        self.kernels = [Kernel(self.paths[0], "record", self.service) for _ in range(2)]
+        self.asks = 0
+
+    def teardown(self) -> None:
+        """Leave nothing behind."""
+        if hasattr(self, "folder"):
+            self.folder.cleanup()
+
+    def held(self) -> Counter[tuple[Any, ...]]:
+        """Count what the files hold, and what kernels keep as they cannot save it."""
+        files = [one for path in self.paths for one in File(path).read()]
+        kept = [one for kernel in self.kernels for one in kernel.kept]
+        return Counter(map(name, [*files, *kept]))
+
+    def pick(self, number: int) -> Kernel:
+        """Give one of the kernels."""
+        return self.kernels[number % len(self.kernels)]
+
+    @rule(
+        number=st.integers(0, 1),
+        owner=st.sampled_from(["a", "b", None]),
+        prompt=st.sampled_from(["p", "q", "v={{ v }}"]),
+        value=st.sampled_from("12"),
+        again=st.booleans(),
+        history=st.booleans(),
+        fate=st.sampled_from(FATES),
+        origin=st.sampled_from(["live", "live", "emulator"]),
+    )
+    def ask(  # noqa: PLR0917 - hypothesis gives them by name
+        self,
+        number: int,
+        owner: str | None,
+        prompt: str,
+        value: str,
+        again: bool,
+        history: bool,
+        fate: str,
+        origin: Any,
+    ) -> None:
+        """Ask: only a refresh that gets a whole reply may take one out, of the same place."""
+        kernel = self.pick(number)
+        self.asks += not again
+        self.service.fate, self.service.text = fate, f"reply {len(self.service.bodies)}"
+        self.service.origin = origin
+        before = {path: File(path).read() for path in self.paths}
+        total, sent = self.held(), len(self.service.bodies)
+        text = prompt.replace("{{ v }}", value)
+        ask = Ask(
+            text,
+            typed=prompt if text != prompt else None,
+            owner=owner,
+            execution=str(self.asks),
+            history=history,
+            entry="cell",
+        )
+        with contextlib.suppress(ChatError, ChatInterrupted):
+            kernel.session.run(ask, Listener(None))
+        mode = kernel.choice.mode
+        asked = len(self.service.bodies) - sent
+        assert asked <= (mode != "replay")
+        gone = total - self.held()
+        may_go = asked and mode == "refresh" and fate == "whole"
+        assert gone.total() <= (1 if may_go else 0), gone
+        for path in self.paths:
+            now = Counter(map(name, File(path).read()))
+            for one in before[path]:
+                if name(one) in gone and name(one) not in now:
+                    assert (one.typed or one.prompt) == prompt
+                    assert owner is None or one.owner in (owner, None)
+        if asked and fate == "whole" and mode != "replay":
+            came = [key for key in self.held() if key[1] == self.service.text]
+            others = {key[3] for key in total}
+            assert came or (origin == "emulator" and "live" in others)
+
+    @rule(number=st.integers(0, 1), mode=st.sampled_from(["record", "refresh", "replay"]))
+    def retape(self, number: int, mode: Mode) -> None:
+        """Put the cassette in again, in another mode."""
+        self.change(self.pick(number), Choice(self.pick(number).choice.path, mode))
+
+    @rule(number=st.integers(0, 1), which=st.integers(0, 1))
+    def another(self, number: int, which: int) -> None:
+        """Put another cassette in; what could not be saved goes along."""
+        kernel = self.pick(number)
+        self.change(kernel, Choice(self.paths[which], kernel.choice.mode))
+
+    def change(self, kernel: Kernel, choice: Choice) -> None:
+        """Choose; nothing is lost by it."""
+        total = self.held()
+        kernel.choice = choice
+        try:
+            kernel.session.retape()
+        except ChatError:
+            assert choice.mode == "replay", "there is no file to replay"
+        assert not total - self.held()
+
+    @rule(number=st.integers(0, 1))
+    def ends(self, number: int) -> None:
+        """Kill a kernel: what the files hold stays; another one begins, as a copy's would."""
+        before = [File(path).read() for path in self.paths]
+        old = self.kernels.pop(number % len(self.kernels))
+        self.kernels.append(Kernel(old.choice.path, old.choice.mode, self.service))
+        assert [File(path).read() for path in self.paths] == before
+
+    @rule(full=st.booleans(), which=st.integers(0, 1))
+    def disk(self, full: bool, which: int) -> None:
+        """Let a file be unwritable, or writable again."""
+        blocked = self.paths[which].with_name(f".{NAMES[which]}.new")
+        if full and not blocked.exists():
+            blocked.mkdir()
+        elif not full and blocked.exists():
+            blocked.rmdir()
+
+    @rule(number=st.integers(0, 1), picks=st.sets(st.integers(0, 5), max_size=2))
+    def prune(self, number: int, picks: set[int]) -> None:
+        """Take some out: those and no others, and they do not come back."""
+        cassette = self.pick(number).session.deck.cassette
+        if cassette is None or not cassette.is_recording:
+            return
+        total = self.held()
+        meant = [one for n, one in enumerate(cassette.exchanges) if n in picks]
+        with contextlib.suppress(ChatError):
+            assert cassette.prune(meant) == len(meant)
+        gone = total - self.held()
+        assert not gone - Counter(map(name, meant))
+
+    @invariant()
+    def every_request_is_answered(self) -> None:
+        """Each exchange of a file answers its very request, also one that is superseded."""
+        for path in self.paths if hasattr(self, "paths") else ():
+            held = File(path).read()
+            for one in held:
+                answer = Reel(held).replay(Question(one))
+                assert answer is not None
+                assert answer.request == one.request
+
+
+TestMachine = Machine.TestCase
+TestMachine.settings = hypothesis_settings(stateful_step_count=20)
