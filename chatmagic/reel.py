@@ -289,7 +289,8 @@ class Reel:
         if cell is None or question.execution is None or cell.execution != question.execution:
             lent = cell.lent if cell is not None else []
             spare = [item for item in self._items if item.recorded.owner == owner]
-            spare += [item for item in lent if item not in spare]
+            own = set(map(id, spare))
+            spare += [item for item in lent if id(item) not in own]
             cell = self._cells[owner] = _Cell(question.execution, spare, lent=lent)
         return cell
 
@@ -366,8 +367,8 @@ class Reel:
         errors = [one for one in equal if not one.recorded.is_reply]
         if question.owner is None and errors:
             recorded = replace(recorded, owner=errors[0].recorded.owner)
-        mine = [one for one in cell.used if one in self._items] if cell is not None else []
-        mine = [one for one in mine if one.recorded.owner == question.owner]
+        used = cell.used if cell is not None else []
+        mine = [one for one in used if one.recorded.owner == question.owner]
         behind = [*self._behind(cell, question), *errors]
         if mine:
             index = self._index(mine[-1]) + 1
@@ -385,13 +386,9 @@ class Reel:
         """Give what the cell recorded, is not superseded, and was not asked by this execution."""
         if cell is None:
             return []
-        return [
-            item
-            for item in self._items
-            if item.recorded.owner == question.owner
-            and not item.recorded.superseded
-            and item not in cell.used
-        ]
+        used = set(map(id, cell.used))
+        own = (item for item in self._items if item.recorded.owner == question.owner)
+        return [item for item in own if not item.recorded.superseded and id(item) not in used]
 
     @staticmethod
     def _supersede(items: Iterable[_Item]) -> None:

@@ -37,6 +37,9 @@ def test_a_context_tells_numbers_digests_and_messages() -> None:
     assert context.digests == tuple(turn.digest for turn in talk)
     assert context.messages == (*a.messages, *b.messages, *c.messages, *q.messages)
     assert context.from_panel == 1
+    assert context.shown == frozenset()
+    shown = dataclasses.replace(context, turns=(a, dataclasses.replace(b, shown=True)))
+    assert shown.shown == {b.digest}
     assert talk.context(last=1).from_panel == 1
     assert talk.context("a").from_panel == 0
 

@@ -180,6 +180,7 @@ def test_the_gauge_tells_requests_until_their_window_ends(lab: Callable[..., Boo
     book.run_all()
     requests = book.page.locator(".cm-large .cm-requests")
     requests.get_by_text("93 of 100 requests left in this window").wait_for()
+    book.page.locator(".cm-large").get_by_text("98 credits left").wait_for()
     book.page.evaluate(
         "window.own = performance.now.bind(performance); performance.now = () => own() + 3.7e6"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from chat import HELD, LOAD, PANEL, Chat, prompts
+from chat import HELD, LOAD, MESSAGES, PANEL, Chat, prompts
 
 from chatmagic.emulator import Settings
 
@@ -280,7 +280,7 @@ def test_what_is_said_is_said_once(lab: Callable[..., Book], service: Emulator) 
     chat = Chat(book)
     said = book.page.evaluate_handle(
         """node => { const said = [];
-        const note = all => all.forEach(() => said.push(node.textContent));
+        const note = all => all.forEach(one => one.addedNodes.forEach(add => said.push(add.data)));
         new MutationObserver(note).observe(node, {childList: true});
         return said; }""",
         chat.root.get_by_role("status").element_handle(),
@@ -298,10 +298,14 @@ def test_what_is_said_is_said_once(lab: Callable[..., Book], service: Emulator) 
     assert words.count("Stopping.") == 1
     # Taken back before the kernel has offered to ask.
     said.evaluate("said => { said.length = 0; }")
+    book.js(MESSAGES)
     chat.box.fill("never")
     chat.box.evaluate(
         """node => ['Enter', 'Escape'].forEach(key =>
         node.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true})))"""
+    )
+    book.page.wait_for_function(
+        "window.heard.some(([, data]) => data.content?.said?.startsWith('Taken back'))"
     )
     chat.root.locator(".cm-live").wait_for(state="detached")
     service.settings = Settings()
