@@ -1086,6 +1086,19 @@ def test_replay_never_sends(shell: Shell, emulator: Emulator) -> None:
     assert asked(emulator) == ["echo:one", "echo:three", "echo:five", "echo:seven"]
 
 
+def test_a_reload_sends_nothing_in_replay(shell: Shell, emulator: Emulator) -> None:
+    """What the magic and ``%config`` said of a cassette, and in which order, still counts."""
+    shell.do(f"%chat_cassette {FILE} --record\n%chat_reset")
+    shell.do("%chat echo:a")
+    shell.do(f"%chat_cassette {FILE} --replay\n%chat_reset\n%reload_ext chatmagic")
+    shell.fails("%chat echo:b")
+    shell.do("%chat echo:a")
+    shell.do(f"%chat_cassette {FILE} --record\n%config ChatMagics.mode = 'replay'")
+    shell.do("%reload_ext chatmagic")
+    shell.fails("%chat echo:c")
+    assert asked(emulator) == ["echo:a"]
+
+
 def test_a_damaged_cassette_is_refused_and_left(shell: Shell, emulator: Emulator) -> None:
     """The magic says so, and so does every question after it: none goes out unrecorded."""
     Path(FILE).write_text("no", encoding="utf-8")
