@@ -33,8 +33,8 @@ MOST_CELLS: Final = 5_000
 
 # It has a line at DEBUG for each rule and line, which a user's own logging would show in the
 # cell of the reply. Who sets a level for it has it.
-if not (_log := logging.getLogger("markdown_it")).level:
-    _log.setLevel(logging.INFO)
+_log = logging.getLogger("markdown_it")
+_log.setLevel(_log.level or logging.INFO)
 
 # One formula, never empty. The bodies are possessive and exclude their own opener, so that a
 # reply full of openers takes linear time; and no formula holds a delimiter of another.

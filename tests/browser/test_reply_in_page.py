@@ -240,8 +240,8 @@ def test_a_reply_is_for_everybody(notebook7: Open) -> None:
     for part in (
         'heading "A title" [level=4]',
         'heading "A part" [level=5]',
-        'region "Code, python"',
-        'region "Table"',
+        'group "Code, python"',
+        'group "Table"',
         'columnheader "left"',
         'link "the docs (docs.python.org)"',
         "blockquote",
