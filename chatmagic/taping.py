@@ -190,9 +190,10 @@ class CassetteCommand:
         cassette = self._session.deck.cassette
         if cassette is None:
             raise InputError("No cassette is in, so there is nothing to prune.", hint=USAGE)
-        if not words:
-            return self._pruning.listed(cassette)
-        return self._session.alone(lambda: self._pruning.removed(cassette, words))
+        pruning = self._pruning
+        return self._session.alone(
+            lambda: pruning.removed(cassette, words) if words else pruning.listed(cassette)
+        )
 
 
 def parse(line: str, before: str | None = None) -> Chosen:
