@@ -90,14 +90,14 @@ class Pruning:
                 hint=f"It takes numbers, or the one word {SUPERSEDED}. {_LIST}",
             )
         found = {number: self._listed[number] for number in map(int, words)}
-        held = Counter(map(merging.name, cassette.exchanges))
+        left = Counter(map(merging.name, cassette.exchanges))
         for number, one in found.items():
-            if not held[merging.name(one)]:
+            if not left[merging.name(one)]:
                 raise InputError(
                     f"{number} is not what it was: a refresh or another kernel changed it.",
                     hint=_LIST,
                 )
-            held[merging.name(one)] -= 1
+            left[merging.name(one)] -= 1
         return found
 
 
