@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from chatmagic.asking import Event, View
     from chatmagic.bridge import Bridge
+    from chatmagic.configured import Kept
     from chatmagic.frontend import Execution
     from chatmagic.page import Layout
     from chatmagic.panel import Panels
@@ -58,18 +59,16 @@ class Configured(Protocol):
     """The settings that ``%config ChatMagics`` knows, as the commands read them."""
 
     base_url: Any
-    file_url: Any
     auth: Any
     timeout: Any
     model: Any
     extra_body: Any
     stream_usage: Any
     extra_headers: Any
-    homes: dict[str, str | None]
     keep_values: Any
     cassette: Any
     mode: Any
-    said_later: set[str]
+    kept: Kept
     stream: Any
     order: Any
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from traitlets import Any as AnyTrait
@@ -13,6 +14,7 @@ from chatmagic.errors import InputError
 if TYPE_CHECKING:
     from traitlets.config import Config
 
+    from chatmagic.mode import Chosen
     from chatmagic.secret import Secret
 
 CHECKED = [
@@ -26,6 +28,23 @@ CHECKED = [
     "mode",
 ]
 """The settings whose kind of value does not say enough; :mod:`chatmagic.checks` knows more."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """What one shell was told that loading the extension again must not change.
+
+    Args:
+        file_url: the address that a configuration file sets.
+        homes: the address that each setting was set for, where it belongs to one.
+        said_later: which of the cassette's settings were said since ``%chat_cassette`` was.
+        cassette: what ``%chat_cassette`` said last; ``None`` if nothing.
+    """
+
+    file_url: str | None
+    homes: dict[str, str | None] = field(default_factory=dict)
+    said_later: set[str] = field(default_factory=set)
+    cassette: Chosen | None = None
 
 
 class _Number(Float[Any, Any]):
@@ -52,13 +71,6 @@ class Configured(Configurable):
     """The settings of one kernel; what they do is told in the README."""
 
     _is_made = False
-    homes: dict[str, str | None]
-    """The address that a setting was set for, where it belongs to one; by its name."""
-
-    def __init__(self, *given: Any, **named: Any) -> None:
-        """Read the configuration."""
-        self.homes = {}
-        super().__init__(*given, **named)
 
     base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)
     auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….").tag(config=True)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from chatmagic.configured import Kept
     from chatmagic.deck import Taping
     from chatmagic.emulator import Emulator
     from chatmagic.session import Session
@@ -31,14 +32,13 @@ class Configured(Protocol):
     """The settings that count for a connection."""
 
     base_url: Any
-    file_url: Any
     auth: Any
     timeout: Any
     model: Any
     extra_body: Any
     stream_usage: Any
     extra_headers: Any
-    homes: dict[str, str | None]
+    kept: Kept
 
 
 _SHOWN: Final = 60
@@ -192,12 +192,12 @@ class ConnectCommands:
     def belong_here(self, names: Iterable[str]) -> None:
         """Let settings belong to the address that is asked now, or else to the first one."""
         here = self._here()
-        self._configured.homes.update((name, here) for name in OF_AN_ADDRESS if name in names)
+        self._configured.kept.homes.update((name, here) for name in OF_AN_ADDRESS if name in names)
 
     def unused_address(self) -> str | None:
         """Say in one line that an address which ``%config`` set is not used, where that is so."""
         url = self._configured.base_url
-        if not url or url == self._configured.file_url or self._here() == _place(url):
+        if not url or url == self._configured.kept.file_url or self._here() == _place(url):
             return None
         by = settings.placed(os.environ, **self._addresses()).url_from
         return (
@@ -222,9 +222,9 @@ class ConnectCommands:
         value = getattr(self._configured, name)
         if not value:
             return None
-        homes, here = self._configured.homes, self._here()
+        homes, here = self._configured.kept.homes, self._here()
         if name not in homes:
-            own = self._configured.file_url or os.environ.get("CHATMAGIC_BASE_URL", "")
+            own = self._configured.kept.file_url or os.environ.get("CHATMAGIC_BASE_URL", "")
             homes[name] = _place(own) if own.strip() else None
         if homes[name] is None:
             homes[name] = here
@@ -239,7 +239,7 @@ class ConnectCommands:
 
     def _addresses(self) -> dict[str, str | None]:
         """Return the addresses that were set here, by who set them."""
-        url, file_url = self._configured.base_url, self._configured.file_url
+        url, file_url = self._configured.base_url, self._configured.kept.file_url
         cell_url = url if url != file_url else None
         return {"chosen": self._chosen, "cell_config": cell_url, "file_config": file_url}
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import TraitError
 
 import chatmagic
 from chatmagic import lines, loading
-from chatmagic.configured import Configured
+from chatmagic.configured import Configured, Kept
 from chatmagic.errors import InputError
 from chatmagic.results import Results
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from chatmagic.wire import Reply
 
 
-_file_urls: dict[int, str | None] = {}
+_kept: WeakKeyDictionary[InteractiveShell, Kept] = WeakKeyDictionary()
 
 
 @magics_class
@@ -45,7 +46,7 @@ class ChatMagics(Configured, Magics):
         super().update_config(config)
         names = set(self._find_my_config(config))
         # An observer would not hear of a value that is said again, but the later word counts.
-        self.said_later |= names & {"cassette", "mode"}
+        self.kept.said_later |= names & {"cassette", "mode"}
         if names & {"base_url", "model", "extra_headers"}:
             connecting = self.commands.connecting
             connecting.belong_here(names)
@@ -55,10 +56,8 @@ class ChatMagics(Configured, Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings; nothing else is loaded yet."""
         super().__init__(shell)
-        self.said_later: set[str] = set()
-        """Which of the cassette's settings were said since ``%chat_cassette`` was."""
         # What is set at the first load comes from a file; what changes later, from a cell.
-        self.file_url = _file_urls.setdefault(id(shell), self.base_url)
+        self.kept = _kept.setdefault(shell, Kept(self.base_url))
         self._shell = shell
         self._commands: Commands | None = None
         self._results = Results(shell, self._has_shown, self._shown)

@@ -17,6 +17,7 @@ from chatmagic.pruning import Pruning
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from chatmagic.configured import Kept
     from chatmagic.session import Session
 
 USAGE: Final = (
@@ -37,7 +38,7 @@ class Configured(Protocol):
 
     cassette: Any
     mode: Any
-    said_later: set[str]
+    kept: Kept
     timeout: Any
 
 
@@ -55,9 +56,13 @@ class CassetteCommand:
         self._shell = shell
         self._session = session
         self._configured = configured
-        self._said = Chosen()
         self._person = False
         self._pruning = Pruning()
+
+    @property
+    def _said(self) -> Chosen:
+        """What ``%chat_cassette`` said last, also before the extension was loaded again."""
+        return self._configured.kept.cassette or Chosen()
 
     def run(self, line: str) -> str:
         """Do ``%chat_cassette``; give what it prints.
@@ -77,18 +82,19 @@ class CassetteCommand:
         if first == "--prune":
             return self._prune(words)
         is_off = [first, *words] == ["--off"]
-        self._said = Chosen(off=True) if is_off else parse(line, self._said.file)
-        self._configured.said_later.clear()
+        said = Chosen(off=True) if is_off else parse(line, self._said.file)
+        self._configured.kept.cassette = said
+        self._configured.kept.said_later.clear()
         had = self._session.deck.cassette
         summary = self._session.retape(off=is_off)
         # None of this tells what the environment makes of it: see above.
-        said = "No cassette is chosen here."
-        if self._said.file is not None:
-            said = f"Cassette chosen here: {Path(self._said.file).name}."
-        said += " %chat_cassette shows what is in force."
+        told = "No cassette is chosen here."
+        if said.file is not None:
+            told = f"Cassette chosen here: {Path(said.file).name}."
+        told += " %chat_cassette shows what is in force."
         refreshed = had is not None and had.choice.mode == "refresh"
         done = [summary] if is_off and refreshed and summary else []
-        return "\n".join([said, *done, *self._session.deck.news()])
+        return "\n".join([told, *done, *self._session.deck.news()])
 
     def choice(self) -> Choice | None:
         """Find out which cassette is in, as things are set now.
@@ -99,7 +105,7 @@ class CassetteCommand:
         # A panel's question has no sender who could tell; the cells before it had.
         self._person |= frontend.execution(self._shell).audience != "machine"
         configured = Chosen(self._configured.cassette, self._configured.mode)
-        later = frozenset(self._configured.said_later)
+        later = frozenset(self._configured.kept.said_later)
         return choose(os.environ, self._said, configured, later=later, person=self._person)
 
     def taping(self) -> Taping | None:
@@ -184,9 +190,10 @@ class CassetteCommand:
         cassette = self._session.deck.cassette
         if cassette is None:
             raise InputError("No cassette is in, so there is nothing to prune.", hint=USAGE)
-        if not words:
-            return self._pruning.listed(cassette)
-        return self._session.alone(lambda: self._pruning.removed(cassette, words))
+        pruning = self._pruning
+        return self._session.alone(
+            lambda: pruning.removed(cassette, words) if words else pruning.listed(cassette)
+        )
 
 
 def parse(line: str, before: str | None = None) -> Chosen:

@@ -678,6 +678,48 @@ def test_pruning_lists_first_and_removes_by_number(shell: Shell, emulator: Emula
     assert len(emulator.requests) == 5
 
 
+def test_pruning_goes_by_what_the_file_holds(shell: Shell, emulator: Emulator) -> None:
+    """What another kernel put in is listed; what it took out has no number any more."""
+    shell.do(f"%chat_cassette {FILE} --record", cell="in")
+    shell.page("%chat --no-history echo:one", "a")
+    shell.page("%chat --no-history echo:two", "b")
+    other = File(Path(FILE))
+    one, two = other.read()
+    secret = replace(one, request="5" * 64, prompt="secret", before=("6" * 64,))
+    other.save(lambda _, now: (*now, secret))
+    assert "   3  secret (3 characters)" in shell.do("%chat_cassette --prune").printed
+    other.save(lambda _, now: tuple(each for each in now if each.prompt != one.prompt))
+    failed = shell.fails("%chat_cassette --prune 1 2")
+    assert "1 is not what it was" in failed.traceback[0]
+    assert prompts() == [two.prompt, "secret"]
+    assert "   2  secret" in shell.do("%chat_cassette --prune").printed
+    shell.do("%chat_cassette --prune 2")
+    assert prompts() == [two.prompt]
+    assert len(emulator.requests) == 2
+
+
+def test_pruning_that_cannot_be_saved_removes_nothing(
+    shell: Shell, emulator: Emulator, full: list[str]
+) -> None:
+    """Neither now nor when the file can be written again, or read."""
+    shell.do(f"%chat_cassette {FILE} --record", cell="in")
+    shell.page("%chat --no-history echo:one", "a")
+    text = Path(FILE).read_text()
+    shell.do("%chat_cassette --prune")
+    Path(FILE).write_text(text.replace("{", "<<<<<<< HEAD\n{", 1))
+    shell.fails("%chat_cassette --prune 1")
+    assert "echo:one" in shell.do("%chat_cassette --prune").printed
+    Path(FILE).write_text(text)
+    full.append(FILE)
+    shell.fails("%chat_cassette --prune 1")
+    full.clear()
+    shell.page("%chat --no-history echo:two", "b")
+    assert prompts() == ["echo:one", "echo:two"]
+    shell.do("%chat_cassette --prune 1")
+    assert prompts() == ["echo:two"]
+    assert len(emulator.requests) == 2
+
+
 def test_an_empty_cassette_has_nothing_to_prune(shell: Shell) -> None:
     """It says so."""
     shell.do(f"%chat_cassette {FILE} --record")
@@ -1084,6 +1126,19 @@ def test_replay_never_sends(shell: Shell, emulator: Emulator) -> None:
     shell.do("%config ChatMagics.mode = 'live'")
     shell.do("%chat echo:seven")
     assert asked(emulator) == ["echo:one", "echo:three", "echo:five", "echo:seven"]
+
+
+def test_a_reload_sends_nothing_in_replay(shell: Shell, emulator: Emulator) -> None:
+    """What the magic and ``%config`` said of a cassette, and in which order, still counts."""
+    shell.do(f"%chat_cassette {FILE} --record\n%chat_reset")
+    shell.do("%chat echo:a")
+    shell.do(f"%chat_cassette {FILE} --replay\n%chat_reset\n%reload_ext chatmagic")
+    shell.fails("%chat echo:b")
+    shell.do("%chat echo:a")
+    shell.do(f"%chat_cassette {FILE} --record\n%config ChatMagics.mode = 'replay'")
+    shell.do("%reload_ext chatmagic")
+    shell.fails("%chat echo:c")
+    assert asked(emulator) == ["echo:a"]
 
 
 def test_a_damaged_cassette_is_refused_and_left(shell: Shell, emulator: Emulator) -> None:

@@ -321,6 +321,24 @@ def test_settings_of_a_configuration_file_belong_to_its_address(
         assert (sent(emulator), sent(other)) == (["small"], [None])
 
 
+def test_settings_of_an_address_stay_with_it_after_a_reload(
+    shell: Shell, emulator: Emulator
+) -> None:
+    """Loading the extension again sends no model and no header to another address."""
+    shell.do("%config ChatMagics.auth = 'none'")
+    with Emulator(FIXED) as other:
+        shell.do(f"%chat_connect {other.url}")
+        shell.do("%config ChatMagics.extra_headers = {'X-Team': 'blue'}")
+        shell.do("%config ChatMagics.model = 'small'")
+        shell.do("%reload_ext chatmagic")
+        told = shell.do(f"%chat_connect {emulator.url}").printed
+        assert "Set for another address, so not used here: model, extra_headers." in told
+        shell.fails("%chat echo:a")
+        shell.do(f"%chat_connect {other.url}")
+        shell.fails("%chat echo:b")
+        assert (sent(emulator), sent(other)) == ([None], ["small"])
+
+
 def test_two_models(shell: Shell, emulator: Emulator) -> None:
     """Named in two places alike they are one; otherwise nothing is sent."""
     shell.do("%config ChatMagics.extra_body = {'model': 'small'}")
