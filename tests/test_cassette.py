@@ -448,6 +448,11 @@ def test_what_could_not_be_saved_goes_along_into_another_file(
     shell.do("%chat --no-history echo:one")
     assert asked(emulator) == ["echo:one", "echo:two"]
     assert "not saved" not in shell.do("%chat_cassette").printed
+    full.append("other.jsonl")
+    shell.fails("%chat --no-history echo:three")
+    told = shell.do("%chat_cassette third.jsonl --record").printed
+    assert "1 recorded exchange from other.jsonl saved in third.jsonl." in told
+    assert "lost" not in told
 
 
 @pytest.mark.parametrize("conflict", [True, False])
