@@ -125,7 +125,7 @@ class ChatView {
       node.addEventListener("click", () => this.input.focus({ preventScroll: true }));
     }
     const head = make("div", "cm-head");
-    head.append(make("span", "cm-title", "Chat"), this.badge, this.gauge.node, tools);
+    head.append(make("h2", "cm-title", "Chat"), this.badge, this.gauge.node, tools);
     this.settings = make("details", "cm-settings");
     this.settings.append(make("summary", "", "Settings in force"));
     this.rows = this.settings.appendChild(make("dl"));
