@@ -20,6 +20,9 @@ SHARE: Final = 0.01
 class Arrival:
     """When the events of one stream came, by a clock that is handed in.
 
+    Only what is waited for them counts, not what their reader does between them: the first
+    fragment of a kernel loads what shows it.
+
     Args:
         clock: gives the time in seconds; read now, when the request is about to be sent.
     """
@@ -29,20 +32,31 @@ class Arrival:
         self.events = 0
         """How many events came."""
         self._clock = clock
-        self._asked = self._first = self._last = clock()
+        self._since = clock()
+        self._waiting = 0.0
+        self._first = 0.0
+        self._took = 0.0
+
+    def wait_again(self) -> None:
+        """Begin to wait for the next piece; the time since the last one came does not count."""
+        self._since = self._clock()
 
     def came(self, events: int) -> None:
-        """Take note of events that came together just now; of none there is nothing to note."""
+        """Take note of events that came together just now; of none there is only the wait."""
+        now = self._clock()
+        self._waiting += now - self._since
+        self._since = now
         if not events:
             return
-        self._last = self._clock()
-        if not self.events:
-            self._first = self._last
+        if self.events:
+            self._took += self._waiting
+        else:
+            self._first = self._waiting
+        self._waiting = 0.0
         self.events += events
 
     @property
     def at_once(self) -> bool:
         """Whether they came all at once after a wait: what streams is not held back."""
-        waited = self._first - self._asked
-        took = self._last - self._first
-        return self.events > MOST_EVENTS and waited > SHORT_WAIT and took <= SHARE * waited
+        is_held = self._first > SHORT_WAIT and self._took <= SHARE * self._first
+        return self.events > MOST_EVENTS and is_held

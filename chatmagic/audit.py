@@ -9,6 +9,7 @@ notebook shows is to be in a cassette.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import (
@@ -32,13 +33,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from chatmagic.notebook import Notebook, Told
+    from chatmagic.notebook import Asking, Notebook, Told
     from chatmagic.record import Record
     from chatmagic.restore import Restored
     from chatmagic.tape import Recorded
     from chatmagic.turn import Turn
 
 LONGEST_NAME: Final = 100
+_QUIET: Final = "ChatMagics.quiet"
 
 
 def audit(path: Path) -> Audit:
@@ -67,7 +69,7 @@ def _audit(path: Path, names: str, held: Sequence[Recorded]) -> Audit:
         return Audit(str(path), (), (str(error),), (), ())
     restored = restore.restore(read, changed=True)
     turns = _turns(read, restored)
-    problems = [*restored.problems, *_edited(read), *_without_record(read), *_never_run(read)]
+    problems = [*restored.problems, *_edited(read), *_without_record(read), *_gone(read)]
     problems += [
         f"cell {turn.cell}: its HTML is not what its reply is rendered as."
         for turn in turns
@@ -123,13 +125,29 @@ def _rendered(told: Told, record: Record) -> bool | None:
 
 def _edited(read: Notebook) -> list[str]:
     """Return a line for each cell whose question is another one than the one that was asked."""
+    asked: dict[int, list[str]] = defaultdict(list)
+    for told, record in read.turns:
+        asked[told.cell].append(record.prompt.rstrip("\n"))
     lines = []
     for one in read.asking:
-        asked = [record.prompt.rstrip("\n") for told, record in read.turns if told.cell == one.cell]
-        now = question.of(one.source) if asked else None
-        if now is not None and now.prompt not in asked:
+        were, now = asked[one.cell], question.of(one.source)
+        if were and (_is_edited(one.source, were) if now is None else now.prompt not in were):
             lines.append(f"cell {one.cell}: its question was edited after it was asked.")
+        elif now is not None and len(were) > 1:
+            lines.append(f"cell {one.cell}: it asks once, and shows {len(were):,} replies.")
     return lines
+
+
+def _is_edited(source: str, asked: Sequence[str]) -> bool:
+    """Tell whether a cell with several lines that ask has one that was asked otherwise."""
+    now = _now(source)
+    # A line may not have come to its turn, and a function that is called may ask as well.
+    return bool(now) and not now <= set(asked) and not set(asked) <= now
+
+
+def _now(source: str) -> set[str]:
+    """Return the prompts of a cell with several lines that ask, but for the quiet ones."""
+    return {one.prompt for one in question.each(source) if not one.quiet}
 
 
 def _without_record(read: Notebook) -> list[str]:
@@ -137,29 +155,50 @@ def _without_record(read: Notebook) -> list[str]:
     return [
         f"cell {one.cell}: its reply has no record: removed, or saved before the reply had ended."
         for one in read.asking
-        if one.bare and not one.turns and question.of(one.source) is not None
+        if one.bare and (question.of(one.source) or _now(one.source))
     ]
 
 
-def _never_run(read: Notebook) -> list[str]:
-    """Return a line where cells ask, and nothing in the notebook tells of an answer."""
+def _gone(read: Notebook) -> list[str]:
+    """Return a line where nothing tells of an answer, or for each cell that lost its output."""
     silent = [one for one in read.asking if one.is_silent]
     asked = [question.of(one.source) for one in silent]
-    if read.told or all(now is not None and now.quiet for now in asked):
+    if read.told:
+        return [
+            f"cell {one.cell}: it was run, and its output is gone: stripped, or cleared."
+            for one in silent
+            if one.ran and _shows(one, read)
+        ]
+    if all(now is not None and now.quiet for now in asked):
         return []
     return ["no cell that asks has an output: the notebook was never run, or it was stripped."]
+
+
+def _shows(one: Asking, read: Notebook) -> bool:
+    """Tell whether a cell asks one question and shows what is answered."""
+    now = question.of(one.source)
+    return now is not None and not now.quiet and not any(_QUIET in text for _, text in read.texts)
 
 
 def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
     """Tell of each turn's number whether the order is the cells'; ``None`` where nobody can."""
     places = zip(read.turns, restored.numbers, strict=True)
     cells = {number: told.cell for (told, _), number in places if number is not None}
-    quiet = [one.cell for one in read.asking if one.is_quiet]
+    loads = [one.cell for one in read.asking if one.loads]
+    quiet = [
+        one.cell for one in read.asking if one.loads or (one.is_quiet and not _shows(one, read))
+    ]
     turns = restored.conversation.turns
     found: dict[int, bool | None] = {}
     for index, turn in enumerate(turns):
         fits = not is_stale(turns, index)
-        untold = not fits and _is_untold(turns[:index], turn, cells, quiet)
+        own = cells[turn.number]
+        # A load puts what it brings in place of all above it, or brings the same again.
+        above = [
+            [other for other in turns[:index] if cells[other.number] >= begin]
+            for begin in (0, *(cell for cell in loads if cell <= own))
+        ]
+        untold = not fits and any(_is_untold(some, turn, cells, quiet) for some in above)
         found[turn.number] = None if untold else fits
     return found
 

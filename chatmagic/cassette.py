@@ -215,8 +215,18 @@ class Cassette:
                 self.save()
         return left
 
+    def read_again(self) -> None:
+        """Take in what others have put into the file since, or taken out of it.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        if not self.choice.is_notebook and self._file.exists():
+            before = self._file.held
+            self._merged(before, self._file.read())
+
     def prune(self, exchanges: Iterable[Recorded]) -> int:
-        """Take exchanges out of the file; give how many.
+        """Take exchanges out of the file, or none at all; give how many.
 
         Args:
             exchanges: as it holds them.
@@ -224,8 +234,14 @@ class Cassette:
         Raises:
             ChatError: the file cannot be written.
         """
+        before = self.exchanges
         count = self._reel.remove(exchanges)
-        self.save()
+        rest = self.exchanges
+        try:
+            self.save()
+        except ChatError:
+            self._reel.join(rest, before)
+            raise
         return count
 
     def save(self) -> None:

@@ -39,6 +39,8 @@ _ASKS: Final = re.compile(
 
 
 _ASKS_PYTHON: Final = re.compile(r"\bask\s*\(|\brun_(?:line|cell)_magic\(\s*[\"']chat[\"']")
+_DISPLAYS: Final = re.compile(r"\bdisplay\w*\s*\(")
+_LOADS: Final = re.compile(r"^[ \t]*%chat_load\b", re.MULTILINE)
 _REPLY: Final = re.compile(r'<div class="chatmagic [^"<>]*" role="group" aria-label="Reply">')
 _QUIETLY: Final = re.compile(r"(?:^|\s)(?:-\w*q|--q)")
 
@@ -84,14 +86,15 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A code cell that asks, or may have asked.
+    """A code cell that asks, or may have asked, or loads a conversation.
 
     Args:
         cell: the cell's place in the notebook, from 1.
         source: what it says.
         outputs: how many outputs it has.
         turns: how many of them hold a record, whether it can be read or not.
-        bare: whether one of them shows a reply and has no record.
+        bare: whether one of them shows a reply, as a line that asks does, and has no record.
+        ran: whether the file says that it was run.
     """
 
     cell: int
@@ -99,6 +102,12 @@ class Asking:
     outputs: int
     turns: int
     bare: bool
+    ran: bool
+
+    @property
+    def loads(self) -> bool:
+        """Whether it puts a saved conversation in place of the one above it."""
+        return _LOADS.search(self.source) is not None
 
     @property
     def is_silent(self) -> bool:
@@ -363,10 +372,11 @@ class _Reading:
             return
         outputs = cell.get("outputs")
         outputs = outputs if isinstance(outputs, list) else []
-        if _ASKS.search(source) or _ASKS_PYTHON.search(source):
+        if any(one.search(source) for one in (_ASKS, _ASKS_PYTHON, _LOADS)):
             turns = sum(_get(one, "metadata", "chatmagic") is not None for one in outputs)
-            bare = any(map(_is_bare, outputs))
-            self.asking.append(Asking(number, source, len(outputs), turns, bare))
+            bare = not _DISPLAYS.search(source) and any(map(_is_bare, outputs))
+            ran = cell.get("execution_count") is not None
+            self.asking.append(Asking(number, source, len(outputs), turns, bare, ran))
         if _get(cell, "metadata", "execution"):
             self.timed.append(number)
         identity = cell.get("id")
@@ -403,6 +413,8 @@ def _is_bare(output: object) -> bool:
     html = _joined(_get(output, "data", "text/html"))
     return (
         _get(output, "metadata", "chatmagic") is None
+        # A cell's value may be a reply, too.
+        and _get(output, "output_type") == "display_data"
         and html is not None
         and _REPLY.match(html) is not None
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import plain
+from chatmagic import merging, plain
 from chatmagic.autolinks import unlinked
 from chatmagic.errors import InputError
 
@@ -34,6 +36,9 @@ class Pruning:
         Args:
             cassette: the one that is in.
         """
+        with contextlib.suppress(InputError):
+            # Of a file that cannot be read there is what this kernel holds.
+            cassette.read_again()
         self._path = cassette.choice.path
         self._listed = dict(enumerate(cassette.exchanges, 1))
         if not self._listed:
@@ -53,7 +58,8 @@ class Pruning:
             words: numbers of the list, or ``superseded``.
 
         Raises:
-            InputError: nothing was removed: what is meant was not listed, or is not known.
+            InputError: nothing was removed: what is meant was not listed, or is not known, or the
+                file cannot be read.
             ChatError: the file cannot be written.
         """
         if not cassette.is_recording:
@@ -63,6 +69,7 @@ class Pruning:
             )
         if self._path != cassette.choice.path:
             raise InputError(f"Nothing of {cassette.choice.name} was listed yet.", hint=_LIST)
+        cassette.read_again()
         found = self._meant(cassette, words)
         count = cassette.prune(found.values())
         gone = [_line(number, one) for number, one in found.items()]
@@ -82,7 +89,16 @@ class Pruning:
                 f"{plain.one_line(wrong[0], SHOWN)} is no number of that list, or was removed.",
                 hint=f"It takes numbers, or the one word {SUPERSEDED}. {_LIST}",
             )
-        return {number: self._listed[number] for number in map(int, words)}
+        found = {number: self._listed[number] for number in map(int, words)}
+        left = Counter(map(merging.name, cassette.exchanges))
+        for number, one in found.items():
+            if not left[merging.name(one)]:
+                raise InputError(
+                    f"{number} is not what it was: a refresh or another kernel changed it.",
+                    hint=_LIST,
+                )
+            left[merging.name(one)] -= 1
+        return found
 
 
 def _line(number: int, one: Recorded) -> str:

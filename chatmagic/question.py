@@ -16,6 +16,7 @@ from chatmagic.scalars import without_lone_surrogates
 ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
 # Compiled with the first cell that is read, not while the extension is loaded.
 CELL: Final = r"%%chat(?:[ \t]+(?P<line>.*))?[ \t]*$"
+_MENTIONED: Final = r"\b(?:chat|ask)\b"
 _ONE_LINE: Final = r"(?:[^\W\d]\w*[ \t]*=[ \t]*)?%chat[ \t]+(?P<line>\S.*)"
 
 
@@ -55,6 +56,25 @@ def of(source: str) -> Question | None:
     if line is None or words.endswith("\\") or line["line"] in {"?", "??"}:
         return None
     return _asked(line["line"], "")
+
+
+def each(source: str) -> tuple[Question, ...]:
+    """Return the questions of a cell in which each is a line of ``%chat``, as in a loop.
+
+    Args:
+        source: what the cell says.
+
+    Returns:
+        None of them where the cell may ask otherwise, or where nobody can tell.
+    """
+    found = []
+    for line in source.split("\n"):
+        asked = of(line) if re.match(rf"\s*{_ONE_LINE}", line) else None
+        if asked is not None:
+            found.append(asked)
+        elif re.search(_MENTIONED, line):
+            return ()
+    return tuple(found)
 
 
 def _asked(line: str, body: str) -> Question | None:

@@ -129,6 +129,7 @@ class Reading:
                         yield fragment
                 if decoder.done:
                     break
+                self._arrival.wait_again()
                 piece = self._next(told=bool(events))
             else:
                 for event in decoder.end():

@@ -255,7 +255,10 @@ def _is_its_own(location: re.Match[str], base_url: str) -> bool:
 def _no_service(status: int, told: ErrorBody, said: str) -> NotUnderstoodError:
     at = f"(HTTP {status})"
     if status == HTTPStatus.NOT_FOUND:
-        hint = "Is the base address right (%chat shows it), and the model, if you set one?"
+        hint = (
+            "Is the base address right (%chat shows it; another path is given whole, ending in "
+            "/chat/completions), and the model, if you set one?"
+        )
         return NotUnderstoodError(f"What was asked for was not found{said} {at}.", hint=hint)
     if not said:
         what = f"The answer has no content {at}."

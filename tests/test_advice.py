@@ -66,6 +66,7 @@ def test_a_404_names_what_was_posted_to(path: str, posted_to: str, auth: Auth) -
         rf" It was posted to http://127.0.0.1:\d+{re.escape(posted_to)}\.$", error.message
     )
     assert error.args == (error.message,)
+    assert "another path is given whole, ending in /chat/completions" in (error.hint or "")
 
 
 @pytest.mark.parametrize(

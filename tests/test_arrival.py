@@ -50,3 +50,20 @@ def test_pieces_without_an_event_count_for_nothing() -> None:
 def test_a_stream_without_events_is_held_back_by_nobody() -> None:
     """Nothing came, so nothing came at once."""
     assert not Arrival(lambda: 0.0).at_once
+
+
+def test_what_the_reader_does_between_two_events_is_no_time_of_theirs() -> None:
+    """The first fragment of a kernel takes long to show; those behind it came with it."""
+    now = 0.0
+    arrival = Arrival(lambda: now)
+    now = 3.0
+    arrival.came(1)
+    now = 3.5
+    arrival.wait_again()
+    arrival.came(29)
+    assert arrival.at_once
+    now = 3.6
+    arrival.wait_again()
+    now = 3.7
+    arrival.came(1)
+    assert not arrival.at_once

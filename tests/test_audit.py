@@ -195,8 +195,12 @@ def test_what_other_versions_rendered_is_not_rendered_again(
         ("%%chat\nwhy not?", True),
         ("%%chat\nWhy?", True),
         ("%chat why", True),
-        ("print(1)\n%chat why not?", False),
-        ("for why in ['why?']:\n    %chat {why}", False),
+        ("print(1)\n%chat why not?", True),
+        ("for why in ['why?']:\n    %chat {why}", True),
+        ("%chat why?\nif more:\n    r = %chat and now?", False),
+        ("%chat -q why not?\nshown()", False),
+        ("%chat why not?\nask('why?')", False),
+        ("get_ipython().run_line_magic('chat', 'why?')", False),
         ("%chat why not\\\n?", False),
         ("%%chat --no-such\nwhy not?", False),
     ],
@@ -233,8 +237,65 @@ def test_a_reply_whose_record_is_gone_is_told(
     code, told = run(capsys, [save(tmp_path / "n.ipynb", [page("a"), gone])])
     assert code == 1
     assert "! cell 2: its reply has no record" in told
-    shown = {**gone, "source": "r = %chat -q a\nr"}
-    assert run(capsys, [save(tmp_path / "n.ipynb", [page("a"), shown])])[0] == 0
+    for asking in ("r = %chat -q a\nr", "r = %chat a\ndisplay(r)"):
+        shown = {**gone, "source": asking}
+        assert run(capsys, [save(tmp_path / "n.ipynb", [page("a"), shown])])[0] == 0
+    value = {**gone["outputs"][0], "output_type": "execute_result"}
+    shown = {**gone, "source": "r = %chat a\nr", "outputs": [*page("a")["outputs"], value]}
+    assert run(capsys, [save(tmp_path / "n.ipynb", [shown])])[0] == 0
+    for asking in ("%%chat\np", "for n in (1, 2):\n    %chat p"):
+        beside = {**page(), "source": asking}
+        beside["outputs"].append(gone["outputs"][0])
+        code, told = run(capsys, [save(tmp_path / "n.ipynb", [page("a"), beside])])
+        assert code == 1
+        assert "! cell 2: its reply has no record" in told
+
+
+def test_a_second_reply_of_a_cell_that_asks_once_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whichever it was, it was put there by hand; a loop may have many."""
+    told_once = {"history": False}
+    doubled = page(parameters=told_once)
+    doubled["outputs"] *= 2
+    code, told = run(capsys, [save(tmp_path / "n.ipynb", [doubled])])
+    assert code == 1
+    assert "! cell 1: it asks once, and shows 2 replies." in told
+    looped = {**doubled, "source": "for n in (1, 2):\n    %chat --no-history p"}
+    assert run(capsys, [save(tmp_path / "n.ipynb", [looped])])[0] == 0
+
+
+def test_a_cell_that_lost_its_output_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Named where the file says that it was run; else by what was asked after it."""
+    first = Turn(prompt="p", reply=Reply("r")).digest
+    after = page("c", carried=(first, "0" * 64))
+    stripped = {**cell("%chat b"), "execution_count": 2}
+    code, told = run(capsys, [save(tmp_path / "n.ipynb", [page(), stripped])])
+    assert code == 1
+    assert "! cell 2: it was run, and its output is gone: stripped, or cleared." in told
+    code, told = run(capsys, [save(tmp_path / "n.ipynb", [page(), cell("%chat b"), after])])
+    assert code == 1
+    assert "! cell 3: it was asked after other turns than those above it now." in told
+    # A cell that was not run yet, and one that was told to show nothing, are no fault.
+    assert run(capsys, [save(tmp_path / "n.ipynb", [page(), cell("%chat b")])])[0] == 0
+    quiet = cell("%config ChatMagics.quiet = True")
+    for one in ([{**stripped, "source": "%chat -q b"}], [quiet, stripped]):
+        assert run(capsys, [save(tmp_path / "n.ipynb", [page(), *one, after])])[0] == 0
+
+
+def test_what_a_cell_loaded_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The turns below carried what was loaded, and not what stands above the load."""
+    load, unknown = cell("%chat_load talk.json", [{"output_type": "stream", "text": []}]), "0" * 64
+    first = Turn(prompt="p", reply=Reply("r")).digest
+    for carried in ((unknown,), (first, unknown)):
+        cells = [page(), load, page("c", carried=carried)]
+        code, told = run(capsys, [save(tmp_path / "n.ipynb", cells)])
+        assert code == 0
+        assert told.splitlines()[3].split()[-1] == "-"
+    cells = [page(), page("c", carried=(unknown,)), load]
+    assert run(capsys, [save(tmp_path / "n.ipynb", cells)])[0] == 1
 
 
 @pytest.mark.parametrize(

@@ -507,6 +507,29 @@ def test_a_cassette_that_cannot_be_read_is_told_and_taken_out(shell: Shell) -> N
     shell.do("%chat echo:one")
 
 
+def test_the_state_says_what_takes_a_cassette_out(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not --off, where the environment names the cassette or says that it is replayed."""
+    live = "CHATMAGIC_MODE=live in the environment asks without it"
+    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
+    assert live in shell.do("%chat_cassette").printed
+    monkeypatch.delenv("CHATMAGIC_MODE")
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", FILE)
+    Path(FILE).write_text("no cassette", encoding="utf-8")
+    assert live in shell.do("%chat_cassette").printed
+    monkeypatch.setenv("CHATMAGIC_MODE", "live")
+    shell.do("%chat echo:one")
+    monkeypatch.delenv("CHATMAGIC_MODE")
+    monkeypatch.delenv("CHATMAGIC_CASSETTE")
+    shell.do("%config ChatMagics.mode = 'replay'")
+    setting = '%config ChatMagics.mode = "live"'
+    assert f"{setting} asks without it" in shell.do("%chat_cassette").printed
+    shell.do(setting)
+    shell.do("%chat echo:two")
+    assert asked(emulator) == ["echo:one", "echo:two"]
+
+
 def test_a_refresh_asks_again_and_drops_nothing(
     emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -676,6 +699,48 @@ def test_pruning_lists_first_and_removes_by_number(shell: Shell, emulator: Emula
     shell.do("%chat_cassette --off")
     assert "No cassette is in" in shell.fails("%chat_cassette --prune").traceback[0]
     assert len(emulator.requests) == 5
+
+
+def test_pruning_goes_by_what_the_file_holds(shell: Shell, emulator: Emulator) -> None:
+    """What another kernel put in is listed; what it took out has no number any more."""
+    shell.do(f"%chat_cassette {FILE} --record", cell="in")
+    shell.page("%chat --no-history echo:one", "a")
+    shell.page("%chat --no-history echo:two", "b")
+    other = File(Path(FILE))
+    one, two = other.read()
+    secret = replace(one, request="5" * 64, prompt="secret", before=("6" * 64,))
+    other.save(lambda _, now: (*now, secret))
+    assert "   3  secret (3 characters)" in shell.do("%chat_cassette --prune").printed
+    other.save(lambda _, now: tuple(each for each in now if each.prompt != one.prompt))
+    failed = shell.fails("%chat_cassette --prune 1 2")
+    assert "1 is not what it was" in failed.traceback[0]
+    assert prompts() == [two.prompt, "secret"]
+    assert "   2  secret" in shell.do("%chat_cassette --prune").printed
+    shell.do("%chat_cassette --prune 2")
+    assert prompts() == [two.prompt]
+    assert len(emulator.requests) == 2
+
+
+def test_pruning_that_cannot_be_saved_removes_nothing(
+    shell: Shell, emulator: Emulator, full: list[str]
+) -> None:
+    """Neither now nor when the file can be written again, or read."""
+    shell.do(f"%chat_cassette {FILE} --record", cell="in")
+    shell.page("%chat --no-history echo:one", "a")
+    text = Path(FILE).read_text()
+    shell.do("%chat_cassette --prune")
+    Path(FILE).write_text(text.replace("{", "<<<<<<< HEAD\n{", 1))
+    shell.fails("%chat_cassette --prune 1")
+    assert "echo:one" in shell.do("%chat_cassette --prune").printed
+    Path(FILE).write_text(text)
+    full.append(FILE)
+    shell.fails("%chat_cassette --prune 1")
+    full.clear()
+    shell.page("%chat --no-history echo:two", "b")
+    assert prompts() == ["echo:one", "echo:two"]
+    shell.do("%chat_cassette --prune 1")
+    assert prompts() == ["echo:two"]
+    assert len(emulator.requests) == 2
 
 
 def test_an_empty_cassette_has_nothing_to_prune(shell: Shell) -> None:
@@ -1084,6 +1149,27 @@ def test_replay_never_sends(shell: Shell, emulator: Emulator) -> None:
     shell.do("%config ChatMagics.mode = 'live'")
     shell.do("%chat echo:seven")
     assert asked(emulator) == ["echo:one", "echo:three", "echo:five", "echo:seven"]
+
+
+def test_a_client_in_a_kernel_that_replays_sends_nothing(shell: Shell, emulator: Emulator) -> None:
+    """A session of one's own neither, whoever says replay; what is recorded goes on being given."""
+    ask = "chatmagic.Client().complete([chatmagic.Message('user', 'hello')])"
+    own = "chatmagic.Session(chatmagic.Client()).ask('hello')"
+    shell.do(f"import chatmagic\n%chat_cassette {FILE} --record")
+    shell.do("chatmagic.ask('echo:one')\n%chat_reset")
+    shell.do(f"%chat_cassette {FILE} --replay")
+    for code in (ask, own):
+        failed = shell.fails(code)
+        assert "talk.jsonl is replayed here (%chat_cassette)" in failed.traceback[0]
+    shell.do("chatmagic.ask('echo:one')")
+    shell.do("%chat_cassette --off\n%config ChatMagics.mode = 'replay'")
+    assert "ChatMagics.mode says replay" in shell.fails(ask).traceback[0]
+    assert asked(emulator) == ["echo:one"]
+    shell.do("%config ChatMagics.mode = 'live'")
+    shell.do(f"{ask}\n{own}")
+    shell.do("%config ChatMagics.mode = 'replay'\n%unload_ext chatmagic")
+    shell.do(ask)
+    assert asked(emulator) == ["echo:one", "hello", "hello", "hello"]
 
 
 def test_a_reload_sends_nothing_in_replay(shell: Shell, emulator: Emulator) -> None:

@@ -205,7 +205,9 @@ def test_a_clock_that_is_wrong_here_is_known(where: str, origin: Origin, hours: 
         assert client.clock_off is None
 
 
-def held_back(now: list[float], *, wait: float, base: str = "http://127.0.0.1:9") -> bool:
+def held_back(
+    now: list[float], *, wait: float, base: str = "http://127.0.0.1:9", shown_in: float = 0.0
+) -> bool:
     """Ask where every event comes at once after a wait; tell whether the reply says so."""
 
     class Late(Played):
@@ -215,7 +217,10 @@ def held_back(now: list[float], *, wait: float, base: str = "http://127.0.0.1:9"
 
     with Client(base, KEY) as client:
         client._transport = Late(200, *[event("word ") for _ in range(30)], DONE)
-        return ask(client, streaming=True).held_back
+        with client.stream(ASK) as replying:
+            for _ in replying:
+                now[0] += shown_in
+        return replying.reply.held_back
 
 
 def test_a_reply_that_came_all_at_once_says_so_once_per_address(
@@ -229,6 +234,8 @@ def test_a_reply_that_came_all_at_once_says_so_once_per_address(
     assert held_back(now, wait=5.0)
     assert not held_back(now, wait=5.0)
     assert held_back(now, wait=5.0, base="http://127.0.0.1:10")
+    # The first fragment of a kernel takes long to show; those behind it came with it.
+    assert held_back(now, wait=5.0, base="http://127.0.0.1:11", shown_in=0.5)
 
 
 def test_a_reply_that_came_bit_by_bit_was_held_back_by_nobody(
