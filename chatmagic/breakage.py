@@ -20,6 +20,7 @@ from chatmagic import authorities
 from chatmagic.errors import (
     COST_UNKNOWN,
     HTTPS_WANTED,
+    PROXY_NAMED,
     ChatError,
     ConnectError,
     CutOffError,
@@ -143,7 +144,7 @@ def _on_the_way(causes: list[BaseException], at: str) -> ChatError | None:
             return ConnectError(
                 f"The proxy wants a name and a password to connect to {at} (HTTP 407). "
                 "Nothing was sent.",
-                hint="HTTPS_PROXY can hold them: http://NAME:PASSWORD@proxy.example:8080.",
+                hint=PROXY_NAMED,
                 fault="you",
             )
         return ConnectError(

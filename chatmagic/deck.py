@@ -124,6 +124,9 @@ class Deck:
         left, self.left = self.left, []
         for one in left:
             rest = to.take(one.exchanges)
+            if to.trouble is None and not rest:
+                # It is saved, so that it is not told any more that it will be lost.
+                self._news = [told for told in self._news if told != one.told]
             count = _exchanges(len(one.exchanges) - len(rest))
             if to.trouble is not None:
                 self._news.append(f"{to.trouble.message} {count} from {one.path.name} with it.")

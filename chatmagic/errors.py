@@ -45,6 +45,11 @@ COST_UNKNOWN: Final = "Nothing was sent again; whether it took credits is not kn
 HTTPS_WANTED: Final = "Connect to it with https. %chat shows what is set."
 """What to do where http was spoken to a port that wants TLS."""
 
+PROXY_NAMED: Final = (
+    "HTTPS_PROXY and HTTP_PROXY can hold them: http://NAME:PASSWORD@proxy.example:8080."
+)
+"""What to do where a proxy wants a name and a password."""
+
 
 class _Told(BaseException):
     """One line about what happened, at most one more about what to do, and the data."""

@@ -13,7 +13,7 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 from traitlets import TraitError
 
 import chatmagic
-from chatmagic import lines, loading
+from chatmagic import lines, loading, mode
 from chatmagic.configured import Configured, Kept
 from chatmagic.errors import InputError
 from chatmagic.results import Results
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from traitlets.config import Config
 
     from chatmagic.commands import Commands
+    from chatmagic.mode import Choice
     from chatmagic.secret import Secret
     from chatmagic.session import Session
     from chatmagic.wire import Reply
@@ -43,7 +44,12 @@ class ChatMagics(Configured, Magics):
 
     def update_config(self, config: Config) -> None:
         """Set what ``%config`` says in a cell."""
-        super().update_config(config)
+        try:
+            super().update_config(config)
+        except TraitError:
+            # The shell comes next, and would set it again when the extension is loaded again.
+            config.pop("ChatMagics", None)
+            raise
         names = set(self._find_my_config(config))
         # An observer would not hear of a value that is said again, but the later word counts.
         self.kept.said_later |= names & {"cassette", "mode"}
@@ -79,6 +85,10 @@ class ChatMagics(Configured, Magics):
         if self._commands is None or self._commands.session is not session:
             self._commands = Commands(self._shell, session, self)
             self._results.show_replies()
+
+    def choice(self) -> Choice | None:
+        """Tell which cassette is in."""
+        return self.commands.cassette.choice()
 
     def leave(self) -> None:
         """Let go of the shell and of the session, whose conversation stays."""
@@ -226,6 +236,7 @@ def load(shell: InteractiveShell) -> None:
     shell.register_magics(magics)
     lines.install(shell)
     chatmagic.on_session = magics.join
+    mode.in_kernel = magics.choice
     current = sys.modules.get("chatmagic.current")
     if current is not None and current.has_begun():
         magics.join(current.current_session())
@@ -243,7 +254,7 @@ def unload(shell: InteractiveShell) -> None:
     if magics is not None:
         shell.configurables.remove(magics)
         magics.leave()
-    chatmagic.on_session = None
+    chatmagic.on_session = mode.in_kernel = None
 
 
 _replaced: dict[int, dict[str, dict[str, Callable[..., Any]]]] = {}

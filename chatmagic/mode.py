@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from collections.abc import Set as AbstractSet
 
 Mode = Literal["live", "record", "replay", "refresh"]
@@ -142,9 +142,25 @@ def _chosen(
     return Choice(path, mode, magic.otherwise, magic.by_order, file_from, mode_from)
 
 
-def is_replay(environ: Mapping[str, str]) -> bool:
-    """Tell whether the environment says that nothing is ever sent."""
-    return environ.get(MODE_VARIABLE, "").strip().lower() == "replay"
+in_kernel: Callable[[], Choice | None] | None = None
+"""Tells which cassette is in, in this process's kernel; the extension sets it."""
+
+
+def replay(environ: Mapping[str, str]) -> str | None:
+    """Say who says that nothing is ever sent; ``None`` where nobody does.
+
+    Args:
+        environ: the environment's variables.
+
+    Raises:
+        InputError: what the kernel's magics and settings say does not go together.
+    """
+    if environ.get(MODE_VARIABLE, "").strip().lower() == "replay":
+        return f"{MODE_VARIABLE} says replay"
+    choice = None if in_kernel is None else in_kernel()
+    if choice is None or choice.mode != "replay":
+        return None
+    return f"{choice.name} is replayed here ({choice.mode_from})"
 
 
 def _since_off(config: Chosen, later: AbstractSet[str]) -> Chosen:

@@ -18,6 +18,7 @@ from chatmagic.bodytext import decoded, excerpt, quoted
 from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import (
     HTTPS_WANTED,
+    PROXY_NAMED,
     AuthenticationError,
     ChatError,
     CutOffError,
@@ -283,7 +284,7 @@ def _by_status(status: int, told: ErrorBody, said: str, at: str, seen: Credits |
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return ServiceError(
             f"The proxy wants a name and a password{said}{at}",
-            hint="HTTPS_PROXY and HTTP_PROXY can hold them.",
+            hint=PROXY_NAMED,
         )
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (
         status in _UNACCEPTED and _is_too_long(told, said)

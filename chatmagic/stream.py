@@ -9,7 +9,7 @@ from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
-from chatmagic import address, advice, ratelimit, settings
+from chatmagic import address, advice, mode, ratelimit, settings
 from chatmagic import credits as crediting
 from chatmagic.arrival import Arrival
 from chatmagic.assembly import Assembly
@@ -21,7 +21,6 @@ from chatmagic.errors import (
     InputError,
     NotRecordedError,
 )
-from chatmagic.mode import is_replay
 from chatmagic.reading import Reading, time_of
 from chatmagic.refusal import LESS_HINT, WHAT_CAME_IS_KEPT
 from chatmagic.tally import Entry
@@ -107,16 +106,15 @@ class ReplyStream:
 
         Raises:
             InputError: it was sent already, or cannot be sent as it stands.
-            NotRecordedError: the environment says that nothing is to be sent.
+            NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
             ChatError: as the tree in :mod:`chatmagic.errors` has it.
         """
         if self._sent:
             raise InputError("This stream was sent already; ask for another one.")
-        if not self._is_recorded and is_replay(os.environ):
+        if not self._is_recorded and (why := mode.replay(os.environ)) is not None:
             raise NotRecordedError(
-                "CHATMAGIC_MODE says replay, and a client by itself is not recorded. "
-                "Nothing was sent.",
-                hint="A session's questions are: chatmagic.ask(…), or Session(client).ask(…).",
+                f"{why}, and a client by itself is not recorded. Nothing was sent.",
+                hint="This process's own questions are: chatmagic.ask(…).",
             )
         connection = self._connection
         if connection.key is None and connection.auth != "none":

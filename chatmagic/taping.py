@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 from chatmagic import deck, frontend, repeatable
 from chatmagic.deck import Taping
 from chatmagic.errors import ChatError, InputError
-from chatmagic.mode import Choice, Chosen, choose
+from chatmagic.mode import FILE_VARIABLE, MODE_VARIABLE, Choice, Chosen, choose
 from chatmagic.pruning import Pruning
 
 if TYPE_CHECKING:
@@ -153,9 +153,22 @@ class CassetteCommand:
             self._session.retape(again=False)
         except ChatError as error:
             left = [one.told for one in self._session.deck.left]
-            out = "Nothing is sent while that is so; %chat_cassette --off takes it out."
+            out = f"Nothing is sent while that is so; {self._way_out()}."
             return "\n".join(dict.fromkeys([state, str(error), out, *left]))
         return "\n".join([state, *self._in()])
+
+    def _way_out(self) -> str:
+        """Say what takes the cassette out, for ``--off`` does not beat the environment."""
+        configured = Chosen(self._configured.cassette, self._configured.mode)
+        try:
+            is_out = choose(os.environ, Chosen(off=True), configured) is None
+        except InputError:
+            is_out = False
+        if is_out:
+            return "%chat_cassette --off takes it out"
+        if os.environ.get(MODE_VARIABLE, "").strip() or os.environ.get(FILE_VARIABLE, "").strip():
+            return f"{MODE_VARIABLE}=live in the environment asks without it"
+        return '%config ChatMagics.mode = "live" asks without it'
 
     def _in(self) -> list[str]:
         """Say what is to be said of the cassette that is in, and of what could not be saved."""

@@ -56,7 +56,8 @@ def marks(
     if settings := gauge.settings_words(turn.parameters, turn.asked_model):
         found.append(settings)
     if turn.last is not None:
-        found.append(f"sent with the last {len(turn.carried):,} turns")
+        count = len(turn.carried)
+        found.append(f"sent with the last {count:,} turns" if count else "sent with none before it")
     if turn.reply.origin != "live":
         found.append(turn.reply.origin)
     if turn.reply.recorded == "emulator":

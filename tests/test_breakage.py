@@ -221,4 +221,4 @@ def test_a_proxy_that_wants_a_password_says_so(monkeypatch: pytest.MonkeyPatch) 
             with pytest.warns(match="encrypted") if scheme == "http" else contextlib.nullcontext():
                 error = failing(f"{scheme}://chat.invalid")
             assert "The proxy wants a name and a password" in error.message
-            assert "HTTPS_PROXY" in str(error.hint)
+            assert "HTTPS_PROXY and HTTP_PROXY can hold them: http://NAME:" in str(error.hint)

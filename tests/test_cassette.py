@@ -448,6 +448,11 @@ def test_what_could_not_be_saved_goes_along_into_another_file(
     shell.do("%chat --no-history echo:one")
     assert asked(emulator) == ["echo:one", "echo:two"]
     assert "not saved" not in shell.do("%chat_cassette").printed
+    full.append("other.jsonl")
+    shell.fails("%chat --no-history echo:three")
+    told = shell.do("%chat_cassette third.jsonl --record").printed
+    assert "1 recorded exchange from other.jsonl saved in third.jsonl." in told
+    assert "lost" not in told
 
 
 @pytest.mark.parametrize("conflict", [True, False])
@@ -505,6 +510,29 @@ def test_a_cassette_that_cannot_be_read_is_told_and_taken_out(shell: Shell) -> N
     assert "--off takes it out" in told
     shell.do("%chat_cassette --off")
     shell.do("%chat echo:one")
+
+
+def test_the_state_says_what_takes_a_cassette_out(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not --off, where the environment names the cassette or says that it is replayed."""
+    live = "CHATMAGIC_MODE=live in the environment asks without it"
+    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
+    assert live in shell.do("%chat_cassette").printed
+    monkeypatch.delenv("CHATMAGIC_MODE")
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", FILE)
+    Path(FILE).write_text("no cassette", encoding="utf-8")
+    assert live in shell.do("%chat_cassette").printed
+    monkeypatch.setenv("CHATMAGIC_MODE", "live")
+    shell.do("%chat echo:one")
+    monkeypatch.delenv("CHATMAGIC_MODE")
+    monkeypatch.delenv("CHATMAGIC_CASSETTE")
+    shell.do("%config ChatMagics.mode = 'replay'")
+    setting = '%config ChatMagics.mode = "live"'
+    assert f"{setting} asks without it" in shell.do("%chat_cassette").printed
+    shell.do(setting)
+    shell.do("%chat echo:two")
+    assert asked(emulator) == ["echo:one", "echo:two"]
 
 
 def test_a_refresh_asks_again_and_drops_nothing(
@@ -1126,6 +1154,27 @@ def test_replay_never_sends(shell: Shell, emulator: Emulator) -> None:
     shell.do("%config ChatMagics.mode = 'live'")
     shell.do("%chat echo:seven")
     assert asked(emulator) == ["echo:one", "echo:three", "echo:five", "echo:seven"]
+
+
+def test_a_client_in_a_kernel_that_replays_sends_nothing(shell: Shell, emulator: Emulator) -> None:
+    """A session of one's own neither, whoever says replay; what is recorded goes on being given."""
+    ask = "chatmagic.Client().complete([chatmagic.Message('user', 'hello')])"
+    own = "chatmagic.Session(chatmagic.Client()).ask('hello')"
+    shell.do(f"import chatmagic\n%chat_cassette {FILE} --record")
+    shell.do("chatmagic.ask('echo:one')\n%chat_reset")
+    shell.do(f"%chat_cassette {FILE} --replay")
+    for code in (ask, own):
+        failed = shell.fails(code)
+        assert "talk.jsonl is replayed here (%chat_cassette)" in failed.traceback[0]
+    shell.do("chatmagic.ask('echo:one')")
+    shell.do("%chat_cassette --off\n%config ChatMagics.mode = 'replay'")
+    assert "ChatMagics.mode says replay" in shell.fails(ask).traceback[0]
+    assert asked(emulator) == ["echo:one"]
+    shell.do("%config ChatMagics.mode = 'live'")
+    shell.do(f"{ask}\n{own}")
+    shell.do("%config ChatMagics.mode = 'replay'\n%unload_ext chatmagic")
+    shell.do(ask)
+    assert asked(emulator) == ["echo:one", "hello", "hello", "hello"]
 
 
 def test_a_reload_sends_nothing_in_replay(shell: Shell, emulator: Emulator) -> None:

@@ -339,6 +339,16 @@ def test_settings_of_an_address_stay_with_it_after_a_reload(
         assert (sent(emulator), sent(other)) == ([None], ["small"])
 
 
+def test_a_refused_setting_is_not_there_after_a_reload(shell: Shell, emulator: Emulator) -> None:
+    """Loading the extension again finds the last value that was taken."""
+    shell.do("%config ChatMagics.temperature = 0.25")
+    shell.do("%config ChatMagics.mode = 'relive'")
+    shell.do("%config ChatMagics.temperature = 'hot'")
+    shell.do("%reload_ext chatmagic")
+    shell.machine("%chat echo:a")
+    assert [body.get("temperature") for body in bodies(emulator)] == [0.25]
+
+
 def test_two_models(shell: Shell, emulator: Emulator) -> None:
     """Named in two places alike they are one; otherwise nothing is sent."""
     shell.do("%config ChatMagics.extra_body = {'model': 'small'}")

@@ -87,6 +87,9 @@ def test_what_is_particular_about_a_turn() -> None:
     ask(made, "d", "cell-4", temperature=0.2, max_tokens=200, asked_model="small")
     assert transcript.marks(made, made.turns[4]) == ["t 0.2 · max 200 · model small"]
     assert "(t 0.2 · max 200 · model small)" in transcript.table(made)[1]
+    alone = conversation()
+    ask(alone, "first", "cell-4", last=3)
+    assert transcript.marks(alone, alone.turns[0]) == ["sent with none before it"]
 
 
 def test_turns_in_full() -> None:

@@ -43,7 +43,8 @@ function promptNode(by, html) {
   const who = by === "the panel" ? "You" : `You, in ${by}`;
   const text = make("div", "cm-text jp-RenderedHTMLCommon");
   text.innerHTML = html;
-  node.append(make("div", "cm-who", who), text);
+  // A heading, so that a reader can go from turn to turn, and those of a reply stand below it.
+  node.append(make("h3", "cm-who", who), text);
   return node;
 }
 

@@ -125,14 +125,14 @@ class ChatView {
       node.addEventListener("click", () => this.input.focus({ preventScroll: true }));
     }
     const head = make("div", "cm-head");
-    head.append(make("span", "cm-title", "Chat"), this.badge, this.gauge.node, tools);
+    head.append(make("span", "cm-title", "Chat", { "aria-hidden": "true" }), this.badge, this.gauge.node, tools);
     this.settings = make("details", "cm-settings");
     this.settings.append(make("summary", "", "Settings in force"));
     this.rows = this.settings.appendChild(make("dl"));
     const frame = make("div", "cm-frame");
     frame.append(this.log.node, this.log.down);
     // In the order of Tab, which begins at the prompt; the style sheet shows it from below.
-    this.root.append(this.buildComposer(), frame, this.settings, head);
+    this.root.append(make("h2", "cm-unseen", "Chat"), this.buildComposer(), frame, this.settings, head);
     for (const kind of ["keyup", "keypress", "paste", "copy", "cut"]) {
       this.root.addEventListener(kind, (event) => event.stopPropagation());
     }

@@ -95,7 +95,7 @@ class Service:
             reply = Reply(self.text, finish_reason="stop")
             return [json.dumps(reply.to_json()).encode()]
         if self.fate == "nothing to say":
-            return [sse.encode_done()]
+            return [sse.encode(Chunk("").to_json()), sse.encode_done()]
         pieces = [sse.encode(Chunk(self.text[:1]).to_json())]
         if self.text[1:]:
             pieces.append(sse.encode(Chunk(self.text[1:]).to_json()))
