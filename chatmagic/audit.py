@@ -9,7 +9,8 @@ notebook shows is to be in a cassette.
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import (
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME: Final = 100
 _QUIET: Final = "ChatMagics.quiet"
+_MAY_REPEAT: Final = re.compile(r"\(|\b(?:for|while)\b")
 
 
 def audit(path: Path) -> Audit:
@@ -70,6 +72,7 @@ def _audit(path: Path, names: str, held: Sequence[Recorded]) -> Audit:
     restored = restore.restore(read, changed=True)
     turns = _turns(read, restored)
     problems = [*restored.problems, *_edited(read), *_without_record(read), *_gone(read)]
+    problems += _not_done(read)
     problems += [
         f"cell {turn.cell}: its HTML is not what its reply is rendered as."
         for turn in turns
@@ -172,6 +175,19 @@ def _gone(read: Notebook) -> list[str]:
     if all(now is not None and now.quiet for now in asked):
         return []
     return ["no cell that asks has an output: the notebook was never run, or it was stripped."]
+
+
+def _not_done(read: Notebook) -> list[str]:
+    """Return a line for each cell that shows more undos, redos or resets than it does."""
+    # Of each cell the source comes first.
+    sources = dict(reversed(read.texts))
+    shown = Counter((told.cell, told.kind) for told in read.told if told.kind != "turn")
+    return [
+        f"cell {cell}: it shows {kind} more often than it asks for it."
+        for (cell, kind), count in shown.items()
+        # What a loop or a function does cannot be counted.
+        if not _MAY_REPEAT.search(sources[cell]) and sources[cell].count(f"chat_{kind}") < count
+    ]
 
 
 def _shows(one: Asking, read: Notebook) -> bool:

@@ -285,6 +285,24 @@ def test_a_cell_that_lost_its_output_is_told(
         assert run(capsys, [save(tmp_path / "n.ipynb", [page(), *one, after])])[0] == 0
 
 
+def test_an_undo_that_its_cell_does_not_ask_for_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would take back another turn when the notebook is loaded; a loop may have many."""
+    undo = output({"text/plain": "x"}, {"chatmagic": {"version": 1, "kind": "undo"}})
+    for source, count, code in (
+        ("%chat_undo", 1, 0),
+        ("%chat_undo\n%chat_undo", 2, 0),
+        ("for n in 'ab':\n    %chat_undo", 2, 0),
+        ("%chat_undo", 2, 1),
+        ("%chat_redo", 1, 1),
+    ):
+        path = save(tmp_path / "n.ipynb", [page(), cell(source, [undo] * count)])
+        found, told = run(capsys, [path])
+        assert found == code
+        assert ("! cell 2: it shows undo more often than it asks for it." in told) == code
+
+
 def test_what_a_cell_loaded_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The turns below carried what was loaded, and not what stands above the load."""
     load, unknown = cell("%chat_load talk.json", [{"output_type": "stream", "text": []}]), "0" * 64
