@@ -194,10 +194,10 @@ def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
         fits = not is_stale(turns, index)
         own = cells[turn.number]
         # A load puts what it brings in place of all above it, or brings the same again.
-        above = [
+        above = (
             [other for other in turns[:index] if cells[other.number] >= begin]
             for begin in (0, *(cell for cell in loads if cell <= own))
-        ]
+        )
         untold = not fits and any(_is_untold(some, turn, cells, quiet) for some in above)
         found[turn.number] = None if untold else fits
     return found
@@ -216,11 +216,12 @@ def _is_untold(
     newest = len(known) if is_part else len(above)
     if known != [one.number for one in above[len(above) - newest :]]:
         return False
-    carried = [cells[number] if number else None for number in turn.carried]
-    for place, carrier in enumerate(carried):
-        if carrier is None:
-            begin = max(filter(None, carried[:place]), default=0)
-            end = next(filter(None, carried[place:]), cells[turn.number])
-            if not any(begin <= number <= end for number in quiet):
-                return False
-    return True
+    gaps: set[tuple[int, int]] = set()
+    begin, is_gap = 0, False
+    for number in (*turn.carried, turn.number):
+        if number:
+            if is_gap:
+                gaps.add((begin, cells[number]))
+            begin = max(begin, cells[number])
+        is_gap = not number
+    return all(any(begin <= number <= end for number in quiet) for begin, end in gaps)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chatmagic.notebook import Notebook
+    from chatmagic.record import Record
     from chatmagic.tape import Recorded
 
     _Said = tuple[str, str | None]
@@ -63,8 +64,10 @@ def missing(read: Notebook, held: Sequence[Recorded], names: str) -> list[str]:
         names: the cassettes' names.
     """
     texts: dict[str, set[str | None]] = defaultdict(set)
+    tells = set()
     for one in held:
         texts[one.request].add(one.text)
+        tells.add((one.request, one.text, *_ended(one)))
     every = {one.text for one in held if one.is_reply}
     lines = []
     for told, record in read.turns:
@@ -75,7 +78,16 @@ def missing(read: Notebook, held: Sequence[Recorded], names: str) -> list[str]:
             lines.append(f"cell {told.cell}: {names} does not hold its request.")
         elif told.text not in texts[record.request]:
             lines.append(f"cell {told.cell}: {names} holds another answer to its request.")
+        elif (record.request, told.text, *_ended(record)) not in tells:
+            lines.append(
+                f"cell {told.cell}: {names} tells another model, end or tokens of its reply."
+            )
     return lines
+
+
+def _ended(one: Record | Recorded) -> tuple[object, ...]:
+    """Return what a service told of its reply, but for what tells the time."""
+    return one.model, one.finish_reason, one.usage
 
 
 def _turns(held: Sequence[Recorded]) -> tuple[Turn, ...]:

@@ -144,7 +144,8 @@ def _digest(found: tuple[Told, Record], turn: Turn) -> str:
     """Give the digest by which later records name the turn."""
     told, record = found
     # A prompt whose values were not kept is another text now; its record knows better.
-    return record.turn if record.turn and told.agrees else turn_digest(turn.prompt, turn.reply.text)
+    known = told.agrees and (not told.fault or turn.missing)
+    return record.turn if record.turn and known else turn_digest(turn.prompt, turn.reply.text)
 
 
 def _listed(

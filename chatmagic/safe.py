@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _MOST_MARKDOWN: Final = 500_000  # characters; 5,000,000 take some 8 s to render, plain ones 1 s
 _MOST_FORMULAS: Final = 500  # a page takes some 2 ms to typeset one
 _MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each
+_MOST_BLOCKS: Final = 5_000  # paragraphs and the like; a page takes some 0.4 ms to lay one out
+_MOST_HEADINGS: Final = 200  # JupyterLab takes 5 s for 2,000, and has no end with 5,000
 _NEWEST: Final = 20_000  # characters of such a reply while it streams: each update is laid out
 # Pygments can take quadratic time, above all on endless lines and on white space.
 _MOST_COLOURED: Final = 10_000  # characters of code in a reply
@@ -49,6 +51,10 @@ _COLOURS: Final = HtmlFormatter[str](nowrap=True)
 TABLE: Final = '<table style="margin-bottom: 0;"'
 """How a table in :func:`scrolling` begins: front ends leave room below it, as the box does."""
 
+_BLOCKS: Final = frozenset(
+    """blockquote_open code_block fence formula heading_open hr list_item_open
+    paragraph_open""".split()  # noqa: SIM905 - as above
+)
 _TAGS: Final = frozenset(
     """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong sup table tbody td th
     thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
@@ -158,20 +164,34 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
         breaks: whether each line end of the text is one: for what a person typed.
     """
     if len(text) >= _MOST_MARKDOWN:
-        why = f"it has {len(text):,} characters"
-        if live and not breaks:  # what a person typed does not stream
-            why += f"; while it streams its newest {_NEWEST:,} are shown"
-            text = text[-_NEWEST:]
-        return _as_text(text, why, _LONG_BOX)
-    env: dict[str, Any] = {"live": live, "breaks": breaks, "coloured": 0, "formulas": 0, "tex": 0}
+        return _too_much(text, f"{len(text):,} characters", live=live and not breaks)
+    env: dict[str, Any] = {
+        "live": live,
+        "breaks": breaks,
+        **dict.fromkeys(("coloured", "formulas", "tex", "headings"), 0),
+    }
     try:
         tokens = _MARKDOWN.parse(visible(text), env)
         if any(token.level >= markdown.DEEPEST - 1 for token in tokens):
             return _as_text(text, "its lists or quotations lie too deep in one another")
+        blocks = sum(token.type in _BLOCKS and not token.hidden for token in tokens)
+        if blocks > _MOST_BLOCKS:
+            return _too_much(
+                text, f"{blocks:,} paragraphs, points or blocks", live=live and not breaks
+            )
         side = directions.direct(tokens)
         return _closed(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env), side)
     except Exception:  # noqa: BLE001 - no reply may be lost to a fault
         return _as_text(text, "it could not be rendered")
+
+
+def _too_much(text: str, what: str, *, live: bool) -> str:
+    """Give what a page cannot bear as plain text; what a person typed does not stream."""
+    why = f"it has {what}"
+    if live and len(text) > _NEWEST:
+        why += f"; while it streams its newest {_NEWEST:,} characters are shown"
+        text = text[-_NEWEST:]
+    return _as_text(text, why, _LONG_BOX)
 
 
 def _as_text(text: str, why: str, box: str = _BOX) -> str:
@@ -253,12 +273,18 @@ class _Renderer(RendererHTML):
         side = _dir(directions.coded(tokens[idx]))
         return f"<code{side}>{escape(tokens[idx].content, quote=False)}</code>"
 
-    def heading_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+    def heading_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         tag = f"h{min(int(tokens[idx].tag[1]) + 3, 6)}"
         side = _dir(tokens[idx].attrs.get("dir"))
+        env = rest[-1]
+        env["headings"] += 1
+        if env["headings"] > _MOST_HEADINGS:
+            return f"<p{side}><strong>"
         return f'<{tag} style="{_HEADINGS[tag]}"{side}>'
 
-    def heading_close(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+    def heading_close(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+        if rest[-1]["headings"] > _MOST_HEADINGS:
+            return "</strong></p>\n"
         return f"</h{min(int(tokens[idx].tag[1]) + 3, 6)}>\n"
 
     def td_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:

@@ -411,7 +411,7 @@ def test_a_notebook_is_compared_with_a_cassette(
     early = page("c", state="interrupted", parameters={"last": 0})
     other = page("d", by_order=True, parameters={"last": 0})
     book = save(tmp_path / "n.ipynb", [page("p"), early, other])
-    whole = tape(tmp_path / "whole.jsonl", exchange("p", "r"))
+    whole = tape(tmp_path / "whole.jsonl", exchange("p", "r", usage=Usage(1, 2, 3)))
     empty = tape(tmp_path / "empty.jsonl", exchange("q", "r"))
     changed = tape(tmp_path / "changed.jsonl", exchange("p", "another"), exchange("e", "r"))
     assert run(capsys, [book, whole])[0] == 0
@@ -422,6 +422,11 @@ def test_a_notebook_is_compared_with_a_cassette(
     code, told = run(capsys, [changed, book])
     assert code == 1
     assert "! cell 1: changed.jsonl holds another answer to its request." in told
+    for altered in ({"usage": Usage(1, 2, 4)}, {"model": "n"}, {"finish_reason": "length"}):
+        held = exchange("p", "r", **{"usage": Usage(1, 2, 3), **altered})
+        code, told = run(capsys, [tape(tmp_path / "x.jsonl", held), book])
+        assert code == 1
+        assert "! cell 1: x.jsonl tells another model, end or tokens of its reply." in told
 
 
 def test_values_list_what_the_file_gives_away(

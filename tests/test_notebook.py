@@ -325,6 +325,17 @@ def test_undo_redo_and_reset_are_gone_through() -> None:
     assert [turn.prompt for turn in restored(*cells, did("redo"), did("redo"))] == ["b"]
 
 
+def test_what_carried_another_prompt_than_the_one_that_is_forced_is_stale() -> None:
+    """A changed record's own word for its turn is not taken: its prompt may be the change."""
+    first, second = page("a"), page("b", carried=(Turn(prompt="a", reply=Reply("r")).digest,))
+    found = read([first, second])
+    assert not restore.restore(found, changed=True).conversation.stale_turns()
+    first["outputs"][0]["metadata"]["chatmagic"]["prompt"] = "forged"
+    talk = restore.restore(read([first, second]), changed=True).conversation
+    assert [turn.prompt for turn in talk] == ["forged", "b"]
+    assert [turn.prompt for turn in talk.stale_turns()] == ["b"]
+
+
 def test_what_is_said_of_a_restored_notebook() -> None:
     """What is not whole is named, with its cell."""
     bare = Value.of("x", "1").bare

@@ -600,7 +600,11 @@ def test_what_lies_too_deep_is_shown_plain(text: str) -> None:
     ("live", "why", "kept"),
     [
         (False, "it has 500,000 characters.", 62_500),
-        (True, "it has 500,000 characters; while it streams its newest 20,000 are shown.", 2_500),
+        (
+            True,
+            "it has 500,000 characters; while it streams its newest 20,000 characters are shown.",
+            2_500,
+        ),
     ],
 )
 def test_a_page_is_not_frozen_by_length(*, live: bool, why: str, kept: int) -> None:
@@ -613,6 +617,32 @@ def test_a_page_is_not_frozen_by_length(*, live: bool, why: str, kept: int) -> N
     assert page(text, live=live).text.count(words) == kept
     assert f'<pre style="{PROSE}">' in html
     assert "<strong>" not in html
+
+
+@pytest.mark.parametrize("block", ["- a\n", "# a\n", "a\n\n", "```\na\n```\n", "***\n", "> a\n\n"])
+def test_a_page_is_not_frozen_by_many_small_blocks(block: str) -> None:
+    """Many thousand points or code blocks are plain text, whole, long before a reply is long."""
+    assert "as plain text" not in to_html(block * 500)
+    text = block * 5_100
+    html = to_html(text)
+    assert re.search(r"Shown as plain text: it has [\d,]+ paragraphs, points or blocks\.", html)
+    assert page(text).text.count("a") >= text.count("a")
+    live = to_html(text, live=True)
+    assert ("while it streams its newest 20,000 characters" in live) == (len(text) > 20_000)
+    assert len(page(text, live=True).text) < 20_300
+    table = "|a|\n|-|\n" + "|b|\n" * 4_999
+    assert "as plain text" not in to_html(table)
+
+
+def test_only_the_first_headings_are_headings() -> None:
+    """JupyterLab's table of contents takes minutes for some thousand; later ones are bold."""
+    html = to_html("# a\n" * 201 + "## b *c*\n\nd")
+    assert html.count("</h4>") == 200
+    assert "<h5" not in html
+    assert html.endswith(
+        "<p><strong>a</strong></p>\n<p><strong>b <em>c</em></strong></p>\n<p>d</p>\n</div>"
+    )
+    assert '<p dir="rtl"><strong>\u05d0' in to_html("# a\n" * 200 + "a\n\n# \u05d0\u05d1\n")
 
 
 def test_a_fault_in_the_reader_costs_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,3 +52,14 @@ def test_a_huge_table_is_few_cells_in_the_page(lab: Callable[..., Book]) -> None
     assert book.js("return document.querySelectorAll('.chatmagic :is(td, th)').length") == 5_000
     assert "Left out from here on: 7,200 table cells" in book.shown(1)
     assert book.text(1).count("c |") == 60 * 200
+
+
+def test_thousands_of_headings_do_not_stop_the_page(lab: Callable[..., Book]) -> None:
+    """JupyterLab's outline takes more than a minute for 5,000 headings, which a page must not."""
+    ask = "get_ipython().run_cell_magic('chat', '', 'echo:' + {})"
+    book = lab(["%load_ext chatmagic", ask.format("'# h\\n' * 5_000"), "x = 1"])
+    book.run(0)
+    book.run(1)
+    book.run(2)
+    assert book.js("return document.querySelectorAll('.chatmagic h4').length") == 200
+    assert book.js("return document.querySelectorAll('.chatmagic p > strong').length") == 4_800
