@@ -15,7 +15,7 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.plain import one_line
-from chatmagic.refusal import KEY_REFUSED, NO_KEY_SENT
+from chatmagic.refusal import ANOTHER_KEY, KEY_REFUSED, NO_KEY_SENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,9 +66,12 @@ def _reword(error: ChatError, message: str) -> None:
 def _about_the_key(error: ChatError, connection: Connection) -> str:
     if connection.auth == "none":
         _reword(error, error.message.replace(KEY_REFUSED, NO_KEY_SENT))
-        return f"{settings.line_to_set(connection, 'bearer')}, then %chat_login, sends one."
-    other = settings.line_to_set(connection, _OTHER_WAYS[connection.auth])
-    return f"{(error.hint or '').rstrip('.')}; or is it sent another way? {other}"
+        line, step = settings.line_to_set(connection, "bearer"), connection.key_step
+        return f"{line} sends one; {step.format('one')}."
+    hint, other = error.hint or "", settings.line_to_set(connection, _OTHER_WAYS[connection.auth])
+    if connection.key_step != settings.KEY_STEP:
+        hint = hint.replace(ANOTHER_KEY, connection.key_step.format("another one"))
+    return f"{hint.rstrip('.')}; or is it sent another way? {other}"
 
 
 def _is_about_a_model(error: ChatError, model: object) -> bool:

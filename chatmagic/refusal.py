@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 BODY_BYTES: Final = 65_536
 KEY_REFUSED: Final = "The service did not accept the key"
 NO_KEY_SENT: Final = "The service wants a key, and none was sent"
+ANOTHER_KEY: Final = "%chat shows where the key comes from; %chat_login asks for another one"
 ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
 WHAT_CAME_IS_KEPT: Final = (
     "What came is kept, marked; nothing was sent again. Ask again for a whole reply."
@@ -279,7 +280,7 @@ def _by_status(status: int, told: ErrorBody, said: str, at: str, seen: Credits |
     if status == HTTPStatus.UNAUTHORIZED or (status == HTTPStatus.FORBIDDEN and about_the_key):
         return AuthenticationError(
             f"{KEY_REFUSED}{said}{at}",
-            hint="%chat shows where the key comes from; %chat_login asks for another one.",
+            hint=f"{ANOTHER_KEY}.",
         )
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return ServiceError(

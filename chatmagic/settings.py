@@ -26,6 +26,7 @@ NO_KEY: Final = "{} holds no key: a key is one word of printable ASCII character
 KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", keyfile.VARIABLE)
 
 AUTH_LINE: Final = '%config ChatMagics.auth = "{}"'
+KEY_STEP: Final = "%chat_login asks for {}"
 
 local_emulator: Callable[[], tuple[str, Secret]] | None = None
 """Starts the emulator of this process and gives its address and a key; set by the extension."""
@@ -45,6 +46,7 @@ class Connection:
         guarded: the keys that are known, for whichever address: no request may hold one.
         warnings: what is unwise about the address or the key's file, a line each.
         auth_line: the line that sets another way of the key, with ``{}`` for the way.
+        key_step: how to give a key, in words, with ``{}`` for which.
     """
 
     base_url: str
@@ -56,6 +58,7 @@ class Connection:
     guarded: tuple[Secret, ...] = ()
     warnings: tuple[str, ...] = ()
     auth_line: str = AUTH_LINE
+    key_step: str = KEY_STEP
 
     def is_door_of(self, other: Connection) -> bool:
         """Tell whether both ask the same service with the same key, whoever decided it."""
@@ -153,7 +156,9 @@ def for_client(
     if place.base_url == EMULATOR:
         return practised(open_door)
     way = _auth((auth, "auth"), (environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"))
-    open_door = replace(open_door, auth=way, auth_line='Client(auth="{}")')
+    open_door = replace(
+        open_door, auth=way, auth_line='Client(auth="{}")', key_step="Client(api_key=…) gives {}"
+    )
     if way == "none":
         return open_door
     if api_key is None:
@@ -191,7 +196,7 @@ def no_key_message(connection: Connection) -> tuple[str, str]:
     if connection.elsewhere is not None:
         what += f" The environment's key belongs to {connection.elsewhere}."
     none = line_to_set(connection, "none")
-    return what, f"%chat_login asks for one; for a server without keys: {none}"
+    return what, f"{connection.key_step.format('one')}; for a server without keys: {none}"
 
 
 def posted_to(connection: Connection) -> str:

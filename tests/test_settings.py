@@ -360,6 +360,12 @@ def test_a_missing_key_says_where_there_is_one(
     assert hint.endswith('%config ChatMagics.auth = "none"')
 
 
+def test_a_client_without_a_key_is_told_of_its_arguments() -> None:
+    """No magic gives a client a key."""
+    _, hint = no_key_message(for_client({}, base_url=AWAY))
+    assert hint == 'Client(api_key=…) gives one; for a server without keys: Client(auth="none")'
+
+
 def everything(environ: Mapping[str, str], url: str) -> list[object]:
     """Give all that resolving leads to: connections, messages, errors."""
     seen: list[object] = []
