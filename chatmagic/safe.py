@@ -4,8 +4,9 @@ Three walls stand one behind the other: markdown-it reads the reply with HTML tu
 renderer below writes only what it knows, and nh3 drops whatever is not on a short list.
 
 What Markdown means in a reply is said in :mod:`chatmagic.markdown`. A reply is not a page:
-images are links that say so, and headings start at level 4. What is longer than a page can
-bear is plain text, or left out with a line that says so; the whole reply is in its text.
+images are links that say so, and headings start at level 4 and leave no level out. What is
+longer than a page can bear is plain text, or left out with a line that says so; the whole reply
+is in its text.
 """
 
 from __future__ import annotations
@@ -169,6 +170,7 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
         "live": live,
         "breaks": breaks,
         **dict.fromkeys(("coloured", "formulas", "tex", "headings"), 0),
+        "above": [],
     }
     try:
         tokens = _MARKDOWN.parse(visible(text), env)
@@ -244,6 +246,15 @@ def _language(token: Token) -> str:
     return "".join(char for char in word if char.isalnum() or char in "+#-._")
 
 
+def _heading(levels: Sequence[int]) -> str:
+    """Return the tag of a heading below others, of which the first is at level 4.
+
+    Args:
+        levels: those of the headings above it and its own, as the reply has them.
+    """
+    return f"h{min(3 + len(levels), 6)}"
+
+
 class _Renderer(RendererHTML):
     """Writes HTML; ``env`` says whether the reply is live, and counts what costs time."""
 
@@ -274,18 +285,21 @@ class _Renderer(RendererHTML):
         return f"<code{side}>{escape(tokens[idx].content, quote=False)}</code>"
 
     def heading_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
-        tag = f"h{min(int(tokens[idx].tag[1]) + 3, 6)}"
         side = _dir(tokens[idx].attrs.get("dir"))
         env = rest[-1]
         env["headings"] += 1
         if env["headings"] > _MOST_HEADINGS:
             return f"<p{side}><strong>"
+        # No level is left out on the way down, whatever the reply leaves out.
+        level, above = int(tokens[idx].tag[1]), env["above"]
+        env["above"] = [*(other for other in above if other < level), level]
+        tag = _heading(env["above"])
         return f'<{tag} style="{_HEADINGS[tag]}"{side}>'
 
-    def heading_close(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+    def heading_close(self, *rest: Any) -> str:
         if rest[-1]["headings"] > _MOST_HEADINGS:
             return "</strong></p>\n"
-        return f"</h{min(int(tokens[idx].tag[1]) + 3, 6)}>\n"
+        return f"</{_heading(rest[-1]['above'])}>\n"
 
     def td_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         # Said for each cell, because pages align the cells of tables in ways of their own.

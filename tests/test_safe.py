@@ -412,6 +412,13 @@ def test_headings_start_at_level_four() -> None:
     ]
 
 
+def test_headings_leave_no_level_out() -> None:
+    """Who reads by headings goes down one level at a time, whatever the reply leaves out."""
+    html = to_html("### a\n# b\n#### c\n### d\n##### e\n## f\n")
+    found = re.findall(r"<(h\d) [^>]*>(\w)</\1>", html)
+    assert " ".join(f"{tag}{name}" for tag, name in found) == "h4a h4b h5c h5d h6e h5f"
+
+
 def test_lists_quotes_and_emphasis_look_as_meant() -> None:
     """The ordinary shapes of Markdown are there."""
     html = to_html("3. **a**\n4. *b*\n\n- c\n\n> ~~d~~\n\n---\ne  \nf")

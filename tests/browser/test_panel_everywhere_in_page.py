@@ -121,11 +121,11 @@ def test_headings_are_in_order(
     book.run(1)
     chat = Chat(book)
     chat.ask("echo:# A title")
-    chat.ask("echo:# Another\n\nand no more")
+    chat.ask("echo:## Another\n\n#### Its part")
     levels = chat.root.locator("h1, h2, h3, h4, h5, h6").evaluate_all(
         "all => all.map(one => Number(one.tagName[1]))"
     )
-    assert levels == [2, 3, 4, 3, 4]
+    assert levels == [2, 3, 4, 3, 4, 4, 5]
 
 
 def test_what_is_hostile_stays_text(lab: Callable[..., Book]) -> None:
