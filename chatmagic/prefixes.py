@@ -39,6 +39,19 @@ class Prefix:
     messages: Part
     hashes: dict[str, Any] = field(default_factory=dict)
 
+    def newest(self, count: int) -> list[Part]:
+        """Return its last parts, oldest first.
+
+        Args:
+            count: how many; fewer where it has fewer.
+        """
+        found: list[Part] = []
+        at: Prefix | None = self
+        while at is not None and len(found) < count:
+            found.append(at.part)
+            at = at.before
+        return found[::-1]
+
     def hashed(self, head: str) -> Any:
         """Return the SHA-256 of a text and these messages as JSON; ``None`` if one is not known.
 

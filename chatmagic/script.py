@@ -4,8 +4,9 @@ A cassette is JSON Lines. Its first line says what it is; then, for each exchang
 
 - one line that says what was asked: the digest of the request, its parameters, the model that
   was asked, and the messages before the prompt: ``after`` names the longest beginning of them
-  that another exchange of the file makes with its prompt and reply, ``before`` lists the rest,
-  a turn that the cassette holds itself by its digest alone;
+  that another exchange of the file makes with its prompt and reply (with ``last`` only so many
+  of its newest turns), ``before`` lists the rest, a turn that the cassette holds itself by its
+  digest alone;
 - a line for each line of the prompt (``you``);
 - one line with the status, the few headers that are kept, and the facts of the reply;
 - a line for each line of the reply (``reply``).
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from chatmagic import digests, scalars
 from chatmagic.accounting import Usage
 from chatmagic.errors import InputError
-from chatmagic.prefixes import Prefix, Prefixes, request_digest
+from chatmagic.prefixes import Part, Prefix, Prefixes, request_digest
 from chatmagic.tape import KEPT_HEADERS, Recorded
 from chatmagic.wire import NOT_IN_DIGEST, Message
 
@@ -36,6 +37,7 @@ READABLE: Final = (1, 2)
 REFERENCE: Final = 16
 """How many digits of a digest name a turn, or a list of them, within a cassette."""
 
+_CANDIDATES: Final = 3
 _REQUIRED: Final = object()
 
 
@@ -72,8 +74,10 @@ class Writer:
         """
         texts = [self._texts.get(id(one)) or self._text(one) for one in exchanges]
         self._texts = {id(text.one): text for text in texts}
-        made = {text.made for text in texts if text.made is not None}
-        turns = {prefix.part for prefix in made}
+        made: dict[Prefix, None] = dict.fromkeys(text.made for text in texts if text.made)
+        turns: dict[Part, list[Prefix]] = {}
+        for prefix in made:
+            turns.setdefault(prefix.part, []).append(prefix)
         head = _line({"chatmagic": "cassette", "version": VERSION})
         return head + "".join(_line(_question(text, made, turns)) + text.lines for text in texts)
 
@@ -128,15 +132,25 @@ class _Block:
     reply: list[str] = field(default_factory=list)
 
 
-def _question(text: _Text, made: Collection[Prefix], turns: Collection[Any]) -> dict[str, Any]:
-    """Return the first line of an exchange."""
+def _question(
+    text: _Text, made: Collection[Prefix], turns: Mapping[Part, Sequence[Prefix]]
+) -> dict[str, Any]:
+    """Return the first line of an exchange.
+
+    Args:
+        text: the exchange.
+        made: what the exchanges of the file make with their prompts and replies.
+        turns: the same by their last turns.
+    """
     one = text.one
-    after, before = one.after, list(one.before)
+    after, last, before = one.after, one.last, list(one.before)
     if after is None:
         parts, at = [], text.carried
         while at is not None and at not in made:
             parts.append(at.part)
             at = at.before
+        if at is None and (at := _windowed(parts[::-1], turns)) is not None:
+            last, parts = len(parts), []
         after = None if at is None else at.name[:REFERENCE]
         before = [item for part in reversed(parts) for item in _referred(part, turns)]
     known = {
@@ -146,12 +160,27 @@ def _question(text: _Text, made: Collection[Prefix], turns: Collection[Any]) -> 
         "superseded": one.superseded or None,
         "parameters": dict(one.parameters) or None,
         "after": after,
+        "last": last,
         "before": [i if isinstance(i, str) else i.to_json() for i in before] or None,
     }
     return {
         "ask": one.request,
         **{name: value for name, value in known.items() if value is not None},
     }
+
+
+def _windowed(parts: Sequence[Part], turns: Mapping[Part, Sequence[Prefix]]) -> Prefix | None:
+    """Return what ends with these parts, as where a request left the oldest turns out.
+
+    Args:
+        parts: what the request carried, oldest first.
+        turns: what the exchanges of the file make, by their last turns.
+    """
+    if len(parts) < 2:  # noqa: PLR2004 - a turn by itself is as short
+        return None
+    # Of many that end alike the newest are the likely ones.
+    near = turns.get(parts[-1], ())[-_CANDIDATES:]
+    return next((one for one in near if one.newest(len(parts)) == list(parts)), None)
 
 
 def _referred(part: Sequence[Message | str], turns: Collection[Any]) -> Sequence[Message | str]:
@@ -206,7 +235,11 @@ def _carried(drafts: Sequence[Recorded]) -> dict[int, Prefix | None]:
     ]
     for number, after in ready:
         draft = drafts[number]
-        found[number] = carried = prefixes.of(_resolved(draft.before, turns), after)
+        messages, behind = _resolved(draft.before, turns), after
+        if after is not None and draft.last is not None:
+            newest, behind = after.newest(draft.last), None
+            messages = [*(item for part in newest for item in part), *messages]
+        found[number] = carried = prefixes.of(messages, behind)
         if draft.text is not None:
             made = prefixes.turn(carried, draft.prompt, draft.text)
             ready += [(other, made) for other in waiting.pop(made.name[:REFERENCE], ())]
@@ -304,6 +337,7 @@ def _draft(block: _Block, name: str) -> Recorded:
             prompt="".join(block.you),
             before=tuple(map(_earlier, _of(question, "before", list, []))),
             after=_of(question, "after", str, None),
+            last=_of(question, "last", int, None),
             parameters=_of(question, "parameters", dict, {}),
             asked_model=_of(question, "model", str, None),
             superseded=question.get("superseded") is True,
@@ -332,7 +366,7 @@ def _checked(one: Recorded, carried: Prefix | None, block: _Block, name: str) ->
     found = replace(one, parameters=parameters)
     if one.after is None or carried is not None:
         before = () if carried is None else carried.messages
-        found = replace(found, before=before, after=None)
+        found = replace(found, before=before, after=None, last=None)
     try:
         body = _body(found)
     except ValueError as error:
@@ -356,7 +390,7 @@ def _checked(one: Recorded, carried: Prefix | None, block: _Block, name: str) ->
 
 def _body(one: Recorded) -> dict[str, Any] | None:
     """Return the canonical body of a request with its prompt alone; ``None`` if not known."""
-    body = replace(one, before=(), after=None).body
+    body = replace(one, before=(), after=None, last=None).body
     return None if body is None else dict(json.loads(body.encode()))
 
 

@@ -37,6 +37,7 @@ class Recorded:
             digest, or the beginning of that.
         after: the beginning of the chain digest of what stands before ``before``, where a file
             lacks that; ``None`` where nothing is lacking.
+        last: how many of the newest parts of what ``after`` names it is; ``None`` is all.
         parameters: what else the body said: ``stream``, ``max_tokens``, ``temperature``
             and fields of ``extra_body``, as far as known; without ``wire.NOT_IN_DIGEST``.
         asked_model: the model that was asked for; ``None`` where none was set.
@@ -60,6 +61,7 @@ class Recorded:
     prompt: str
     before: tuple[Message | str, ...] = ()
     after: str | None = None
+    last: int | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     asked_model: str | None = None
     typed: str | None = None

@@ -172,16 +172,67 @@ def test_a_long_talk_costs_one_digest_a_turn(monkeypatch: pytest.MonkeyPatch) ->
     assert len(made) == 60
 
 
-def test_a_window_of_a_talk_is_written_by_its_turns() -> None:
-    """``--last 2`` carries turns that the file holds, behind no list that it holds."""
+def windowed(count: int, last: int) -> list[Recorded]:
+    """Give a talk in which each request carries its newest turns alone."""
+    held: list[Recorded] = []
+    for number in range(count):
+        turns = [
+            message
+            for one in held[-last:]
+            for message in (Message("user", one.prompt), Message("assistant", one.text or ""))
+        ]
+        request = Request((*turns, Message("user", f"question {number}")))
+        held.append(Recorded.asked(request, text=f"reply {number}"))
+    return held
+
+
+def test_a_window_of_a_talk_is_named_by_its_length() -> None:
+    """``--last 2`` carries the newest turns of a list that the file holds; so say two words."""
     held = talk(6)
     turns = [item for item in held[-1].before[-4:] if isinstance(item, Message)]
     last = Recorded.asked(Request((*turns, Message("user", "more"))), text="x")
     text = write([*held, last])
     asked = json.loads(text.split("\n")[-5])
-    assert "after" not in asked
-    assert asked["before"] == [one.turn[:16] for one in held[-3:-1] if one.turn]
+    behind = [json.loads(line) for line in text.split("\n") if line.startswith('{"ask"')][-2]
+    assert (asked["after"], asked["last"]) == (behind["after"], 2)
+    assert "before" not in asked
     assert read(text, "talk.jsonl") == (*held, last)
+
+
+def test_turns_in_another_order_are_named_one_by_one() -> None:
+    """What no list of the file ends with is listed, each turn that the file holds by its digest."""
+    held = talk(4)
+    first, *_, last = [one.turn or "" for one in held[:3]]
+    pairs = [*held[3].before[4:6], *held[3].before[:2]]
+    turns = [item for item in pairs if isinstance(item, Message)]
+    other = Recorded.asked(Request((*turns, Message("user", "and now?"))), text="x")
+    text = write([*held, other])
+    asked = json.loads(text.split("\n")[-5])
+    assert asked["before"] == [last[:16], first[:16]]
+    assert read(text, "talk.jsonl") == (*held, other)
+
+
+def test_windows_make_no_file_longer() -> None:
+    """A request that carries many turns of a long talk is written as short as any other."""
+    few, many = (write(windowed(40, last)) for last in (2, 30))
+    assert len(many) < len(few) * 1.05
+    assert read(many, "talk.jsonl") == tuple(windowed(40, 30))
+
+
+def test_a_window_of_what_is_gone_is_kept_as_it_is() -> None:
+    """What an exchange carried is not known without the list that it names; nothing is lost."""
+    lines = write(windowed(4, 2)).split("\n")
+    gone = "\n".join([lines[0], *lines[-5:]])
+    (other,) = read(gone, "talk.jsonl")
+    assert (other.last, other.body) == (2, None)
+    assert write([other]) == gone
+
+
+def test_a_window_that_is_longer_than_its_list_is_damage() -> None:
+    """A number that was changed by hand is noticed."""
+    text = write(windowed(5, 2))
+    with pytest.raises(InputError, match="the request is not the one"):
+        read(text.replace('"last": 2', '"last": 1', 1), "talk.jsonl")
 
 
 def test_the_order_in_the_file_is_any() -> None:
