@@ -10,6 +10,8 @@ import pytest
 from lessons import NOTEBOOKS, fresh, read, write
 from rig import Book
 
+from chatmagic import seal
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -43,13 +45,18 @@ def lesson(lab_page: Front) -> Iterator[Callable[[Path], Book]]:
 
 
 def seen(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Give a cell's outputs without what only a page has: the cell's hash, and widgets."""
+    """Give a cell's outputs without what only a page has: the cell's hash, and widgets.
+
+    The seal covers the hash, so it differs with it; it has to fit its own output instead.
+    """
     found = []
     for output in outputs:
         metadata = {**output.get("metadata", {})}
         if "chatmagic" in metadata:
             known = metadata["chatmagic"]
-            metadata["chatmagic"] = {name: known[name] for name in known if name != "owner"}
+            assert seal.check(known, output["data"]) == "sealed"
+            alike = known.keys() - {"owner", seal.FIELD}
+            metadata["chatmagic"] = {name: known[name] for name in alike}
         data = {
             kind: "".join(text) if isinstance(text, list) else text
             for kind, text in output.get("data", {}).items()
