@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from chatmagic.client import Client
     from chatmagic.current import ask, current_session
     from chatmagic.patience import Timeout
+    from chatmagic.protocol.wire import Message, Reply
     from chatmagic.session import Session
-    from chatmagic.wire import Message, Reply
 
 __version__ = "0.1.0"
 __all__ = [
@@ -38,8 +38,8 @@ on_session: Callable[[Session], object] | None = None
 _HOMES: Final = {
     "Client": "client",
     "Credits": "accounting",
-    "Message": "wire",
-    "Reply": "wire",
+    "Message": "protocol.wire",
+    "Reply": "protocol.wire",
     "Session": "session",
     "Timeout": "patience",
     "Usage": "accounting",

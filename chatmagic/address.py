@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from chatmagic.errors import InputError
 from chatmagic.plain import one_line
-from chatmagic.secret import is_secret_name, looks_like_a_key
-from chatmagic.wire import PATH
+from chatmagic.protocol.auth import is_secret_name, looks_like_a_key
+from chatmagic.protocol.wire import PATH
 
 if TYPE_CHECKING:
     from urllib.parse import SplitResult

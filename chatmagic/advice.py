@@ -15,12 +15,12 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.plain import one_line
-from chatmagic.refusal import ANOTHER_KEY, KEY_REFUSED, NO_KEY_SENT
+from chatmagic.protocol.error_mapping import ANOTHER_KEY, KEY_REFUSED, NO_KEY_SENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from chatmagic.secret import Auth
+    from chatmagic.protocol.auth import Auth
     from chatmagic.settings import Connection
 
 HOW_TO_SET_A_MODEL: Final = (

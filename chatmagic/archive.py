@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast, get_args
 
 from chatmagic import digests, prompt, seal
 from chatmagic.conversation import Conversation
+from chatmagic.protocol.wire import Message, Reply, Request
 from chatmagic.record import VERSION, NewerVersionError, Record
 from chatmagic.turn import Entry, Turn
-from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

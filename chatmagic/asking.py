@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from chatmagic.conversation import Conversation
+    from chatmagic.protocol.wire import Reply
     from chatmagic.record import Record, Value
     from chatmagic.turn import Entry, Turn
-    from chatmagic.wire import Reply
 
 HELD_BACK: Final = "came all at once: a proxy on the way may hold it back"
 """What is said of a reply whose stream nobody could see come, while its cell is live."""

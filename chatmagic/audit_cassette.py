@@ -6,14 +6,14 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import credits as crediting
 from chatmagic.accounting import Usage
 from chatmagic.errors import InputError
 from chatmagic.findings import Audit, Turn
 from chatmagic.notebook import numbered
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol.wire import Message
 from chatmagic.recording import File
 from chatmagic.scalars import iso
-from chatmagic.wire import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,9 +10,10 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import credits as crediting
-from chatmagic import gauge, output, plain, ratelimit, safe, scalars, transcript
+from chatmagic import gauge, output, plain, safe, scalars, transcript
 from chatmagic.asking import HELD_BACK
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import ratelimit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from chatmagic.accounting import Credits
     from chatmagic.conversation import Conversation
     from chatmagic.errors import ChatError, ChatInterrupted
-    from chatmagic.ratelimit import RequestLimit
+    from chatmagic.protocol.ratelimit import RequestLimit
+    from chatmagic.protocol.wire import Reply
     from chatmagic.turn import Turn
-    from chatmagic.wire import Reply
 
 PAGE: Final = 30
 """How many turns a page is sent at once; it asks for earlier ones."""

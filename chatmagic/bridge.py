@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from chatmagic.asking import Event
     from chatmagic.conversation import Mark
+    from chatmagic.protocol.wire import Reply
     from chatmagic.session import Session
-    from chatmagic.wire import Reply
 
 MARKS: Final[Mapping[Mark, str]] = {
     "stale": "Stale: what stands above has changed since. Run the cell again to renew it.",

@@ -10,13 +10,13 @@ from chatmagic.errors import InputError
 from chatmagic.mode import MODES
 from chatmagic.patience import Timeout
 from chatmagic.plain import one_line
-from chatmagic.secret import AUTH_WAYS
-from chatmagic.wire import Message, Request
+from chatmagic.protocol.auth import AUTH_WAYS
+from chatmagic.protocol.wire import Message, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from chatmagic.secret import Secret
+    from chatmagic.protocol.auth import Secret
 
 _SHOWN: Final = 300
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from chatmagic import __version__, demo
 from chatmagic.errors import ChatError, InputError
-from chatmagic.secret import AUTH_WAYS
+from chatmagic.protocol.auth import AUTH_WAYS
 from chatmagic.service import FAULTS, FRESH, Settings
 
 if TYPE_CHECKING:

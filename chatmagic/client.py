@@ -11,17 +11,17 @@ from chatmagic.errors import (
     InputError,
 )
 from chatmagic.patience import Timeout
-from chatmagic.secret import Auth, Secret
+from chatmagic.protocol.auth import Auth, Secret
+from chatmagic.protocol.wire import Message, Reply, Request
 from chatmagic.stream import ReplyStream
 from chatmagic.tally import Tally
-from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime, timedelta
 
     from chatmagic.accounting import Credits
-    from chatmagic.ratelimit import RequestLimit
+    from chatmagic.protocol.ratelimit import RequestLimit
     from chatmagic.settings import Connection
     from chatmagic.sockets import Halt
     from chatmagic.transport import Transport

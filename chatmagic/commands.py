@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from chatmagic.frontend import Execution
     from chatmagic.page import Layout
     from chatmagic.panel import Panels
+    from chatmagic.protocol.wire import Reply
     from chatmagic.session import Session
-    from chatmagic.wire import Reply
 
 EXAMPLES: Final = (
     "%%chat\nExplain the central limit theorem to a biologist.\nUse one example.",

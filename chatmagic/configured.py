@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from traitlets.config import Config
 
     from chatmagic.mode import Chosen
-    from chatmagic.secret import Secret
+    from chatmagic.protocol.auth import Secret
 
 CHECKED = [
     "base_url",

@@ -13,7 +13,7 @@ from chatmagic import address, extras, frontend, keystore, plain, settings
 from chatmagic.clients import Setup
 from chatmagic.errors import ChatError, InputError
 from chatmagic.extras import OF_AN_ADDRESS
-from chatmagic.secret import Secret
+from chatmagic.protocol.auth import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from chatmagic.errors import Which
     from chatmagic.patience import Timeout
-    from chatmagic.secret import Auth, Secret
+    from chatmagic.protocol.auth import Auth, Secret
     from chatmagic.sockets import Halt
 
 

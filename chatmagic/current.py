@@ -9,7 +9,7 @@ import chatmagic
 from chatmagic.session import Session
 
 if TYPE_CHECKING:
-    from chatmagic.wire import Reply
+    from chatmagic.protocol.wire import Reply
 
 
 def current_session() -> Session:

@@ -25,9 +25,9 @@ from tornado.httpserver import HTTPServer
 from tornado.iostream import StreamClosedError
 from tornado.web import Application, RequestHandler
 
-from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import InputError
 from chatmagic.faults import Mark, steps
+from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.service import (
     FRESH,
     Account,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from tornado.http1connection import HTTP1Connection
 
-    from chatmagic.secret import Auth, Secret
+    from chatmagic.protocol.auth import Auth, Secret
 
 __all__ = ["FRESH", "HOST", "Emulator", "Received", "Settings", "serve"]
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from chatmagic.accounting import Credits
-    from chatmagic.wire import Reply
+    from chatmagic.protocol.wire import Reply
 
 Fault = Literal["you", "service", "network"]
 Which = Literal["connect", "first_byte", "silence", "total"]

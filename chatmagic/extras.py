@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.errors import InputError
 from chatmagic.plain import one_line
-from chatmagic.secret import is_secret_name
+from chatmagic.protocol.auth import is_secret_name
 
 if TYPE_CHECKING:
-    from chatmagic.secret import Secret
+    from chatmagic.protocol.auth import Secret
 
 OF_AN_ADDRESS: Final = ("model", "extra_headers")
 """The settings that belong to the address that they were set for, as a key does."""

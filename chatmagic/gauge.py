@@ -10,8 +10,8 @@ from datetime import timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import credits as crediting
 from chatmagic import plain
+from chatmagic.protocol import credits as crediting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

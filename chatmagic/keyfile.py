@@ -10,7 +10,7 @@ from typing import Final
 
 from chatmagic.errors import InputError
 from chatmagic.plain import one_line
-from chatmagic.secret import Secret, looks_like_a_key
+from chatmagic.protocol.auth import Secret, looks_like_a_key
 
 VARIABLE: Final = "CHATMAGIC_API_KEY_FILE"
 

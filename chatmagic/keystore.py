@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from chatmagic.errors import InputError
-from chatmagic.secret import Secret
+from chatmagic.protocol.auth import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

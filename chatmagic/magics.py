@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from chatmagic.commands import Commands
     from chatmagic.mode import Choice
-    from chatmagic.secret import Secret
+    from chatmagic.protocol.auth import Secret
+    from chatmagic.protocol.wire import Reply
     from chatmagic.session import Session
-    from chatmagic.wire import Reply
 
 
 _kept: WeakKeyDictionary[InteractiveShell, Kept] = WeakKeyDictionary()

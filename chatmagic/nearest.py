@@ -10,8 +10,8 @@ from chatmagic import digests
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from chatmagic.protocol.wire import Message
     from chatmagic.tape import Recorded
-    from chatmagic.wire import Message
 
 EXCERPT: Final = 48
 """How many characters of each side are shown around a difference."""

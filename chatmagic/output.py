@@ -12,8 +12,8 @@ from chatmagic.seal import sealed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from chatmagic.protocol.wire import Reply
     from chatmagic.record import Record, Value
-    from chatmagic.wire import Reply
 
 STATE_WORDS: Final = {
     "complete": "",

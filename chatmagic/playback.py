@@ -12,19 +12,19 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import credits as crediting
-from chatmagic import sse
 from chatmagic.errors import ChatInterrupted
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import sse
 from chatmagic.tape import KEPT_HEADERS, Recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from chatmagic.cassette import Cassette, Play
-    from chatmagic.secret import Secret
+    from chatmagic.protocol.auth import Secret
+    from chatmagic.protocol.wire import Origin, Reply
     from chatmagic.sockets import Halt
     from chatmagic.transport import Exchange, Transport
-    from chatmagic.wire import Origin, Reply
 
 LONGEST_ERROR: Final = 65_536
 """How many bytes of an error's body are kept at most."""

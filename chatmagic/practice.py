@@ -26,7 +26,7 @@ from chatmagic.scalars import without_lone_surrogates
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from chatmagic.wire import Message
+    from chatmagic.protocol.wire import Message
 
 HIGHEST_COUNT: Final = 10_000
 LONGEST: Final = 100_000

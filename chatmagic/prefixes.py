@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from chatmagic import digests
+from chatmagic.protocol.wire import NOT_IN_DIGEST, Message
 from chatmagic.scalars import without_lone_surrogates
-from chatmagic.wire import NOT_IN_DIGEST, Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -6,11 +6,8 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import credits as crediting
-from chatmagic import jsontext, sse
-from chatmagic.bodytext import decoded, excerpt, packing
+from chatmagic import jsontext
 from chatmagic.deadline import Deadline
-from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import (
     COST_UNKNOWN,
     ChatError,
@@ -19,15 +16,19 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
-from chatmagic.refusal import ADDRESS_HINT, BODY_BYTES, in_reply, refusal
-from chatmagic.wire import Chunk, first_choice
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import sse
+from chatmagic.protocol.body_text import decoded, excerpt, packing
+from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.error_mapping import ADDRESS_HINT, BODY_BYTES, in_reply, refusal
+from chatmagic.protocol.wire import Chunk, first_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from chatmagic.arrival import Arrival
-    from chatmagic.assembly import Assembly
-    from chatmagic.secret import Secret
+    from chatmagic.protocol.auth import Secret
+    from chatmagic.protocol.reply_builder import Assembly
     from chatmagic.sockets import Halt
     from chatmagic.tally import Entry
     from chatmagic.transport import Exchange

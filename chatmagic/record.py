@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self, get_args
 from chatmagic import digests
 from chatmagic.accounting import Credits, Usage
 from chatmagic.digests import digest
+from chatmagic.protocol.wire import Origin, State
 from chatmagic.scalars import iso, timestamp, whole_number, without_lone_surrogates
-from chatmagic.wire import Origin, State
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.wire import Reply
+    from chatmagic.protocol.wire import Reply
 
-REPLY: Final = ("chatmagic.wire", "Reply")
+REPLY: Final = ("chatmagic.protocol.wire", "Reply")
 MAGICS: Final = "chatmagic.magics"
 """The module whose functions stand in the traceback of a magic's error."""
 LAST: Final = ("last_type", "last_value", "last_traceback", "last_exc")

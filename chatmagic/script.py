@@ -26,8 +26,8 @@ from chatmagic import digests, scalars
 from chatmagic.accounting import Usage
 from chatmagic.errors import InputError
 from chatmagic.prefixes import Part, Prefix, Prefixes, request_digest
+from chatmagic.protocol.wire import NOT_IN_DIGEST, Message
 from chatmagic.tape import KEPT_HEADERS, Recorded
-from chatmagic.wire import NOT_IN_DIGEST, Message
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -33,17 +33,18 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import parse_qs
 
-from chatmagic import practice, sse
-from chatmagic.errorbody import ErrorBody
+from chatmagic import practice
 from chatmagic.errors import InputError
+from chatmagic.protocol import sse
+from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.wire import EMULATOR_SERVER, PATH, Chunk, Reply, Request
 from chatmagic.scalars import iso
-from chatmagic.secret import Secret
-from chatmagic.wire import EMULATOR_SERVER, PATH, Chunk, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from chatmagic.secret import Auth
+    from chatmagic.protocol.auth import Auth
 
 Fault = Literal["cut", "hold", "garbage", "error", "buffer"]
 

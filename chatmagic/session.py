@@ -49,11 +49,11 @@ if TYPE_CHECKING:
     from chatmagic.changes import Change
     from chatmagic.client import Client
     from chatmagic.page import Layout
-    from chatmagic.ratelimit import RequestLimit
+    from chatmagic.protocol.ratelimit import RequestLimit
+    from chatmagic.protocol.wire import Reply, Request
     from chatmagic.settings import Connection
     from chatmagic.sockets import Halt
     from chatmagic.turn import Context
-    from chatmagic.wire import Reply, Request
 
 
 class Session:

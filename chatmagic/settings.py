@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from chatmagic import keyfile
 from chatmagic.address import EMULATOR, origin, shown, warnings_for, without_user
 from chatmagic.errors import ConnectError, InputError
-from chatmagic.secret import AUTH_WAYS, Auth, Secret
+from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chatmagic import frontend, gauge, options, plain, ratelimit, settings
+from chatmagic import frontend, gauge, options, plain, settings
 from chatmagic.connecting import where
 from chatmagic.errors import ChatError
+from chatmagic.protocol import ratelimit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.connecting import ConnectCommands
-    from chatmagic.secret import Secret
+    from chatmagic.protocol.auth import Secret
     from chatmagic.session import Session
     from chatmagic.taping import CassetteCommand
 

@@ -9,10 +9,8 @@ from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
-from chatmagic import address, advice, mode, ratelimit, settings
-from chatmagic import credits as crediting
+from chatmagic import address, advice, mode, settings
 from chatmagic.arrival import Arrival
-from chatmagic.assembly import Assembly
 from chatmagic.errors import (
     COST_UNKNOWN,
     AuthenticationError,
@@ -21,19 +19,22 @@ from chatmagic.errors import (
     InputError,
     NotRecordedError,
 )
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import ratelimit
+from chatmagic.protocol.error_mapping import LESS_HINT, WHAT_CAME_IS_KEPT
+from chatmagic.protocol.reply_builder import Assembly
 from chatmagic.reading import Reading, time_of
-from chatmagic.refusal import LESS_HINT, WHAT_CAME_IS_KEPT
 from chatmagic.tally import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
+    from chatmagic.protocol.wire import Reply, Request, State
     from chatmagic.settings import Connection
     from chatmagic.sockets import Halt
     from chatmagic.tally import Tally
     from chatmagic.transport import Exchange, Transport
-    from chatmagic.wire import Reply, Request, State
 
 LONG_REQUEST: Final = 8_000
 """Bytes from which on a conversation may fill a model's context: some 2,000 tokens."""

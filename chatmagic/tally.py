@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from chatmagic.credits import Ledger
+from chatmagic.protocol.credits import Ledger
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from chatmagic.accounting import Credits
-    from chatmagic.ratelimit import RequestLimit
+    from chatmagic.protocol.ratelimit import RequestLimit
 
 
 @dataclass(slots=True)

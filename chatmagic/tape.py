@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from chatmagic import digests, scalars, wire
-from chatmagic.wire import Message, Origin, Request
+from chatmagic import digests, scalars
+from chatmagic.protocol import wire
+from chatmagic.protocol.wire import Message, Origin, Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

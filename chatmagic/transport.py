@@ -29,7 +29,7 @@ import chatmagic
 from chatmagic import address, authorities, breakage
 from chatmagic.connection import Clock, Current, keyed_pools
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.wire import EMULATOR_SERVER
+from chatmagic.protocol.wire import EMULATOR_SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     from chatmagic.errors import Which
     from chatmagic.patience import Timeout
-    from chatmagic.secret import Auth, Secret
+    from chatmagic.protocol.auth import Auth, Secret
+    from chatmagic.protocol.wire import Origin
     from chatmagic.sockets import Halt
-    from chatmagic.wire import Origin
 
 PIECE_BYTES = 65_536
 DRAIN_BYTES = 4_096

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from chatmagic.digests import digest, turn_digest
+from chatmagic.protocol.wire import Message
 from chatmagic.record import Record
-from chatmagic.wire import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from chatmagic.protocol.wire import Reply, State
     from chatmagic.record import Value
-    from chatmagic.wire import Reply, State
 
 Entry = Literal["cell", "panel", "python"]
 

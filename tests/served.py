@@ -20,13 +20,13 @@ from chatmagic.errors import (
     ChatError,
 )
 from chatmagic.patience import Timeout
-from chatmagic.wire import Message, Reply
+from chatmagic.protocol.wire import Message, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from chatmagic.protocol.wire import Origin
     from chatmagic.sockets import Halt
-    from chatmagic.wire import Origin
 
 
 KEY = "key-7d1f-throw-away"

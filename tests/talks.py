@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from chatmagic.conversation import Conversation
 from chatmagic.digests import digest
 from chatmagic.page import Layout
+from chatmagic.protocol.wire import Reply
 from chatmagic.turn import Turn
-from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

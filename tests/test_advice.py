@@ -18,12 +18,12 @@ from chatmagic.errors import (
     NotUnderstoodError,
     RateLimitError,
 )
-from chatmagic.wire import Message
+from chatmagic.protocol.wire import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from chatmagic.secret import Auth
+    from chatmagic.protocol.auth import Auth
 
 ASK = [Message("user", "Hello?")]
 WHOLE = {"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}

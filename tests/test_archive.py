@@ -15,9 +15,9 @@ from chatmagic import archive
 from chatmagic.conversation import Conversation
 from chatmagic.digests import digest
 from chatmagic.errors import InputError
+from chatmagic.protocol.wire import Reply
 from chatmagic.record import NewerVersionError, Value
 from chatmagic.turn import Turn
-from chatmagic.wire import Reply
 
 texts = st.text(max_size=12)
 replies = st.builds(

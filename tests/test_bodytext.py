@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.bodytext import EXCERPT, decoded, excerpt
-from chatmagic.secret import Secret
+from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.body_text import EXCERPT, decoded, excerpt
 
 KEY = Secret("key-7d1f-throw-away")
 

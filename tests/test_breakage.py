@@ -22,8 +22,8 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.patience import Timeout
+from chatmagic.protocol.wire import Message, Request
 from chatmagic.sockets import Halt
-from chatmagic.wire import Message, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,8 +16,8 @@ from chatmagic.asking import HELD_BACK, Ask, Began, Ended, Fragment
 from chatmagic.current import current_session
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.errors import ChatInterrupted, ServiceError
+from chatmagic.protocol.wire import Reply
 from chatmagic.record import owner_of
-from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,8 +14,8 @@ from chatmagic import changes
 from chatmagic.changes import Change
 from chatmagic.conversation import Conversation
 from chatmagic.page import AS_RUN
+from chatmagic.protocol.wire import Reply
 from chatmagic.turn import Turn
-from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from chatmagic.errors import (
     ConnectError,
     InputError,
 )
-from chatmagic.secret import Secret
+from chatmagic.protocol.auth import Secret
 from chatmagic.session import Session
 from chatmagic.settings import Connection
 

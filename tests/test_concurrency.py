@@ -12,9 +12,9 @@ from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, 
 import chatmagic
 from chatmagic.asking import Answer, Ask
 from chatmagic.errors import ChatInterrupted
+from chatmagic.protocol.wire import Message
 from chatmagic.session import Session
 from chatmagic.sockets import Halt
-from chatmagic.wire import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -18,8 +18,8 @@ from chatmagic import places as standing
 from chatmagic.conversation import Conversation
 from chatmagic.errors import InputError
 from chatmagic.page import AS_RUN
+from chatmagic.protocol.wire import Reply
 from chatmagic.turn import Context, Turn
-from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

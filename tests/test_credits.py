@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic import credits as crediting
 from chatmagic.accounting import Credits
-from chatmagic.credits import Ledger, level, took, words
-from chatmagic.errorbody import ErrorBody
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol.credits import Ledger, level, took, words
+from chatmagic.protocol.error_body import ErrorBody
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 RESET = datetime(2026, 1, 2, tzinfo=UTC)

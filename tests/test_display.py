@@ -15,9 +15,9 @@ from chatmagic import display, output
 from chatmagic.accounting import Credits, Usage
 from chatmagic.asking import HELD_BACK, Answer, Silent
 from chatmagic.digests import digest
+from chatmagic.protocol.wire import Reply
 from chatmagic.record import Record
 from chatmagic.seal import sealed
-from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chatmagic.errorbody import ErrorBody
+from chatmagic.protocol.error_body import ErrorBody
 
 DEEP = json.loads("[" * 900 + "]" * 900)
 

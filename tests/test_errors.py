@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from chatmagic import errors
 from chatmagic.accounting import Credits
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.wire import Reply
+from chatmagic.protocol.wire import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ from loopback import Server, document, playing
 from chatmagic.client import Client
 from chatmagic.errors import InputError
 from chatmagic.extras import fields, headers, refuse_keys
-from chatmagic.secret import Secret
-from chatmagic.wire import Message
+from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.wire import Message
 
 KEY = "sk-test-4f9c1e77-do-not-show"
 ASK = [Message("user", "Hello?")]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic import sse
 from chatmagic.jsontext import documents, is_cut
+from chatmagic.protocol import sse
 
 
 @pytest.mark.parametrize(

@@ -36,11 +36,11 @@ from chatmagic.client import Client
 from chatmagic.emulator import Emulator
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError
 from chatmagic.patience import Timeout
-from chatmagic.secret import Auth, Secret
+from chatmagic.protocol.auth import Auth, Secret
+from chatmagic.protocol.wire import Message
 from chatmagic.session import Session
 from chatmagic.sockets import Halt
 from chatmagic.transport import HttpTransport
-from chatmagic.wire import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ import pytest
 
 from chatmagic.errors import InputError
 from chatmagic.keyfile import VARIABLE, key_in, keys_in, warning
-from chatmagic.secret import Secret
+from chatmagic.protocol.auth import Secret
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import pytest
 from chatmagic import keystore
 from chatmagic.errors import InputError
 from chatmagic.keystore import FILE, SERVICE, KeyStore, open_store
-from chatmagic.secret import Secret
+from chatmagic.protocol.auth import Secret
 
 HERE = "https://here.example:443"
 THERE = "https://there.example:443"

@@ -22,8 +22,8 @@ from chatmagic.errors import (
     CutOffError,
     InputError,
 )
+from chatmagic.protocol.wire import Reply
 from chatmagic.seal import check, sealed
-from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
     import builtins

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chatmagic.merging import merged, named
+from chatmagic.protocol.wire import Message, Request
 from chatmagic.tape import Recorded
-from chatmagic.wire import Message, Request
 
 
 def one(prompt: str, owner: str | None = None) -> Recorded:

@@ -8,8 +8,8 @@ import pytest
 
 from chatmagic.digests import turn_digest
 from chatmagic.nearest import difference, nearest
+from chatmagic.protocol.wire import Message, Request
 from chatmagic.tape import Recorded
-from chatmagic.wire import Message, Request
 
 
 def asked(*contents: str, typed: str | None = None, **parameters: object) -> Recorded:

@@ -20,10 +20,10 @@ from chatmagic import notebook, restore
 from chatmagic.accounting import Credits, Usage
 from chatmagic.conversation import Conversation
 from chatmagic.errors import InputError
+from chatmagic.protocol.wire import Message, Reply, Request
 from chatmagic.record import Record, Value, note, owner_of
 from chatmagic.scalars import timestamp
 from chatmagic.turn import Turn
-from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

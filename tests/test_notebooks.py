@@ -31,7 +31,7 @@ from nbval.plugin import (  # type: ignore[import-untyped] # it says nothing of 
 from chatmagic import cli, demo, digests, practice, script
 from chatmagic.errors import InputError
 from chatmagic.output import bundle
-from chatmagic.wire import Message, Reply
+from chatmagic.protocol.wire import Message, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,10 +23,10 @@ from chatmagic.asking import HELD_BACK, Ask, Began, Ended, Fragment, Silent
 from chatmagic.conversation import Conversation
 from chatmagic.desk import Desk, Page
 from chatmagic.emulator import Emulator, Settings
+from chatmagic.protocol.wire import Reply
 from chatmagic.record import owner_of
 from chatmagic.session import Session
 from chatmagic.turn import Turn
-from chatmagic.wire import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,9 +18,9 @@ from chatmagic import Client, playback, reading
 from chatmagic.accounting import Usage
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
 from chatmagic.playback import Heard, Recording, Replay
+from chatmagic.protocol.wire import Message, Reply, Request
 from chatmagic.sockets import Halt
 from chatmagic.tape import KEPT_HEADERS, Recorded
-from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

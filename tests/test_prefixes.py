@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chatmagic.digests import chain_digest, digest, turn_digest
 from chatmagic.prefixes import Prefixes, request_digest
-from chatmagic.wire import Message, Request
+from chatmagic.protocol.wire import Message, Request
 
 ONE = (Message("user", "one"), Message("assistant", "1"))
 TWO = (Message("user", "two"), Message("assistant", "2"))

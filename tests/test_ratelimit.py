@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic import credits as crediting
-from chatmagic import ratelimit
-from chatmagic.ratelimit import RequestLimit
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import ratelimit
+from chatmagic.protocol.ratelimit import RequestLimit
 from chatmagic.tape import KEPT_HEADERS
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

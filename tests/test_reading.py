@@ -40,8 +40,8 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.patience import Timeout
-from chatmagic.refusal import BODY_BYTES
-from chatmagic.wire import Message
+from chatmagic.protocol.error_mapping import BODY_BYTES
+from chatmagic.protocol.wire import Message
 
 
 def typed(kind: str | None) -> dict[str, str]:

@@ -13,9 +13,9 @@ import pytest
 
 from chatmagic import script
 from chatmagic.errors import ChatError, InputError
+from chatmagic.protocol.wire import Message, Request
 from chatmagic.recording import File
 from chatmagic.tape import Recorded
-from chatmagic.wire import Message, Request
 
 ROOT = Path(__file__).parents[1]
 STEPS = ("open", "write", "flush", "fsync", "chmod", "replace", "fsync of the folder")
@@ -124,7 +124,7 @@ DIES = """
 import os, pathlib, signal, sys
 from chatmagic import recording
 from chatmagic.tape import Recorded
-from chatmagic.wire import Message, Request
+from chatmagic.protocol.wire import Message, Request
 
 step, path = sys.argv[1:]
 def die(*_):

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from chatmagic.protocol.wire import Message, Request
 from chatmagic.reel import Question, Reel
 from chatmagic.tape import Recorded
-from chatmagic.wire import Message, Request
 
 
 def one(prompt: str, text: str | None = None, owner: str | None = None, **known: Any) -> Recorded:

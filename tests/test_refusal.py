@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic.bodytext import EXCERPT
-from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -21,8 +19,10 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.plain import one_line
-from chatmagic.refusal import in_reply, read_error, refusal
-from chatmagic.secret import Secret
+from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.body_text import EXCERPT
+from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.error_mapping import in_reply, read_error, refusal
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KEY = Secret("key-7d1f-throw-away")

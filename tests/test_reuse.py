@@ -30,7 +30,7 @@ from urllib3.util.wait import wait_for_read
 from chatmagic import reuse
 from chatmagic.errors import ChatError, ChatInterrupted, ServiceError
 from chatmagic.patience import Timeout
-from chatmagic.secret import Secret
+from chatmagic.protocol.auth import Secret
 from chatmagic.sockets import Halt
 from chatmagic.transport import HttpTransport
 

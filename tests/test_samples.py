@@ -19,14 +19,14 @@ from chatmagic import errors
 from chatmagic.client import Client
 from chatmagic.errors import ChatError
 from chatmagic.patience import Timeout
+from chatmagic.protocol.wire import Message, Reply
 from chatmagic.scalars import iso
-from chatmagic.wire import Message, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from chatmagic.protocol.wire import Origin
     from chatmagic.sockets import Halt
-    from chatmagic.wire import Origin
 
 KEY: Final = "key-7d1f-throw-away"
 ASK: Final = [Message("user", "Hello?")]

@@ -14,9 +14,9 @@ from chatmagic import digests
 from chatmagic.accounting import Usage
 from chatmagic.digests import chain_digest, digest, turn_digest
 from chatmagic.errors import InputError
+from chatmagic.protocol.wire import Message, Request
 from chatmagic.script import Writer, read, write
 from chatmagic.tape import Recorded
-from chatmagic.wire import Message, Request
 
 HEADERS = (("Content-Type", "text/event-stream"), ("Date", "Thu, 01 Jan 2026 12:00:00 GMT"))
 FIRST = Recorded.asked(

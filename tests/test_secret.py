@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from chatmagic.secret import Secret, is_secret_name, looks_like_a_key
+from chatmagic.protocol.auth import Secret, is_secret_name, looks_like_a_key
 
 KEY = "talk-7Hq/x+e=9"
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chatmagic.errors import InputError
+from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.wire import Chunk
 from chatmagic.scalars import timestamp
-from chatmagic.secret import Secret
 from chatmagic.service import FRESH, Account, Answer, Call, Settings, answer, keys_given
-from chatmagic.wire import Chunk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

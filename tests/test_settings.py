@@ -13,7 +13,7 @@ from chatmagic import settings
 from chatmagic.address import EMULATOR, origin, warnings_for
 from chatmagic.errors import ChatError, ConnectError, InputError
 from chatmagic.keystore import KeyStore
-from chatmagic.secret import Secret
+from chatmagic.protocol.auth import Secret
 from chatmagic.settings import (
     Connection,
     for_client,

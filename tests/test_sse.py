@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic import sse
-from chatmagic.sse import DONE, Decoder, Event, Malformed, Payload
+from chatmagic.protocol import sse
+from chatmagic.protocol.sse import DONE, Decoder, Event, Malformed, Payload
 
 PAIRS_UP_TO = 110
 

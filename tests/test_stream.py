@@ -33,14 +33,14 @@ from chatmagic.errors import (
     RequestTimeoutError,
 )
 from chatmagic.patience import Timeout
-from chatmagic.refusal import BODY_BYTES
+from chatmagic.protocol.error_mapping import BODY_BYTES
+from chatmagic.protocol.wire import Message, Request
 from chatmagic.sockets import Halt
-from chatmagic.wire import Message, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.wire import Origin
+    from chatmagic.protocol.wire import Origin
 
 from served import ASK, HELLO, KEY, WHOLE, Played, ask, served
 

@@ -8,8 +8,8 @@ import pytest
 
 from chatmagic import transcript
 from chatmagic.conversation import Conversation
+from chatmagic.protocol.wire import Origin, Reply, State
 from chatmagic.turn import Turn
-from chatmagic.wire import Origin, Reply, State
 
 HOSTILE = "<script>\x1b[2J\u202e</td>"
 

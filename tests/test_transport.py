@@ -47,7 +47,7 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.patience import Timeout
-from chatmagic.secret import Auth, Secret
+from chatmagic.protocol.auth import Auth, Secret
 from chatmagic.sockets import Halt
 from chatmagic.transport import HttpExchange, HttpTransport
 

@@ -8,9 +8,9 @@ import pytest
 from talks import abc, ask
 
 from chatmagic.digests import digest, turn_digest
+from chatmagic.protocol.wire import Message, Reply
 from chatmagic.record import Value
 from chatmagic.turn import Turn, is_stale, newest
-from chatmagic.wire import Message, Reply
 
 
 def test_a_turn_tells_what_a_request_and_a_record_need() -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from chatmagic import digests
 from chatmagic.accounting import Credits, Usage
-from chatmagic.errorbody import ErrorBody
-from chatmagic.wire import Chunk, Message, Reply, Request
+from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.wire import Chunk, Message, Reply, Request
 
 HELLO = Message("user", "Hello")
 

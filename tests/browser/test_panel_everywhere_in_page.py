@@ -179,11 +179,11 @@ def test_the_gauge_counts_without_the_kernel(lab: Callable[..., Book]) -> None:
 
 LIMITED = """
 from datetime import timedelta
-import chatmagic, chatmagic.ratelimit
+import chatmagic, chatmagic.protocol.ratelimit
 asked = chatmagic.current_session()
 told = asked._clients.latest._tally
 seen = asked.credits.seen_at
-told.requests = chatmagic.ratelimit.RequestLimit(100, 93, seen + timedelta(hours=1), seen)
+told.requests = chatmagic.protocol.ratelimit.RequestLimit(100, 93, seen + timedelta(hours=1), seen)
 """
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic import reading, sse, stream
+from chatmagic import reading, stream
 from chatmagic.accounting import Usage
 from chatmagic.client import Client
 from chatmagic.errors import (
@@ -26,14 +26,15 @@ from chatmagic.errors import (
     RequestTimeoutError,
 )
 from chatmagic.plain import one_line
+from chatmagic.protocol import sse
+from chatmagic.protocol.wire import Chunk, Message, Reply, Request
 from chatmagic.scalars import without_lone_surrogates
-from chatmagic.wire import Chunk, Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from chatmagic.protocol.wire import Origin
     from chatmagic.sockets import Halt
-    from chatmagic.wire import Origin
 
 KEY = 'sk/fuzz+throw="away'
 FORMS = (KEY, quote(KEY, safe=""), json.dumps(KEY)[1:-1])

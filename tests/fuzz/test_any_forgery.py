@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from chatmagic import audit, cells, output, prompt, record
 from chatmagic.accounting import Credits, Usage
+from chatmagic.protocol.wire import Message, Reply, Request
 from chatmagic.record import Value
 from chatmagic.turn import Turn
-from chatmagic.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
     from chatmagic.findings import Audit

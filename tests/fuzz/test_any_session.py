@@ -10,23 +10,23 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from chatmagic import sse
 from chatmagic.asking import Answer, Ask
 from chatmagic.client import Client
 from chatmagic.conversation import Conversation
 from chatmagic.digests import turn_digest
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
+from chatmagic.protocol import sse
+from chatmagic.protocol.wire import Chunk, Reply
 from chatmagic.session import Session
 from chatmagic.settings import Connection
-from chatmagic.wire import Chunk, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from chatmagic.changes import Change
+    from chatmagic.protocol.wire import Origin
     from chatmagic.sockets import Halt
     from chatmagic.turn import Entry
-    from chatmagic.wire import Origin
 
 FATES = [
     "whole",

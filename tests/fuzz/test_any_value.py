@@ -14,19 +14,20 @@ import requests
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from chatmagic import address, digests, errors, gauge, scalars, settings, sse, wire
-from chatmagic import credits as crediting
+from chatmagic import address, digests, errors, gauge, scalars, settings
 from chatmagic.accounting import Credits, Usage
-from chatmagic.assembly import Assembly
-from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import ChatError, InputError
 from chatmagic.plain import one_line
 from chatmagic.prompt import fill
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import sse, wire
+from chatmagic.protocol.auth import SECRET_LENGTH, Secret
+from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.error_mapping import refusal
+from chatmagic.protocol.reply_builder import Assembly
+from chatmagic.protocol.wire import Chunk, Message, Reply, Request
 from chatmagic.record import Record, Value
-from chatmagic.refusal import refusal
 from chatmagic.scalars import without_lone_surrogates
-from chatmagic.secret import SECRET_LENGTH, Secret
-from chatmagic.wire import Chunk, Message, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable

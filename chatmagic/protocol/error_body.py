@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from chatmagic import scalars
+from chatmagic.protocol.wire import first_choice
 from chatmagic.scalars import whole_number
-from chatmagic.wire import first_choice
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ import json
 from enum import Enum
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from chatmagic import jsontext, wire
+from chatmagic import jsontext
+from chatmagic.protocol import wire
 
 Kind = Literal["sse", "json", "html", "empty", "other"]
 

@@ -15,8 +15,9 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Final, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
-from chatmagic import errorbody, scalars
+from chatmagic import scalars
 from chatmagic.accounting import Credits
+from chatmagic.protocol import error_body
 
 Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 Level = Literal["unknown", "ok", "low", "empty"]
@@ -54,7 +55,7 @@ def from_headers(headers: Headers, now: datetime) -> Credits | None:
     return _credits(limit, remaining, used, resets_at, seen_at, dated=written is not None)
 
 
-def from_error(body: errorbody.ErrorBody, headers: Headers, now: datetime) -> Credits | None:
+def from_error(body: error_body.ErrorBody, headers: Headers, now: datetime) -> Credits | None:
     """Read the figures of an error response: its body's first, then its headers'.
 
     Args:

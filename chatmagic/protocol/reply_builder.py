@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from chatmagic.protocol.wire import Chunk, Origin, Reply, State
 from chatmagic.scalars import without_lone_surrogates
-from chatmagic.wire import Chunk, Origin, Reply, State
 
 if TYPE_CHECKING:
     from datetime import datetime

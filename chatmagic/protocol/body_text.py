@@ -15,8 +15,8 @@ from chatmagic.plain import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chatmagic.errorbody import ErrorBody
-    from chatmagic.secret import Secret
+    from chatmagic.protocol.auth import Secret
+    from chatmagic.protocol.error_body import ErrorBody
 
 EXCERPT: Final = 200
 """The most characters of an excerpt."""

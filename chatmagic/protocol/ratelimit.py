@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from chatmagic import credits as crediting
+from chatmagic.protocol import credits as crediting
 from chatmagic.scalars import whole_number
 
 _DAY: Final = timedelta(days=1)

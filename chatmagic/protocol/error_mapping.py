@@ -13,9 +13,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import address
-from chatmagic import credits as crediting
-from chatmagic.bodytext import decoded, excerpt, quoted
-from chatmagic.errorbody import ErrorBody
 from chatmagic.errors import (
     HTTPS_WANTED,
     PROXY_NAMED,
@@ -28,13 +25,16 @@ from chatmagic.errors import (
     RequestRejectedError,
     ServiceError,
 )
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol.body_text import decoded, excerpt, quoted
+from chatmagic.protocol.error_body import ErrorBody
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from chatmagic.accounting import Credits
-    from chatmagic.secret import Secret
+    from chatmagic.protocol.auth import Secret
 
 BODY_BYTES: Final = 65_536
 KEY_REFUSED: Final = "The service did not accept the key"
