@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from chatmagic import errors
     from chatmagic.accounting import Credits, Usage
-    from chatmagic.client import Client
+    from chatmagic.client.client import Client
+    from chatmagic.client.timeouts import Timeout
     from chatmagic.current import ask, current_session
-    from chatmagic.patience import Timeout
     from chatmagic.protocol.wire import Message, Reply
     from chatmagic.session import Session
 
@@ -36,12 +36,12 @@ on_session: Callable[[Session], object] | None = None
 """Called with this process's session when it is made; the extension sets it."""
 
 _HOMES: Final = {
-    "Client": "client",
+    "Client": "client.client",
     "Credits": "accounting",
     "Message": "protocol.wire",
     "Reply": "protocol.wire",
     "Session": "session",
-    "Timeout": "patience",
+    "Timeout": "client.timeouts",
     "Usage": "accounting",
     "ask": "current",
     "current_session": "current",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from chatmagic import address, extras
+from chatmagic.client import extras, url
+from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import InputError
 from chatmagic.mode import MODES
-from chatmagic.patience import Timeout
 from chatmagic.plain import one_line
 from chatmagic.protocol.auth import AUTH_WAYS
 from chatmagic.protocol.wire import Message, Request
@@ -22,8 +22,8 @@ _SHOWN: Final = 300
 
 
 def _base_url(value: str | None) -> None:
-    if value and value.strip() and value.strip().lower() != address.EMULATOR:
-        address.endpoint(value)
+    if value and value.strip() and value.strip().lower() != url.EMULATOR:
+        url.endpoint(value)
 
 
 def _one_of(words: tuple[str, ...]) -> Callable[[str | None], None]:

@@ -6,15 +6,16 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from chatmagic import address, loading, settings
-from chatmagic.settings import Connection
+from chatmagic import loading
+from chatmagic.client import config, url
+from chatmagic.client.config import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.cassette import Who
-    from chatmagic.client import Client
-    from chatmagic.patience import Timeout
+    from chatmagic.client.client import Client
+    from chatmagic.client.timeouts import Timeout
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,8 @@ class Clients:
         known = self._made.get(who)
         if known is None or known[0] != setup:
             # requests comes with the first question, not with the extension.
-            loading.load("chatmagic.transport")
-            from chatmagic.client import Client  # noqa: PLC0415
+            loading.load("chatmagic.client.transport")
+            from chatmagic.client.client import Client  # noqa: PLC0415
 
             door = setup.connection
             how: dict[str, Any] = {
@@ -90,11 +91,11 @@ class Clients:
 
 def from_environment() -> Setup:
     """Say where and how the environment asks."""
-    return Setup(settings.for_client(os.environ))
+    return Setup(config.for_client(os.environ))
 
 
 def practice() -> Connection:
     """Give the emulator of this kernel, for what a cassette does not hold."""
-    return settings.practised(
-        Connection(address.EMULATOR, "bearer", None, "--else emulator", address.EMULATOR)
+    return config.practised(
+        Connection(url.EMULATOR, "bearer", None, "--else emulator", url.EMULATOR)
     )

@@ -9,10 +9,12 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chatmagic import address, extras, frontend, keystore, plain, settings
+from chatmagic import frontend, plain
+from chatmagic.client import config, extras, keystore
+from chatmagic.client import url as address
+from chatmagic.client.extras import OF_AN_ADDRESS
 from chatmagic.clients import Setup
 from chatmagic.errors import ChatError, InputError
-from chatmagic.extras import OF_AN_ADDRESS
 from chatmagic.protocol.auth import Secret
 
 if TYPE_CHECKING:
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from chatmagic.client.config import Connection
     from chatmagic.configured import Kept
     from chatmagic.deck import Taping
     from chatmagic.emulator import Emulator
     from chatmagic.session import Session
-    from chatmagic.settings import Connection
     from chatmagic.taping import CassetteCommand
 
 
@@ -69,7 +71,7 @@ class ConnectCommands:
         self._chosen: str | None = None
         self._typed: dict[str, Secret] = {}
         self._emulator: Emulator | None = None
-        settings.local_emulator = self._start_emulator
+        config.local_emulator = self._start_emulator
 
     def connect(self, line: str) -> None:
         """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
@@ -89,7 +91,7 @@ class ConnectCommands:
             self.belong_here({"model"})
         self._session.disconnect()
         connection = self.connection()
-        if settings.is_emulator(connection):
+        if config.is_emulator(connection):
             print(where(connection))
         else:
             # It is the same with a key and without one, so that a replay without a key repeats it.
@@ -99,7 +101,7 @@ class ConnectCommands:
             is_told = frontend.execution(self._shell).audience != "machine"
             if lacks_key and is_told and not self._cassette.is_replaying():
                 print("No key for this address yet: %chat_login asks for it.")
-                print(f"A server without keys: {settings.line_to_set(connection, 'none')}")
+                print(f"A server without keys: {config.line_to_set(connection, 'none')}")
         if (model := self.model()) is not None:
             print(f"Model: {plain.one_line(model, _SHOWN)}.")
         if elsewhere := self.elsewhere():
@@ -107,7 +109,7 @@ class ConnectCommands:
         if count := len(self._session.conversation):
             turns = f"{count:,} turn{'' if count == 1 else 's'}"
             print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
-        for warning in settings.news(() if is_here else address.warnings_for(word)):
+        for warning in config.news(() if is_here else address.warnings_for(word)):
             print(warning)
 
     def login(self, line: str) -> None:
@@ -120,7 +122,7 @@ class ConnectCommands:
             print("As things are set nothing is sent (%chat_cassette), so no key is needed.")
             return
         connection = self.connection()
-        if settings.is_emulator(connection):
+        if config.is_emulator(connection):
             raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
         origin = address.origin(connection.base_url)
         store = keystore.open_store(os.environ)
@@ -151,8 +153,8 @@ class ConnectCommands:
 
     def setup(self) -> Setup:
         """Say where and how the session asks, as things are set now."""
-        connection = settings.practised(self.connection())
-        for warning in settings.news(connection.warnings):
+        connection = config.practised(self.connection())
+        for warning in config.news(connection.warnings):
             print(warning, file=sys.stderr)
         return Setup(connection, self._configured.timeout, self.extra_body(), self.extra_headers())
 
@@ -199,7 +201,7 @@ class ConnectCommands:
         url = self._configured.base_url
         if not url or url == self._configured.kept.file_url or self._here() == _place(url):
             return None
-        by = settings.placed(os.environ, **self._addresses()).url_from
+        by = config.placed(os.environ, **self._addresses()).url_from
         return (
             f"ChatMagics.base_url is not used: {by} names another address. "
             "%chat_connect URL beats them all."
@@ -210,7 +212,7 @@ class ConnectCommands:
         try:
             connection = self.connection()
         except ChatError:
-            return (*settings.known_keys(os.environ), *self._typed.values())
+            return (*config.known_keys(os.environ), *self._typed.values())
         return tuple(key for key in (*connection.guarded, connection.key) if key is not None)
 
     def _of_here(self, name: str) -> Any:
@@ -233,7 +235,7 @@ class ConnectCommands:
     def _here(self) -> str | None:
         """Return where requests are posted to now; ``None`` while nothing is connected."""
         try:
-            return _place(settings.placed(os.environ, **self._addresses()).base_url)
+            return _place(config.placed(os.environ, **self._addresses()).base_url)
         except ChatError:
             return None
 
@@ -245,7 +247,7 @@ class ConnectCommands:
 
     def connection(self) -> Connection:
         """Find out where to and with which key, as things are set now."""
-        return settings.resolve(
+        return config.resolve(
             os.environ,
             **self._addresses(),
             auth_config=self._configured.auth,
@@ -268,7 +270,7 @@ class ConnectCommands:
         if self._emulator is not None:
             self._emulator.stop()
             self._emulator = None
-        settings.local_emulator = None
+        config.local_emulator = None
 
 
 def _place(base_url: str) -> str:
@@ -310,7 +312,7 @@ def _words(line: str) -> tuple[str, str | None]:
 
 def where(connection: Connection) -> str:
     """Say where a session asks and where its key comes from, and nothing of the key."""
-    if settings.is_emulator(connection):
+    if config.is_emulator(connection):
         return (
             f"Connected to the emulator of this kernel ({connection.url_from}): practice "
             "replies, no account, no key."
@@ -319,7 +321,7 @@ def where(connection: Connection) -> str:
     if connection.auth == "none":
         return f"{at}, without a key."
     if connection.key is None:
-        without = settings.line_to_set(connection, "none")
+        without = config.line_to_set(connection, "none")
         return (
             f"{at}. No key for this address yet: %chat_login asks for it; without keys: {without}"
         )
@@ -335,7 +337,7 @@ def _hidden(question: str) -> Secret:
             hint="Set CHATMAGIC_API_KEY, or CHATMAGIC_API_KEY_FILE, before the kernel starts.",
         ) from None
     if key is None:
-        raise InputError(settings.NO_KEY.format("What was typed"))
+        raise InputError(config.NO_KEY.format("What was typed"))
     return key
 
 

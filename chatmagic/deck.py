@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import cassette, mode
-from chatmagic.settings import Connection
+from chatmagic.client.config import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from chatmagic.cassette import Cassette, Play
+    from chatmagic.client.timeouts import Timeout
     from chatmagic.mode import Choice
-    from chatmagic.patience import Timeout
     from chatmagic.reel import Question
     from chatmagic.tape import Recorded
 

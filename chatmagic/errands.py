@@ -176,8 +176,8 @@ class Errands:
             return
         # requests comes with the first question, and by one way: two threads that load it from
         # two ends, as when a cell asks at the same moment, may each find the other's half.
-        loading.load("chatmagic.transport")
-        from chatmagic.sockets import Halt  # noqa: PLC0415
+        loading.load("chatmagic.client.transport")
+        from chatmagic.client.sockets import Halt  # noqa: PLC0415
 
         one.stage = "sending"
         ask, halt = one.ask, Halt()

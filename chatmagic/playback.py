@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from chatmagic.cassette import Cassette, Play
+    from chatmagic.client.sockets import Halt
+    from chatmagic.client.transport import Exchange, Transport
     from chatmagic.protocol.auth import Secret
     from chatmagic.protocol.wire import Origin, Reply
-    from chatmagic.sockets import Halt
-    from chatmagic.transport import Exchange, Transport
 
 LONGEST_ERROR: Final = 65_536
 """How many bytes of an error's body are kept at most."""
@@ -93,7 +93,7 @@ class Replay:
 
 
 class _Replayed:
-    """What was recorded, as an answer (see :class:`chatmagic.transport.Exchange`)."""
+    """What was recorded, as an answer (see :class:`chatmagic.client.transport.Exchange`)."""
 
     origin: Origin = "replay"
 

@@ -9,7 +9,7 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from chatmagic import clients, deck, playback, repeatable, scalars, settings
+from chatmagic import clients, deck, playback, repeatable, scalars
 from chatmagic.asking import (
     Answer,
     Ask,
@@ -20,6 +20,7 @@ from chatmagic.asking import (
     Told,
     View,
 )
+from chatmagic.client import config
 from chatmagic.clients import Clients, Setup
 from chatmagic.conversation import Conversation
 from chatmagic.course import (
@@ -47,12 +48,12 @@ if TYPE_CHECKING:
     from chatmagic.accounting import Credits
     from chatmagic.cassette import Play, Who
     from chatmagic.changes import Change
-    from chatmagic.client import Client
+    from chatmagic.client.client import Client
+    from chatmagic.client.config import Connection
+    from chatmagic.client.sockets import Halt
     from chatmagic.page import Layout
     from chatmagic.protocol.ratelimit import RequestLimit
     from chatmagic.protocol.wire import Reply, Request
-    from chatmagic.settings import Connection
-    from chatmagic.sockets import Halt
     from chatmagic.turn import Context
 
 
@@ -399,7 +400,7 @@ class Session:
     def _asks_emulator(self) -> bool:
         """Tell whether the service that is asked is this kernel's emulator."""
         given = self._clients.given
-        return settings.is_emulator(self.setup().connection if given is None else given.connection)
+        return config.is_emulator(self.setup().connection if given is None else given.connection)
 
     def _warnings(self, ask: Ask, context: Context) -> tuple[str, ...]:
         """Say what of a question another run will not ask as it is asked now."""
@@ -445,7 +446,7 @@ class Session:
 
 def _or_new(halt: Halt | None) -> Halt:
     """Give what stops an exchange; by now what it needs has been loaded."""
-    from chatmagic.sockets import Halt  # noqa: PLC0415 - requests comes with the first question
+    from chatmagic.client.sockets import Halt  # noqa: PLC0415 - requests comes with the first question
 
     return Halt() if halt is None else halt
 

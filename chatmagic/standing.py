@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chatmagic import frontend, gauge, options, plain, settings
+from chatmagic import frontend, gauge, options, plain
+from chatmagic.client import config
 from chatmagic.connecting import where
 from chatmagic.errors import ChatError
 from chatmagic.protocol import ratelimit
@@ -105,7 +106,7 @@ class Standing:
             choice, connection = self._cassette.choice(), self._connecting.connection()
         except ChatError as error:
             return {"state": "not connected", "rows": [["Service", str(error)], *rows]}
-        state = "emulator" if settings.is_emulator(connection) else "live"
+        state = "emulator" if config.is_emulator(connection) else "live"
         if choice is not None:
             state = f"{state}, {choice.mode}"
         return {"state": state, "rows": [["Service", where(connection)], *rows]}
@@ -178,8 +179,8 @@ class Standing:
             if not self._cassette.is_replaying():
                 connection = self._connecting.connection()
                 lines.append(where(connection))
-                if not settings.is_emulator(connection):
-                    lines.append(f"Requests are posted to {settings.posted_to(connection)}.")
+                if not config.is_emulator(connection):
+                    lines.append(f"Requests are posted to {config.posted_to(connection)}.")
             if self._connecting.model() is not None:
                 lines.append(f"Model: {self._in_force()['model']}.")
         except ChatError as error:
@@ -215,7 +216,7 @@ class Standing:
         """Give the time; the emulator's and a recording's stand still: their outputs repeat."""
         figures, connection = self._session.credits, self._session.connection
         if figures is not None and connection is not None:
-            still = settings.is_emulator(connection) or self._cassette.of_the_figures()
+            still = config.is_emulator(connection) or self._cassette.of_the_figures()
             if still:
                 return figures.seen_at
         return datetime.now(UTC)

@@ -10,7 +10,7 @@ from chatmagic.errors import ChatInterrupted, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.sockets import Halt
+    from chatmagic.client.sockets import Halt
 
 _T = TypeVar("_T")
 

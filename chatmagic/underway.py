@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from chatmagic.asking import Answer, Ask
+    from chatmagic.client.sockets import Halt
     from chatmagic.conversation import Conversation
-    from chatmagic.sockets import Halt
     from chatmagic.turn import Turn
 
 MOST_ASIDES: Final = 50

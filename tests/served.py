@@ -15,18 +15,18 @@ from loopback import (
     playing,
 )
 
-from chatmagic.client import Client
+from chatmagic.client.client import Client
+from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import (
     ChatError,
 )
-from chatmagic.patience import Timeout
 from chatmagic.protocol.wire import Message, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from chatmagic.client.sockets import Halt
     from chatmagic.protocol.wire import Origin
-    from chatmagic.sockets import Halt
 
 
 KEY = "key-7d1f-throw-away"

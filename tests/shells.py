@@ -17,7 +17,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import chatmagic
-from chatmagic import current, keystore, settings
+from chatmagic import current
+from chatmagic.client import config as settings
+from chatmagic.client import keystore
 from chatmagic.emulator import Emulator, Settings
 
 if TYPE_CHECKING:

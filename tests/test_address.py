@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.address import (
+from chatmagic.client.url import (
     EMULATOR,
     endpoint,
     is_loopback,

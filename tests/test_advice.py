@@ -9,8 +9,8 @@ import pytest
 from loopback import Peer, Server, answer, document, playing
 from shells import KEY, Shell
 
-from chatmagic.advice import HOW_TO_SET_A_MODEL
-from chatmagic.client import Client
+from chatmagic.client.advice import HOW_TO_SET_A_MODEL
+from chatmagic.client.client import Client
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,

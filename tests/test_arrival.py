@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.arrival import Arrival
+from chatmagic.client.arrival import Arrival
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from loopback import Server, document, playing, serving
 
-from chatmagic import authorities
-from chatmagic.client import Client
+from chatmagic.client import certificates
+from chatmagic.client.client import Client
 from chatmagic.errors import ConnectError
 
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ def test_each_variable_names_the_authorities(
 def test_the_variables_that_requests_knows_come_first() -> None:
     """In its order, and what is empty is not set."""
     environment = dict.fromkeys(VARIABLES, "")
-    assert authorities.bundle(environment) is None
-    assert authorities.bundle({}) is None
-    assert authorities.problem({}) is None
+    assert certificates.bundle(environment) is None
+    assert certificates.bundle({}) is None
+    assert certificates.problem({}) is None
     for name in reversed(VARIABLES):
         environment[name] = f"{name}.pem"
-        assert authorities.bundle(environment) == (name, f"{name}.pem")
+        assert certificates.bundle(environment) == (name, f"{name}.pem")
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
@@ -92,8 +92,8 @@ def test_a_bundle_that_is_none_is_named(
 
 def test_a_folder_of_authorities_is_no_mistake(bundle: Path) -> None:
     """It is looked into when a certificate is verified."""
-    assert authorities.problem({"SSL_CERT_FILE": str(bundle.parent)}) is None
-    assert authorities.problem({"SSL_CERT_FILE": str(bundle)}) is None
+    assert certificates.problem({"SSL_CERT_FILE": str(bundle.parent)}) is None
+    assert certificates.problem({"SSL_CERT_FILE": str(bundle)}) is None
 
 
 def test_plain_http_needs_no_authorities(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,10 @@ import pytest
 import trustme
 from loopback import PATIENCE, Peer, Server, answer, document, once, playing, serving
 
-from chatmagic import breakage
-from chatmagic.client import Client
+from chatmagic.client import network_errors
+from chatmagic.client.client import Client
+from chatmagic.client.sockets import Halt
+from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import (
     ChatError,
     ConnectError,
@@ -21,9 +23,7 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
-from chatmagic.patience import Timeout
 from chatmagic.protocol.wire import Message, Request
-from chatmagic.sockets import Halt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,7 +192,7 @@ def test_a_server_that_answered_before_is_not_asked_for_https() -> None:
         with pytest.raises(ServiceError, match="without an answer") as caught:
             client.complete(REQUEST.messages)
     assert "https" not in str(caught.value)
-    error = breakage.broken(ConnectionResetError(), "first_byte", "https://chat.invalid:443")
+    error = network_errors.broken(ConnectionResetError(), "first_byte", "https://chat.invalid:443")
     assert "https" not in str(error)
 
 
@@ -202,7 +202,7 @@ def test_tls_that_ends_before_an_answer_is_a_connection_that_was_closed() -> Non
         ConnectionResetError(),
         ssl.SSLEOFError(8, "EOF occurred in violation of protocol"),
     ):
-        error = breakage.broken(end, "first_byte")
+        error = network_errors.broken(end, "first_byte")
         assert isinstance(error, ServiceError)
         assert "without an answer" in error.message
 

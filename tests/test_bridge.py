@@ -11,8 +11,8 @@ import pytest
 from shells import Shell, alone
 
 from chatmagic import bridge as module
-from chatmagic.arrival import Arrival
 from chatmagic.asking import HELD_BACK, Ask, Began, Ended, Fragment
+from chatmagic.client.arrival import Arrival
 from chatmagic.current import current_session
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.errors import ChatInterrupted, ServiceError

@@ -20,13 +20,13 @@ from loopback import (
 from served import ASK, HELLO, KEY, WHOLE, ask, served
 
 import chatmagic
-from chatmagic.client import Client
+from chatmagic.client.client import Client
+from chatmagic.client.transport import HttpExchange
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
     InputError,
 )
-from chatmagic.transport import HttpExchange
 
 
 @pytest.fixture(autouse=True)

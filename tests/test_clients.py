@@ -9,6 +9,7 @@ import pytest
 from shells import FIXED, KEY
 
 import chatmagic
+from chatmagic.client.config import Connection
 from chatmagic.clients import Setup
 from chatmagic.emulator import Emulator
 from chatmagic.errors import (
@@ -17,7 +18,6 @@ from chatmagic.errors import (
 )
 from chatmagic.protocol.auth import Secret
 from chatmagic.session import Session
-from chatmagic.settings import Connection
 
 
 def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) -> None:

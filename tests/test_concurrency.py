@@ -11,10 +11,10 @@ from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, 
 
 import chatmagic
 from chatmagic.asking import Answer, Ask
+from chatmagic.client.sockets import Halt
 from chatmagic.errors import ChatInterrupted
 from chatmagic.protocol.wire import Message
 from chatmagic.session import Session
-from chatmagic.sockets import Halt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

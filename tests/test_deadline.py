@@ -6,8 +6,8 @@ import threading
 
 from loopback import PATIENCE, wait_for
 
-from chatmagic.deadline import Deadline
-from chatmagic.sockets import Halt
+from chatmagic.client.deadline import Deadline
+from chatmagic.client.sockets import Halt
 
 
 class Cut(Halt):

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from loopback import Server, document, playing
 
-from chatmagic.client import Client
+from chatmagic.client.client import Client
+from chatmagic.client.extras import fields, headers, refuse_keys
 from chatmagic.errors import InputError
-from chatmagic.extras import fields, headers, refuse_keys
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.wire import Message
 

@@ -323,19 +323,19 @@ def another_works(service: Service, session: Session, where: str) -> None:
 
 POINTS: Final = {
     "resolving": "socket.getaddrinfo",
-    "connecting": "chatmagic.sockets.wait_for_write",
+    "connecting": "chatmagic.client.sockets.wait_for_write",
     "TLS": "urllib3.connection.ssl_wrap_socket",
     "writing": "http.client.HTTPConnection.send",
     "waiting for headers": "http.client.HTTPResponse.begin",
     "making the response": "requests.adapters.HTTPAdapter.build_response",
-    "having sent": "chatmagic.transport.HttpTransport.send",
+    "having sent": "chatmagic.client.transport.HttpTransport.send",
     "reading": "urllib3.HTTPResponse.read1",
     "decoding": "chatmagic.protocol.sse.Decoder.feed",
     "putting together": "chatmagic.protocol.reply_builder.Assembly.add",
     "accounting": "chatmagic.protocol.credits.Ledger.after",
     "keeping": "chatmagic.conversation.Conversation.add",
     "recording": "chatmagic.turn.Turn.to_record",
-    "being done": "chatmagic.transport.HttpExchange.finish",
+    "being done": "chatmagic.client.transport.HttpExchange.finish",
     "giving the connection back": "urllib3.HTTPResponse.release_conn",
 }
 

@@ -30,17 +30,17 @@ from nbclient import NotebookClient
 from shells import Shell, alone
 
 import chatmagic
-from chatmagic import settings
-from chatmagic.address import endpoint, origin
-from chatmagic.client import Client
+from chatmagic.client import config
+from chatmagic.client.client import Client
+from chatmagic.client.sockets import Halt
+from chatmagic.client.timeouts import Timeout
+from chatmagic.client.transport import HttpTransport
+from chatmagic.client.url import endpoint, origin
 from chatmagic.emulator import Emulator
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError
-from chatmagic.patience import Timeout
 from chatmagic.protocol.auth import Auth, Secret
 from chatmagic.protocol.wire import Message
 from chatmagic.session import Session
-from chatmagic.sockets import Halt
-from chatmagic.transport import HttpTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,7 +62,7 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("CHATMAGIC_") or name.lower().endswith(("_proxy", "_ca_bundle")):
             monkeypatch.delenv(name)
-    monkeypatch.setattr(settings, "_told", set())
+    monkeypatch.setattr(config, "_told", set())
 
 
 def writings(key: str) -> set[str]:
@@ -238,7 +238,7 @@ def test_no_missing_connection_tells_the_key(
         def fails(*_: object, error: OSError = error, **__: object) -> None:
             raise error
 
-        at = "chatmagic.connection.reach" if what != "no name" else "socket.getaddrinfo"
+        at = "chatmagic.client.connections.reach" if what != "no name" else "socket.getaddrinfo"
         with monkeypatch.context() as patch:
             patch.setattr(at, fails)
             with Client("https://chat.invalid", key, auth=auth) as client:
@@ -456,7 +456,7 @@ def connected_to(url: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, i
         raise ConnectionRefusedError
 
     with monkeypatch.context() as patch:
-        patch.setattr("chatmagic.connection.reach", note)
+        patch.setattr("chatmagic.client.connections.reach", note)
         transport = HttpTransport(
             endpoint(url), auth="none", key=None, timeout=Timeout(), direct=True
         )

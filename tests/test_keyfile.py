@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from chatmagic.client.key_file import VARIABLE, key_in, keys_in, warning
 from chatmagic.errors import InputError
-from chatmagic.keyfile import VARIABLE, key_in, keys_in, warning
 from chatmagic.protocol.auth import Secret
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from chatmagic import keystore
+from chatmagic.client import keystore
+from chatmagic.client.keystore import FILE, SERVICE, KeyStore, open_store
 from chatmagic.errors import InputError
-from chatmagic.keystore import FILE, SERVICE, KeyStore, open_store
 from chatmagic.protocol.auth import Secret
 
 HERE = "https://here.example:443"

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from loopback import DONE, EVENTS, answer, document, event, head, once, playing, stream, wait_for
 from loopback import Server as Loopback
 
-from chatmagic import Client, playback, reading
+from chatmagic import Client, playback
 from chatmagic.accounting import Usage
+from chatmagic.client import response
+from chatmagic.client.sockets import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
 from chatmagic.playback import Heard, Recording, Replay
 from chatmagic.protocol.wire import Message, Reply, Request
-from chatmagic.sockets import Halt
 from chatmagic.tape import KEPT_HEADERS, Recorded
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from loopback import Peer
 
-    from chatmagic.stream import ReplyStream
+    from chatmagic.client.stream import ReplyStream
 
 KEY = "sk-playback-81c4aa07"
 HELLO = Request((Message("user", "hello"),))
@@ -119,7 +120,7 @@ def test_a_reply_that_came_whole_is_recorded_though_its_connection_broke() -> No
 
 def test_a_reply_whose_stream_is_held_open_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     """It came whole, though nobody said so; its connection is closed."""
-    monkeypatch.setattr(reading, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(response, "GRACE_SECONDS", 0.05)
     gone = threading.Event()
 
     def script(peer: Peer) -> None:

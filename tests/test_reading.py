@@ -27,9 +27,10 @@ from loopback import (
 )
 from served import ASK, HELLO, KEY, LIMIT, WHOLE, Played, ask, ask_played, failure, left, served
 
-from chatmagic import reading
 from chatmagic.accounting import Usage
-from chatmagic.client import Client
+from chatmagic.client import response
+from chatmagic.client.client import Client
+from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -39,7 +40,6 @@ from chatmagic.errors import (
     RequestRejectedError,
     ServiceError,
 )
-from chatmagic.patience import Timeout
 from chatmagic.protocol.error_mapping import BODY_BYTES
 from chatmagic.protocol.wire import Message
 
@@ -198,7 +198,7 @@ def test_after_a_finish_reason_a_stream_is_not_waited_for_without_end(
     framing: str, patience: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What else comes in time is taken; comments are no sign that more will come."""
-    monkeypatch.setattr(reading, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(response, "GRACE_SECONDS", 0.1)
     gone = threading.Event()
     usage = b'data: {"choices":[],"usage":{"total_tokens":9}}\n\n'
 
@@ -219,7 +219,7 @@ def test_after_a_finish_reason_a_stream_is_not_waited_for_without_end(
 
 def test_before_a_finish_reason_a_stream_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Comments keep it alive, however long the next event takes."""
-    monkeypatch.setattr(reading, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(response, "GRACE_SECONDS", 0.0)
     comments = [b": on\n\n"] * 3
     pieces = [event("Hel"), *comments, event("lo"), *comments, event("", finish_reason="stop")]
     assert ask_played(Played(200, *pieces, DONE)).text == "Hello"
@@ -487,7 +487,7 @@ def test_an_error_body_is_not_read_beyond_a_bound(status: str, words: str) -> No
 @pytest.mark.parametrize("status", ["401 No", "200 OK"])
 def test_an_error_body_that_drips_is_left(status: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes a byte at a time, for ever, is cut when its time is up."""
-    monkeypatch.setattr(reading, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(response, "BODY_SECONDS", 0.05)
     drip = threading.Event()
 
     def script(peer: Peer) -> None:
@@ -505,7 +505,7 @@ def test_an_error_body_that_drips_is_left(status: str, monkeypatch: pytest.Monke
 
 def test_an_error_body_that_stops_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """What does not go on is cut when its time is up, whatever silence the user allows."""
-    monkeypatch.setattr(reading, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(response, "BODY_SECONDS", 0.05)
     gone = threading.Event()
 
     def script(peer: Peer) -> None:

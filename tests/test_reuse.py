@@ -27,12 +27,12 @@ from loopback import (
 )
 from urllib3.util.wait import wait_for_read
 
-from chatmagic import reuse
+from chatmagic.client import reuse
+from chatmagic.client.sockets import Halt
+from chatmagic.client.timeouts import Timeout
+from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ChatError, ChatInterrupted, ServiceError
-from chatmagic.patience import Timeout
 from chatmagic.protocol.auth import Secret
-from chatmagic.sockets import Halt
-from chatmagic.transport import HttpTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,8 +67,8 @@ class Time:
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     """Give the clock by which connections rest and are watched."""
     made = Time()
-    monkeypatch.setattr("chatmagic.reuse.monotonic", lambda: made.now)
-    monkeypatch.setattr("chatmagic.reuse.wait_for_read", made.wait)
+    monkeypatch.setattr("chatmagic.client.reuse.monotonic", lambda: made.now)
+    monkeypatch.setattr("chatmagic.client.reuse.wait_for_read", made.wait)
     return made
 
 
@@ -175,7 +175,7 @@ def test_an_end_in_the_watch_ends_all_reuse(
         watched.set()
         assert wait_for_read(sock, PATIENCE)
 
-    monkeypatch.setattr("chatmagic.reuse.wait_for_read", wait)
+    monkeypatch.setattr("chatmagic.client.reuse.wait_for_read", wait)
     with Server(script, tls if safe else None) as server:
         with asking(server) as ask:
             assert lost(ask, 5) == 0
@@ -346,7 +346,7 @@ def test_a_stop_ends_the_watch_and_is_no_end_by_the_server(
         with asking(server) as ask:
             ask()
             with monkeypatch.context() as patched:
-                patched.setattr("chatmagic.reuse.wait_for_read", wait)
+                patched.setattr("chatmagic.client.reuse.wait_for_read", wait)
                 with pytest.raises(ChatInterrupted):
                     ask(halt)
             accepted = server.accepted
@@ -371,7 +371,7 @@ def test_an_interrupt_in_the_watch_closes_the_connection(monkeypatch: pytest.Mon
         watched.append(sock)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("chatmagic.reuse.wait_for_read", interrupted)
+    monkeypatch.setattr("chatmagic.client.reuse.wait_for_read", interrupted)
     with Server(script) as server, asking(server) as ask:
         ask()
         with pytest.raises(KeyboardInterrupt):

@@ -16,17 +16,17 @@ import pytest
 from loopback import CHUNKS_END, PATIENCE, Peer, Server, chunked, head, wait_for
 
 from chatmagic import errors
-from chatmagic.client import Client
+from chatmagic.client.client import Client
+from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import ChatError
-from chatmagic.patience import Timeout
 from chatmagic.protocol.wire import Message, Reply
 from chatmagic.scalars import iso
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from chatmagic.client.sockets import Halt
     from chatmagic.protocol.wire import Origin
-    from chatmagic.sockets import Halt
 
 KEY: Final = "key-7d1f-throw-away"
 ASK: Final = [Message("user", "Hello?")]

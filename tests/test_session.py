@@ -477,7 +477,7 @@ def test_an_ask_is_stopped_by_name(session: Session) -> None:
 
 def test_an_ask_that_waits_can_be_stopped(session: Session, emulator: Emulator) -> None:
     """Its halt ends the wait; it is never sent, and the one under way goes on."""
-    from chatmagic.sockets import Halt  # noqa: PLC0415 - of this test alone
+    from chatmagic.client.sockets import Halt  # noqa: PLC0415 - of this test alone
 
     halt = Halt()
     ended: list[BaseException] = []

@@ -9,12 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic import settings
-from chatmagic.address import EMULATOR, origin, warnings_for
-from chatmagic.errors import ChatError, ConnectError, InputError
-from chatmagic.keystore import KeyStore
-from chatmagic.protocol.auth import Secret
-from chatmagic.settings import (
+from chatmagic.client import config as settings
+from chatmagic.client.config import (
     Connection,
     for_client,
     is_emulator,
@@ -22,6 +18,10 @@ from chatmagic.settings import (
     practised,
     resolve,
 )
+from chatmagic.client.keystore import KeyStore
+from chatmagic.client.url import EMULATOR, origin, warnings_for
+from chatmagic.errors import ChatError, ConnectError, InputError
+from chatmagic.protocol.auth import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

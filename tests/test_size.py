@@ -11,10 +11,10 @@ import pytest
 from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, event, head
 
 import chatmagic
+from chatmagic.client.sockets import Halt
 from chatmagic.errors import ChatInterrupted, RequestTimeoutError
 from chatmagic.protocol import sse
 from chatmagic.protocol.wire import Message, Request
-from chatmagic.sockets import Halt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

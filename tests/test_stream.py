@@ -23,19 +23,19 @@ from loopback import (
     wait_for,
 )
 
-from chatmagic import settings
-from chatmagic import stream as stream_module
-from chatmagic.client import Client
+from chatmagic.client import config
+from chatmagic.client import stream as stream_module
+from chatmagic.client.client import Client
+from chatmagic.client.sockets import Halt
+from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
     InputError,
     RequestTimeoutError,
 )
-from chatmagic.patience import Timeout
 from chatmagic.protocol.error_mapping import BODY_BYTES
 from chatmagic.protocol.wire import Message, Request
-from chatmagic.sockets import Halt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -229,7 +229,7 @@ def test_a_reply_that_came_all_at_once_says_so_once_per_address(
     """Who has been told of a proxy there is not told again, and an address that streams is not."""
     now = [0.0]
     monkeypatch.setattr(stream_module, "monotonic", lambda: now[0])
-    monkeypatch.setattr(settings, "_told", set())
+    monkeypatch.setattr(config, "_told", set())
     assert not held_back(now, wait=1.0)
     assert held_back(now, wait=5.0)
     assert not held_back(now, wait=5.0)
@@ -244,7 +244,7 @@ def test_a_reply_that_came_bit_by_bit_was_held_back_by_nobody(
     """However long its first word took."""
     now = [0.0]
     monkeypatch.setattr(stream_module, "monotonic", lambda: now[0])
-    monkeypatch.setattr(settings, "_told", set())
+    monkeypatch.setattr(config, "_told", set())
 
     class Slow(Played):
         def read(self) -> bytes:

@@ -35,7 +35,10 @@ from loopback import (
 from urllib3.util.ssltransport import SSLTransport
 from urllib3.util.wait import wait_for_write
 
-from chatmagic import breakage
+from chatmagic.client import network_errors
+from chatmagic.client.sockets import Halt
+from chatmagic.client.timeouts import Timeout
+from chatmagic.client.transport import HttpExchange, HttpTransport
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -46,10 +49,7 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
-from chatmagic.patience import Timeout
 from chatmagic.protocol.auth import Auth, Secret
-from chatmagic.sockets import Halt
-from chatmagic.transport import HttpExchange, HttpTransport
 
 if TYPE_CHECKING:
     import ssl
@@ -655,7 +655,7 @@ def test_a_request_that_is_not_taken_in_is_the_first_byte_time_out(
 @pytest.mark.parametrize("which", ["connect", "first_byte", "silence", "total"])
 def test_each_time_out_says_how_to_change_it(which: Which) -> None:
     """In a notebook and in Python, with a longer time that would be taken."""
-    error = breakage.late(which, 2.5, "http://here")
+    error = network_errors.late(which, 2.5, "http://here")
     assert error.which == which
     assert "2.5 s" in error.message
     assert error.hint is not None
@@ -739,9 +739,9 @@ def test_stop_wakes_who_waits_for_a_connection(
         halt.stop()
         return wait_for_write(sock, seconds)
 
-    monkeypatch.setattr("chatmagic.sockets.wait_for_write", waiting)
+    monkeypatch.setattr("chatmagic.client.sockets.wait_for_write", waiting)
     # Not every system wakes who waits for a connection when its socket is shut down.
-    monkeypatch.setattr("chatmagic.sockets._shut_down", lambda _: None)
+    monkeypatch.setattr("chatmagic.client.sockets._shut_down", lambda _: None)
     with pytest.raises(ChatInterrupted):
         send(connect(silent), halt)
 

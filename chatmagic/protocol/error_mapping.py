@@ -12,7 +12,7 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import address
+from chatmagic.client import url
 from chatmagic.errors import (
     HTTPS_WANTED,
     PROXY_NAMED,
@@ -249,7 +249,7 @@ def _is_its_own(location: re.Match[str], base_url: str) -> bool:
     """Tell whether a redirect leads to the server that was asked."""
     scheme = location["scheme"] or base_url.partition("//")[0]
     try:
-        return address.origin(f"{scheme}//{location['host']}") == address.origin(base_url)
+        return url.origin(f"{scheme}//{location['host']}") == url.origin(base_url)
     except InputError:
         return False
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic import reading, stream
 from chatmagic.accounting import Usage
-from chatmagic.client import Client
+from chatmagic.client import response, stream
+from chatmagic.client.client import Client
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -33,8 +33,8 @@ from chatmagic.scalars import without_lone_surrogates
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from chatmagic.client.sockets import Halt
     from chatmagic.protocol.wire import Origin
-    from chatmagic.sockets import Halt
 
 KEY = 'sk/fuzz+throw="away'
 FORMS = (KEY, quote(KEY, safe=""), json.dumps(KEY)[1:-1])
@@ -55,7 +55,7 @@ class StandingClock(datetime):
 def clock() -> Iterator[None]:
     """Let the client's clock stand still."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "datetime", StandingClock)
+        patch.setattr(response, "datetime", StandingClock)
         patch.setattr(stream, "datetime", StandingClock)
         yield
 

@@ -15,18 +15,18 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from test_any_session import Service
 
 from chatmagic.asking import Ask, Listener
-from chatmagic.client import Client
+from chatmagic.client.client import Client
+from chatmagic.client.config import Connection
 from chatmagic.deck import Taping
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.mode import Choice
 from chatmagic.recording import File
 from chatmagic.reel import Question, Reel
 from chatmagic.session import Session
-from chatmagic.settings import Connection
 
 if TYPE_CHECKING:
+    from chatmagic.client.sockets import Halt
     from chatmagic.mode import Mode
-    from chatmagic.sockets import Halt
     from chatmagic.tape import Recorded
 
 FATES = ["whole", "whole", "whole", "no credits", "cut off", "stopped while waiting"]

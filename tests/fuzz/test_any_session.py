@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from chatmagic.asking import Answer, Ask
-from chatmagic.client import Client
+from chatmagic.client.client import Client
+from chatmagic.client.config import Connection
 from chatmagic.conversation import Conversation
 from chatmagic.digests import turn_digest
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
 from chatmagic.protocol import sse
 from chatmagic.protocol.wire import Chunk, Reply
 from chatmagic.session import Session
-from chatmagic.settings import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from chatmagic.changes import Change
+    from chatmagic.client.sockets import Halt
     from chatmagic.protocol.wire import Origin
-    from chatmagic.sockets import Halt
     from chatmagic.turn import Entry
 
 FATES = [

@@ -14,8 +14,10 @@ import requests
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from chatmagic import address, digests, errors, gauge, scalars, settings
+from chatmagic import digests, errors, gauge, scalars
 from chatmagic.accounting import Credits, Usage
+from chatmagic.client import config
+from chatmagic.client import url as address
 from chatmagic.errors import ChatError, InputError
 from chatmagic.plain import one_line
 from chatmagic.prompt import fill
@@ -32,7 +34,7 @@ from chatmagic.scalars import without_lone_surrogates
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.settings import Connection
+    from chatmagic.client.config import Connection
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=12)
@@ -432,8 +434,8 @@ def test_any_settings_give_a_connection_or_an_error(
     chosen, cell, file = addresses
     given_as: dict[str, Any] = {"chosen": chosen, "cell_config": cell, "file_config": file}
     found_by: list[Callable[[], Connection]] = [
-        lambda: settings.resolve(environ, auth_config=auth, **given_as),
-        lambda: settings.for_client(environ, base_url=chosen, api_key=key, auth=auth),
+        lambda: config.resolve(environ, auth_config=auth, **given_as),
+        lambda: config.for_client(environ, base_url=chosen, api_key=key, auth=auth),
     ]
     for find in found_by:
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.sockets import Halt
+    from chatmagic.client.sockets import Halt
 
 
 class Deadline:

@@ -9,8 +9,11 @@ from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
-from chatmagic import address, advice, mode, settings
-from chatmagic.arrival import Arrival
+from chatmagic import mode
+from chatmagic.client import advice, config, url
+from chatmagic.client.arrival import Arrival
+from chatmagic.client.credit_tracker import Entry
+from chatmagic.client.response import Reading, time_of
 from chatmagic.errors import (
     COST_UNKNOWN,
     AuthenticationError,
@@ -23,18 +26,16 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 from chatmagic.protocol.error_mapping import LESS_HINT, WHAT_CAME_IS_KEPT
 from chatmagic.protocol.reply_builder import Assembly
-from chatmagic.reading import Reading, time_of
-from chatmagic.tally import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
+    from chatmagic.client.config import Connection
+    from chatmagic.client.credit_tracker import Tally
+    from chatmagic.client.sockets import Halt
+    from chatmagic.client.transport import Exchange, Transport
     from chatmagic.protocol.wire import Reply, Request, State
-    from chatmagic.settings import Connection
-    from chatmagic.sockets import Halt
-    from chatmagic.tally import Tally
-    from chatmagic.transport import Exchange, Transport
 
 LONG_REQUEST: Final = 8_000
 """Bytes from which on a conversation may fill a model's context: some 2,000 tokens."""
@@ -66,7 +67,7 @@ class ReplyStream:
     ) -> None:
         """Send nothing yet."""
         # requests comes with the first client, not with the extension.
-        from chatmagic.sockets import Halt  # noqa: PLC0415
+        from chatmagic.client.sockets import Halt  # noqa: PLC0415
 
         self._request = request
         self._transport = transport
@@ -119,7 +120,7 @@ class ReplyStream:
             )
         connection = self._connection
         if connection.key is None and connection.auth != "none":
-            what, hint = settings.no_key_message(connection)
+            what, hint = config.no_key_message(connection)
             raise AuthenticationError(what, hint=hint)
         try:
             body = self._request.encode()
@@ -216,8 +217,8 @@ class ReplyStream:
                 self._advised(error, exchange)
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
-        origin = address.origin(self._connection.base_url)
-        if reading.came_at_once and settings.news([f"{origin} holds replies back."]):
+        origin = url.origin(self._connection.base_url)
+        if reading.came_at_once and config.news([f"{origin} holds replies back."]):
             self._assembly.held_back = True
         is_live_stream = self._request.stream and exchange.origin == "live"
         self._tally.lacks_usage = is_live_stream and self._assembly.usage is None
@@ -247,7 +248,7 @@ class ReplyStream:
         assembly.date = crediting.date(headers)
         assembly.origin = exchange.origin
         self._tally.requests = ratelimit.from_headers(headers, now) or self._tally.requests
-        here = address.is_loopback(self._connection.base_url)
+        here = url.is_loopback(self._connection.base_url)
         if assembly.origin == "live" and not here and assembly.date is not None:
             self._tally.clock_off = crediting.clock_off(assembly.date, asked, now)
         good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES

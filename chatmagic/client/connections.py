@@ -24,18 +24,18 @@ from urllib3.exceptions import (
     NewConnectionError,
 )
 
-from chatmagic.reuse import Kept, Reuse, Use
-from chatmagic.sockets import reach
+from chatmagic.client.reuse import Kept, Reuse, Use
+from chatmagic.client.sockets import reach
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from urllib3 import HTTPResponse
 
+    from chatmagic.client.sockets import Halt
+    from chatmagic.client.timeouts import Timeout
     from chatmagic.errors import Which
-    from chatmagic.patience import Timeout
     from chatmagic.protocol.auth import Auth, Secret
-    from chatmagic.sockets import Halt
 
 
 class Clock:

@@ -12,18 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import keyfile
-from chatmagic.address import EMULATOR, origin, shown, warnings_for, without_user
+from chatmagic.client import key_file
+from chatmagic.client.url import EMULATOR, origin, shown, warnings_for, without_user
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from chatmagic.keystore import KeyStore
+    from chatmagic.client.keystore import KeyStore
 
 NO_KEY: Final = "{} holds no key: a key is one word of printable ASCII characters."
-KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", keyfile.VARIABLE)
+KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", key_file.VARIABLE)
 
 AUTH_LINE: Final = '%config ChatMagics.auth = "{}"'
 KEY_STEP: Final = "%chat_login asks for {}"
@@ -263,8 +263,8 @@ def _with_key(
         found = store.load(here)
     if found is not None:
         warnings = connection.warnings
-        if found[1] == keyfile.VARIABLE:
-            open_file = keyfile.warning(environ[keyfile.VARIABLE])
+        if found[1] == key_file.VARIABLE:
+            open_file = key_file.warning(environ[key_file.VARIABLE])
             warnings += () if open_file is None else (open_file,)
         return replace(connection, key=found[0], key_from=found[1], warnings=warnings)
     named = any(environ.get(name, "").strip() for name in KEY_VARIABLES)
@@ -320,7 +320,7 @@ def known_keys(environ: Mapping[str, str]) -> tuple[Secret, ...]:
     """Give the environment's keys, wherever they belong; what is none is no matter here."""
     variable, file_variable = KEY_VARIABLES
     key = Secret.of(environ.get(variable, "").strip())
-    return (*([] if key is None else [key]), *keyfile.keys_in(environ.get(file_variable, "")))
+    return (*([] if key is None else [key]), *key_file.keys_in(environ.get(file_variable, "")))
 
 
 def _from_environment(environ: Mapping[str, str]) -> tuple[Secret, str] | None:
@@ -329,7 +329,7 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[Secret, str] | None:
     if environ.get(variable, "").strip():
         return _usable(Secret.of(environ[variable].strip()), variable), variable
     if environ.get(file_variable, "").strip():
-        return _usable(keyfile.key_in(environ[file_variable]), file_variable), file_variable
+        return _usable(key_file.key_in(environ[file_variable]), file_variable), file_variable
     return None
 
 

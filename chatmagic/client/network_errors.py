@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import requests
 import urllib3
 
-from chatmagic import authorities
+from chatmagic.client import certificates
 from chatmagic.errors import (
     COST_UNKNOWN,
     HTTPS_WANTED,
@@ -165,7 +165,7 @@ def _on_the_way(causes: list[BaseException], at: str) -> ChatError | None:
     is_no_bundle = "CA certificate bundle" in str(causes[0])
     safety = (requests.exceptions.SSLError, urllib3.exceptions.SSLError, ssl.SSLError)
     if is_no_bundle or _any(causes, *safety):
-        return authorities.problem(os.environ) or _unsafe(causes, at)
+        return certificates.problem(os.environ) or _unsafe(causes, at)
     return None
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import jsontext
-from chatmagic.deadline import Deadline
+from chatmagic.client.deadline import Deadline
 from chatmagic.errors import (
     COST_UNKNOWN,
     ChatError,
@@ -26,12 +26,12 @@ from chatmagic.protocol.wire import Chunk, first_choice
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from chatmagic.arrival import Arrival
+    from chatmagic.client.arrival import Arrival
+    from chatmagic.client.credit_tracker import Entry
+    from chatmagic.client.sockets import Halt
+    from chatmagic.client.transport import Exchange
     from chatmagic.protocol.auth import Secret
     from chatmagic.protocol.reply_builder import Assembly
-    from chatmagic.sockets import Halt
-    from chatmagic.tally import Entry
-    from chatmagic.transport import Exchange
 
 BODY_SECONDS: Final = 5.0
 """How long an error's body may take: the status is known, and is what counts."""

@@ -1,13 +1,13 @@
 """HTTP, and nothing but HTTP: send one request, read its answer, finish or abort it.
 
 The only module that sends with ``requests`` and ``urllib3``. Four things are done here, and
-in :mod:`chatmagic.connection` below it, that neither does by itself:
+in :mod:`chatmagic.client.connections` below it, that neither does by itself:
 
 - The key is put on in the connection, below everything that logs, redirects or reports, so
   no URL, header or exception of theirs ever holds it.
 - The body is read with ``read1``, which hands every fragment on as it comes.
 - A reader that waits can be stopped from another thread, connected or not, headers or not
-  (:class:`~chatmagic.sockets.Halt`).
+  (:class:`~chatmagic.client.sockets.Halt`).
 - A reply that has ended is drained for a moment, so that its connection serves again.
 
 Nothing is ever sent twice: no retry, no redirect.
@@ -26,8 +26,9 @@ from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 
 import chatmagic
-from chatmagic import address, authorities, breakage
-from chatmagic.connection import Clock, Current, keyed_pools
+from chatmagic.client import certificates, network_errors
+from chatmagic.client import url as address
+from chatmagic.client.connections import Clock, Current, keyed_pools
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.protocol.wire import EMULATOR_SERVER
 
@@ -36,11 +37,11 @@ if TYPE_CHECKING:
 
     from urllib3.connectionpool import HTTPConnectionPool
 
+    from chatmagic.client.sockets import Halt
+    from chatmagic.client.timeouts import Timeout
     from chatmagic.errors import Which
-    from chatmagic.patience import Timeout
     from chatmagic.protocol.auth import Auth, Secret
     from chatmagic.protocol.wire import Origin
-    from chatmagic.sockets import Halt
 
 PIECE_BYTES = 65_536
 DRAIN_BYTES = 4_096
@@ -137,7 +138,7 @@ class HttpTransport:
             ChatInterrupted: ``halt`` was stopped by a person.
         """
         clock = self._current.clock = Clock(self.timeout, halt)
-        bundle = authorities.bundle(os.environ)
+        bundle = certificates.bundle(os.environ)
         try:
             clock.start()
             response = self._session.post(
@@ -283,8 +284,8 @@ def _halted(reason: Literal["stop"] | Which, clock: Clock, url: str = "") -> Bas
     seconds = getattr(clock.timeout, reason)
     at = address.origin(url) if url else ""
     if reason == "connect" and clock.in_handshake:
-        return breakage.no_handshake(seconds, at)
-    return breakage.late(reason, seconds, at)
+        return network_errors.no_handshake(seconds, at)
+    return network_errors.late(reason, seconds, at)
 
 
 def _unwrapped(error: BaseException) -> BaseException:
@@ -317,8 +318,8 @@ def _reported(
         return error.with_traceback(None)
     if clock.halt.reason is not None:
         return _halted(clock.halt.reason, clock, url)
-    if breakage.is_late(error):
+    if network_errors.is_late(error):
         return _halted(clock.which, clock, url)
     if clock.which == "connect":
-        return breakage.unconnected(error, address.origin(url))
-    return breakage.broken(error, clock.which, address.origin(url) if doubted else "")
+        return network_errors.unconnected(error, address.origin(url))
+    return network_errors.broken(error, clock.which, address.origin(url) if doubted else "")

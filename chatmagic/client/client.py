@@ -6,25 +6,25 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from chatmagic import address, extras, settings
+from chatmagic.client import config, extras, url
+from chatmagic.client.credit_tracker import Tally
+from chatmagic.client.stream import ReplyStream
+from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import (
     InputError,
 )
-from chatmagic.patience import Timeout
 from chatmagic.protocol.auth import Auth, Secret
 from chatmagic.protocol.wire import Message, Reply, Request
-from chatmagic.stream import ReplyStream
-from chatmagic.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime, timedelta
 
     from chatmagic.accounting import Credits
+    from chatmagic.client.config import Connection
+    from chatmagic.client.sockets import Halt
+    from chatmagic.client.transport import Transport
     from chatmagic.protocol.ratelimit import RequestLimit
-    from chatmagic.settings import Connection
-    from chatmagic.sockets import Halt
-    from chatmagic.transport import Transport
 
 
 class Client:
@@ -65,8 +65,8 @@ class Client:
             key = Secret.of(api_key)
             del api_key  # a traceback with its locals shows only a Secret
             if key is None:
-                raise InputError(settings.NO_KEY.format("api_key"))
-        connection = settings.for_client(os.environ, base_url=base_url, api_key=key, auth=auth)
+                raise InputError(config.NO_KEY.format("api_key"))
+        connection = config.for_client(os.environ, base_url=base_url, api_key=key, auth=auth)
         self._start(connection, timeout, extras.fields(extra_body, model), extra_headers)
 
     @classmethod
@@ -91,7 +91,7 @@ class Client:
         extra_headers: Mapping[str, str] | None,
     ) -> None:
         # requests comes with the first client, not with the extension.
-        from chatmagic.transport import HttpTransport  # noqa: PLC0415
+        from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
 
         self.connection = connection
         self.timeout = Timeout.of(timeout)
@@ -99,14 +99,14 @@ class Client:
         self.extra_headers = _headers(extra_headers, connection)
         self._tally = Tally()
         self._transport: Transport = HttpTransport(
-            address.endpoint(connection.base_url),
+            url.endpoint(connection.base_url),
             auth=connection.auth,
             key=connection.key,
             timeout=self.timeout,
-            direct=address.is_loopback(connection.base_url),
+            direct=url.is_loopback(connection.base_url),
             headers=self.extra_headers,
         )
-        for warning in settings.news(connection.warnings):
+        for warning in config.news(connection.warnings):
             warnings.warn(warning, stacklevel=3)
 
     def retune(
@@ -122,7 +122,7 @@ class Client:
         The connection that is kept stays, and what is known of the credits.
         """
         # With requests, as in Client.
-        from chatmagic.transport import HttpTransport  # noqa: PLC0415
+        from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
 
         self.timeout, self.extra_body = Timeout.of(timeout), extras.fields(extra_body)
         self.extra_headers = _headers(extra_headers, connection)
@@ -249,7 +249,7 @@ class Client:
         """Say where it asks, and nothing of the key."""
         # One whose making failed may be shown too, by whoever shows a traceback's locals.
         connection = getattr(self, "connection", None)
-        return f"Client({address.origin(connection.base_url)!r})" if connection else "Client()"
+        return f"Client({url.origin(connection.base_url)!r})" if connection else "Client()"
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied: a client has a key and an open connection.

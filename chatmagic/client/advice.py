@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import settings
+from chatmagic.client import config
 from chatmagic.errors import (
     HTTPS_WANTED,
     AuthenticationError,
@@ -20,8 +20,8 @@ from chatmagic.protocol.error_mapping import ANOTHER_KEY, KEY_REFUSED, NO_KEY_SE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from chatmagic.client.config import Connection
     from chatmagic.protocol.auth import Auth
-    from chatmagic.settings import Connection
 
 HOW_TO_SET_A_MODEL: Final = (
     '%config ChatMagics.model = "NAME", %chat_connect URL --model NAME, or Client(model="NAME")'
@@ -49,7 +49,7 @@ def advised(
     steps = [error.hint]
     if not replayed:
         if error.status == 404 and isinstance(error, NotUnderstoodError):  # noqa: PLR2004 - HTTP's
-            _reword(error, f"{error.message} It was posted to {settings.posted_to(connection)}.")
+            _reword(error, f"{error.message} It was posted to {config.posted_to(connection)}.")
         if isinstance(error, AuthenticationError) and error.status == 401:  # noqa: PLR2004 - HTTP's
             steps = [_about_the_key(error, connection)]
     if _is_about_a_model(error, model):
@@ -66,10 +66,10 @@ def _reword(error: ChatError, message: str) -> None:
 def _about_the_key(error: ChatError, connection: Connection) -> str:
     if connection.auth == "none":
         _reword(error, error.message.replace(KEY_REFUSED, NO_KEY_SENT))
-        line, step = settings.line_to_set(connection, "bearer"), connection.key_step
+        line, step = config.line_to_set(connection, "bearer"), connection.key_step
         return f"{line} sends one; {step.format('one')}."
-    hint, other = error.hint or "", settings.line_to_set(connection, _OTHER_WAYS[connection.auth])
-    if connection.key_step != settings.KEY_STEP:
+    hint, other = error.hint or "", config.line_to_set(connection, _OTHER_WAYS[connection.auth])
+    if connection.key_step != config.KEY_STEP:
         hint = hint.replace(ANOTHER_KEY, connection.key_step.format("another one"))
     return f"{hint.rstrip('.')}; or is it sent another way? {other}"
 
