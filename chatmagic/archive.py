@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast, get_args
 
-from chatmagic import digests, prompt, seal
-from chatmagic.conversation import Conversation
+from chatmagic import digests
+from chatmagic.conversation import seal, template
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.record import VERSION, NewerVersionError, Record
+from chatmagic.conversation.turn import Entry, Turn
 from chatmagic.protocol.wire import Message, Reply, Request
-from chatmagic.record import VERSION, NewerVersionError, Record
-from chatmagic.turn import Entry, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,7 +129,7 @@ def turn_of(
     """
     parameters = record.parameters
     return Turn(
-        prompt=prompt.refill(record.prompt, record.values),
+        prompt=template.refill(record.prompt, record.values),
         reply=Reply(
             text,
             model=record.model,

@@ -10,10 +10,10 @@ from chatmagic.scalars import without_lone_surrogates
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from chatmagic.conversation import Conversation
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.record import Record, Value
+    from chatmagic.conversation.turn import Entry, Turn
     from chatmagic.protocol.wire import Reply
-    from chatmagic.record import Record, Value
-    from chatmagic.turn import Entry, Turn
 
 HELD_BACK: Final = "came all at once: a proxy on the way may hold it back"
 """What is said of a reply whose stream nobody could see come, while its cell is live."""

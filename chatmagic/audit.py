@@ -13,32 +13,23 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import (
-    archive,
-    audit_cassette,
-    findings,
-    giveaway,
-    notebook,
-    output,
-    plain,
-    question,
-    restore,
-)
+from chatmagic import archive, audit_cassette, findings, giveaway, notebook, output, plain, restore
 from chatmagic.accounting import Usage
+from chatmagic.conversation import question
+from chatmagic.conversation.turn import is_stale
 from chatmagic.errors import InputError
 from chatmagic.findings import Audit
 from chatmagic.scalars import iso
-from chatmagic.turn import is_stale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from chatmagic.conversation.record import Record
+    from chatmagic.conversation.turn import Turn
     from chatmagic.notebook import Asking, Notebook, Told
-    from chatmagic.record import Record
     from chatmagic.restore import Restored
     from chatmagic.tape import Recorded
-    from chatmagic.turn import Turn
 
 LONGEST_NAME: Final = 100
 _QUIET: Final = "ChatMagics.quiet"

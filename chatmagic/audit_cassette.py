@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from chatmagic.conversation.record import Record
     from chatmagic.notebook import Notebook
-    from chatmagic.record import Record
     from chatmagic.tape import Recorded
 
     _Said = tuple[str, str | None]

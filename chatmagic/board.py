@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from chatmagic.accounting import Credits
-    from chatmagic.conversation import Conversation
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.turn import Turn
     from chatmagic.errors import ChatError, ChatInterrupted
     from chatmagic.protocol.ratelimit import RequestLimit
     from chatmagic.protocol.wire import Reply
-    from chatmagic.turn import Turn
 
 PAGE: Final = 30
 """How many turns a page is sent at once; it asks for earlier ones."""

@@ -5,7 +5,7 @@ reads what is no public interface; where it is missing, or another front end is 
 nothing is said and everything stands in the order as run. In the page nothing is saved:
 all that goes over the bridge are messages of the moment.
 
-Page to kernel: ``{"kind": "cells", …}``, as :func:`chatmagic.page.word_from` reads it.
+Page to kernel: ``{"kind": "cells", …}``, as :func:`chatmagic.conversation.cell_order.word_from` reads it.
 Kernel to page: ``{"kind": "marks", "marks": {cell id: words}}``, all that cells wear now;
 ``{"kind": "say", "text": …}``, for the page's status region, with ``"first": true`` of the
 reply that came before there was a bridge, which a panel has said already; and
@@ -24,13 +24,13 @@ import anywidget
 from traitlets import Unicode
 
 from chatmagic.asking import HELD_BACK, Began, Ended, Fragment
-from chatmagic.page import Pages, word_from
+from chatmagic.conversation.cell_order import Pages, word_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from chatmagic.asking import Event
-    from chatmagic.conversation import Mark
+    from chatmagic.conversation.conversation import Mark
     from chatmagic.protocol.wire import Reply
     from chatmagic.session import Session
 

@@ -11,15 +11,16 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from chatmagic import output, prompt
+from chatmagic import output
+from chatmagic.conversation import template
+from chatmagic.conversation.record import owner_of
 from chatmagic.errors import InputError
-from chatmagic.record import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from chatmagic.record import Record
-    from chatmagic.turn import Turn
+    from chatmagic.conversation.record import Record
+    from chatmagic.conversation.turn import Turn
 
 
 def source(text: str) -> str:
@@ -30,7 +31,7 @@ def source(text: str) -> str:
     """
     raw = "{{" in text
     try:
-        prompt.refuse_cell_comments(text)
+        template.refuse_cell_comments(text)
     except InputError:
         raw = True
     return f"%%chat{' --raw' if raw else ''}\n{text}"

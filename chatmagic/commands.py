@@ -10,23 +10,11 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from chatmagic import (
-    course,
-    display,
-    frontend,
-    gauge,
-    loading,
-    meant,
-    options,
-    output,
-    page,
-    plain,
-    prompt,
-    record,
-)
+from chatmagic import course, display, frontend, gauge, loading, output, plain
 from chatmagic.asking import Ask, Fragment, Silent
 from chatmagic.connecting import ConnectCommands
-from chatmagic.conversation import Conversation
+from chatmagic.conversation import cell_order, options, record, suggestions, template
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.standing import Standing
 from chatmagic.taping import CassetteCommand
@@ -39,8 +27,8 @@ if TYPE_CHECKING:
     from chatmagic.asking import Event, View
     from chatmagic.bridge import Bridge
     from chatmagic.configured import Kept
+    from chatmagic.conversation.cell_order import Layout
     from chatmagic.frontend import Execution
-    from chatmagic.page import Layout
     from chatmagic.panel import Panels
     from chatmagic.protocol.wire import Reply
     from chatmagic.session import Session
@@ -121,9 +109,9 @@ class Commands:
             return None
         body = (cell or "").removesuffix("\n")
         if body and not asked.raw:
-            prompt.refuse_cell_comments(body)
+            template.refuse_cell_comments(body)
         text = "\n".join(part for part in (text, body) if part)
-        command = meant.mistaken_command(text)
+        command = suggestions.mistaken_command(text)
         if command is not None:
             raise InputError(
                 f"Did you mean %{command}? Nothing was sent.",
@@ -257,7 +245,7 @@ class Commands:
 
     def _ask(self, asked: options.Asked, text: str) -> Reply:
         execution = frontend.execution(self._shell)
-        filled = prompt.Filled(text, ()) if asked.raw else prompt.fill(text, self._evaluate)
+        filled = template.Filled(text, ()) if asked.raw else template.fill(text, self._evaluate)
         ask = Ask(
             filled.text,
             max_tokens=asked.max_tokens,
@@ -322,7 +310,7 @@ class Commands:
     def _layout(self, owner: str | None) -> Layout | None:
         """Say how the cells stand, for the conversation to follow."""
         if self._configured.order == "run":
-            return page.AS_RUN
+            return cell_order.AS_RUN
         return None if self._bridge is None else self._bridge.pages.layout(owner)
 
     def _view(self, execution: Execution, quiet: bool) -> View:

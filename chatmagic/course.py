@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.protocol.wire import Message, Request
-from chatmagic.turn import Context, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from chatmagic.asking import Answer, Ask, View
     from chatmagic.cassette import Play
-    from chatmagic.changes import Change
+    from chatmagic.conversation.history import Change
     from chatmagic.protocol.wire import Reply
 
 _MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")

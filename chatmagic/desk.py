@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from chatmagic.asking import Ask
-    from chatmagic.conversation import Conversation
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.turn import Turn
     from chatmagic.session import Session
-    from chatmagic.turn import Turn
     from chatmagic.underway import UnderWay
 
 Role = Literal["panel", "gauge", "output"]

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import board, cells, loading, scalars, transcript
 from chatmagic.asking import Ask, Silent
-from chatmagic.conversation import Conversation
-from chatmagic.record import owner_of
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.record import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.asking import Answer
-    from chatmagic.changes import Change
-    from chatmagic.record import Record
+    from chatmagic.conversation.history import Change
+    from chatmagic.conversation.record import Record
+    from chatmagic.conversation.turn import Turn
     from chatmagic.session import Session
-    from chatmagic.turn import Turn
     from chatmagic.underway import Log, UnderWay
 
 LONGEST_PROMPT: Final = 1_000_000

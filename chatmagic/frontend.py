@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from chatmagic import record
+from chatmagic.conversation import record
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

@@ -20,7 +20,7 @@ from IPython.core.inputtransformer2 import (
     find_end_of_continued_line,
 )
 
-from chatmagic.question import ABOVE, CELL
+from chatmagic.conversation.question import ABOVE, CELL
 
 if TYPE_CHECKING:
     from tokenize import TokenInfo

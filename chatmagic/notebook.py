@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from chatmagic import digests
+from chatmagic.conversation.record import VERSION, Did, NewerVersionError, Record, kind_of, owner_of
+from chatmagic.conversation.seal import Sealed, canonical, check, joined
 from chatmagic.errors import InputError
-from chatmagic.record import VERSION, Did, NewerVersionError, Record, kind_of, owner_of
-from chatmagic.seal import Sealed, canonical, check, joined
 from chatmagic.tape import Recorded, headers_for
 
 if TYPE_CHECKING:

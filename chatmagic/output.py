@@ -7,13 +7,13 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import __version__, gauge, loading, plain
-from chatmagic.seal import sealed
+from chatmagic.conversation.seal import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from chatmagic.conversation.record import Record, Value
     from chatmagic.protocol.wire import Reply
-    from chatmagic.record import Record, Value
 
 STATE_WORDS: Final = {
     "complete": "",

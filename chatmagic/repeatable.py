@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from chatmagic.conversation import Conversation
-    from chatmagic.turn import Context, Turn
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.turn import Context, Turn
 
 _ADDRESS: Final = re.compile(r"\bat 0x[0-9A-Fa-f]{6,}")
 

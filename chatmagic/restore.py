@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import archive, plain
-from chatmagic.conversation import Conversation
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.turn import newest
 from chatmagic.digests import chain_of, turn_digest
 from chatmagic.notebook import cells
-from chatmagic.turn import newest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from chatmagic.conversation.record import Record
+    from chatmagic.conversation.turn import Turn
     from chatmagic.notebook import Notebook, Told
-    from chatmagic.record import Record
-    from chatmagic.turn import Turn
 
 SHOWN: Final = 200
 NOT_KEPT: Final = (

@@ -14,20 +14,21 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import archive, digests, notebook, output, plain, prompt, restore, seal
+from chatmagic import archive, digests, notebook, output, plain, restore
 from chatmagic.autolinks import unlinked
+from chatmagic.conversation import seal, template
+from chatmagic.conversation.record import VERSION, NewerVersionError
 from chatmagic.errors import InputError
-from chatmagic.record import VERSION, NewerVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.conversation import Conversation
-    from chatmagic.record import Record
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.record import Record
+    from chatmagic.conversation.turn import Turn
     from chatmagic.session import Session
-    from chatmagic.turn import Turn
 
 FORMATS: Final = "FILE.json (all of it), FILE.ipynb (a notebook) or FILE.md (to read)"
 FORCE: Final = "--force"
@@ -222,7 +223,7 @@ def _source(turn: Turn, record: Record) -> str:
         options.append(f"--last {turn.last}")
     if not turn.stream:
         options.append("--no-stream")
-    if not record.values and prompt.OPEN in record.prompt:
+    if not record.values and template.OPEN in record.prompt:
         options.append("--raw")
     # A cell's last line end is not part of its prompt.
     end = "\n" if record.prompt.endswith("\n") else ""

@@ -22,7 +22,7 @@ from chatmagic.asking import (
 )
 from chatmagic.client import config
 from chatmagic.clients import Clients, Setup
-from chatmagic.conversation import Conversation
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.course import (
     NOTHING,
     Course,
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 
     from chatmagic.accounting import Credits
     from chatmagic.cassette import Play, Who
-    from chatmagic.changes import Change
     from chatmagic.client.client import Client
     from chatmagic.client.config import Connection
     from chatmagic.client.sockets import Halt
-    from chatmagic.page import Layout
+    from chatmagic.conversation.cell_order import Layout
+    from chatmagic.conversation.history import Change
+    from chatmagic.conversation.turn import Context
     from chatmagic.protocol.ratelimit import RequestLimit
     from chatmagic.protocol.wire import Reply, Request
-    from chatmagic.turn import Context
 
 
 class Session:

@@ -10,9 +10,9 @@ from chatmagic import gauge, plain, safe
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from chatmagic.changes import Change
-    from chatmagic.conversation import Conversation
-    from chatmagic.turn import Turn
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.history import Change
+    from chatmagic.conversation.turn import Turn
 
 EXCERPT = 60
 # No word, however long, makes the table wider than what the headings take.

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from chatmagic.asking import Answer, Ask
     from chatmagic.client.sockets import Halt
-    from chatmagic.conversation import Conversation
-    from chatmagic.turn import Turn
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.turn import Turn
 
 MOST_ASIDES: Final = 50
 NOT_KEPT: Final = "Not kept: this question was asked without history."

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from chatmagic.conversation import Conversation
+from chatmagic.conversation.cell_order import Layout
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.turn import Turn
 from chatmagic.digests import digest
-from chatmagic.page import Layout
 from chatmagic.protocol.wire import Reply
-from chatmagic.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chatmagic.turn import Entry
+    from chatmagic.conversation.turn import Entry
 
 
 def ask(

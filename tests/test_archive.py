@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from talks import ask
 
 from chatmagic import archive
-from chatmagic.conversation import Conversation
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.record import NewerVersionError, Value
+from chatmagic.conversation.turn import Turn
 from chatmagic.digests import digest
 from chatmagic.errors import InputError
 from chatmagic.protocol.wire import Reply
-from chatmagic.record import NewerVersionError, Value
-from chatmagic.turn import Turn
 
 texts = st.text(max_size=12)
 replies = st.builds(

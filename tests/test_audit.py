@@ -17,12 +17,12 @@ from pages import cell, output, save, text_cell
 from chatmagic import archive, audit, cli, notebook, script
 from chatmagic import output as turn_output
 from chatmagic.accounting import Credits, Usage
+from chatmagic.conversation.record import Value
+from chatmagic.conversation.seal import sealed
+from chatmagic.conversation.turn import Turn
 from chatmagic.protocol.wire import Message, Reply, Request
-from chatmagic.record import Value
 from chatmagic.scalars import timestamp
-from chatmagic.seal import sealed
 from chatmagic.tape import Recorded
-from chatmagic.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from talks import abc, ask, carries, layout, prompts
 
-from chatmagic import changes
-from chatmagic.changes import Change
-from chatmagic.conversation import Conversation
-from chatmagic.page import AS_RUN
+from chatmagic.conversation import history
+from chatmagic.conversation.cell_order import AS_RUN
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.history import Change
+from chatmagic.conversation.turn import Turn
 from chatmagic.protocol.wire import Reply
-from chatmagic.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,8 +122,8 @@ def test_an_undo_of_nothing_counts() -> None:
 
 def test_undo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only so many changes can be taken back; the older ones are final."""
-    assert changes.UNDO_DEPTH == 1000
-    monkeypatch.setattr(changes, "UNDO_DEPTH", 2)
+    assert history.UNDO_DEPTH == 1000
+    monkeypatch.setattr(history, "UNDO_DEPTH", 2)
     talk = abc()
     assert talk.undo_depth == 2
     while talk.undo():

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from talks import abc, ask, carries, layout, prompts
 
-from chatmagic import changes, conversation
-from chatmagic import places as standing
-from chatmagic.conversation import Conversation
+from chatmagic.conversation import conversation, history
+from chatmagic.conversation import slots as standing
+from chatmagic.conversation.cell_order import AS_RUN
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import InputError
-from chatmagic.page import AS_RUN
 from chatmagic.protocol.wire import Reply
-from chatmagic.turn import Context, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -120,7 +120,7 @@ def test_a_conversation_is_made_from_what_it_told() -> None:
             Conversation.of(places, added)
 
 
-OURS = (changes.__file__, conversation.__file__, standing.__file__)
+OURS = (history.__file__, conversation.__file__, standing.__file__)
 
 
 def _steps() -> list[Callable[[Conversation], object]]:

@@ -14,10 +14,10 @@ from shells import Page, Shell, alone, left
 from chatmagic import display, output
 from chatmagic.accounting import Credits, Usage
 from chatmagic.asking import HELD_BACK, Answer, Silent
+from chatmagic.conversation.record import Record
+from chatmagic.conversation.seal import sealed
 from chatmagic.digests import digest
 from chatmagic.protocol.wire import Reply
-from chatmagic.record import Record
-from chatmagic.seal import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

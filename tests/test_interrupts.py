@@ -33,7 +33,7 @@ from loopback import (
 from shells import KEY, Shell, alone
 
 import chatmagic
-from chatmagic.conversation import Conversation
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.current import current_session
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.session import Session
@@ -333,8 +333,8 @@ POINTS: Final = {
     "decoding": "chatmagic.protocol.sse.Decoder.feed",
     "putting together": "chatmagic.protocol.reply_builder.Assembly.add",
     "accounting": "chatmagic.protocol.credits.Ledger.after",
-    "keeping": "chatmagic.conversation.Conversation.add",
-    "recording": "chatmagic.turn.Turn.to_record",
+    "keeping": "chatmagic.conversation.conversation.Conversation.add",
+    "recording": "chatmagic.conversation.turn.Turn.to_record",
     "being done": "chatmagic.client.transport.HttpExchange.finish",
     "giving the connection back": "urllib3.HTTPResponse.release_conn",
 }
@@ -389,8 +389,8 @@ def struck(path: str, *, late: bool) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("path", "late"),
     [
-        ("chatmagic.options.parse", False),
-        ("chatmagic.prompt.fill", True),
+        ("chatmagic.conversation.options.parse", False),
+        ("chatmagic.conversation.template.fill", True),
         ("chatmagic.display.Once", True),
         ("chatmagic.session.Session.run", True),
     ],

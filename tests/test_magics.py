@@ -13,7 +13,8 @@ import pytest
 from shells import FIXED, KEY, Ran, Shell, bodies
 
 import chatmagic
-from chatmagic import meant, options
+from chatmagic.conversation import options, suggestions
+from chatmagic.conversation.seal import check, sealed
 from chatmagic.current import current_session
 from chatmagic.digests import chain_of
 from chatmagic.emulator import Emulator
@@ -23,7 +24,6 @@ from chatmagic.errors import (
     InputError,
 )
 from chatmagic.protocol.wire import Reply
-from chatmagic.seal import check, sealed
 
 if TYPE_CHECKING:
     import builtins
@@ -240,7 +240,7 @@ def test_refused_before_anything_is_sent(shell: Shell, emulator: Emulator, code:
     assert len(current_session().conversation) == 0
 
 
-@pytest.mark.parametrize("name", [name for name in meant.COMMANDS if name != "chat"])
+@pytest.mark.parametrize("name", [name for name in suggestions.COMMANDS if name != "chat"])
 def test_a_mistaken_command_is_refused(shell: Shell, emulator: Emulator, name: str) -> None:
     """``%chat undo`` names the right command and sends nothing."""
     word = name.removeprefix("chat_")
@@ -590,7 +590,7 @@ def test_unloading_leaves_nothing(bare: Shell) -> None:
     before = found()
     loaded = fresh.do("%load_ext chatmagic")
     assert (loaded.printed, loaded.warned, loaded.messages) == ("", "", [])
-    assert set(meant.COMMANDS) <= set(fresh.shell.magics_manager.magics["line"])
+    assert set(suggestions.COMMANDS) <= set(fresh.shell.magics_manager.magics["line"])
     assert found() != before
     fresh.do("%chat_connect emulator\nr = %chat -q echo:a")
     fresh.do("r")
@@ -620,7 +620,7 @@ def test_help(shell: Shell) -> None:
     usage = shell.do("%%chat?").printed
     assert all(option.flags[-1] in usage for option in options.OPTIONS)
     assert "{{ source }}" in usage
-    for name in meant.COMMANDS:
+    for name in suggestions.COMMANDS:
         assert "Docstring" in shell.do(f"%{name}?").printed
     assert shell.do("%chat ?").printed == shell.do("%chat?").printed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.meant import COMMANDS, mistaken_command, near
+from chatmagic.conversation.suggestions import COMMANDS, mistaken_command, near
 
 FLAGS = ["-t", "--temperature", "-n", "--max-tokens", "--no-stream", "--stream", "--last"]
 

@@ -18,12 +18,12 @@ from talks import ask
 
 from chatmagic import notebook, restore
 from chatmagic.accounting import Credits, Usage
-from chatmagic.conversation import Conversation
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.record import Record, Value, note, owner_of
+from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.protocol.wire import Message, Reply, Request
-from chatmagic.record import Record, Value, note, owner_of
 from chatmagic.scalars import timestamp
-from chatmagic.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic import options
+from chatmagic.conversation import options
+from chatmagic.conversation.options import OPTIONS, Asked, parse
 from chatmagic.errors import InputError
-from chatmagic.options import OPTIONS, Asked, parse
 
 PLAIN = Asked(
     temperature=None,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from chatmagic.page import AS_RUN, Cell, Pages, Word, word_from
-from chatmagic.record import owner_of
+from chatmagic.conversation.cell_order import AS_RUN, Cell, Pages, Word, word_from
+from chatmagic.conversation.record import owner_of
 
 A, B, C, D = (owner_of(name) for name in "abcd")
 

@@ -20,13 +20,13 @@ import chatmagic
 from chatmagic import board, cells, display, loading, scalars
 from chatmagic.accounting import Credits
 from chatmagic.asking import HELD_BACK, Ask, Began, Ended, Fragment, Silent
-from chatmagic.conversation import Conversation
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.record import owner_of
+from chatmagic.conversation.turn import Turn
 from chatmagic.desk import Desk, Page
 from chatmagic.emulator import Emulator, Settings
 from chatmagic.protocol.wire import Reply
-from chatmagic.record import owner_of
 from chatmagic.session import Session
-from chatmagic.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from talks import abc, ask, carries, prompts
 
-from chatmagic.conversation import Conversation
-from chatmagic.places import Place, ordered
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.slots import Place, ordered
 
 
 def test_turns_without_a_cell_are_appended() -> None:

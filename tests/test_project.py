@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chatmagic import options
+from chatmagic.conversation import options
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "chatmagic"

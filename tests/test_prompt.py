@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic import prompt
+from chatmagic.conversation import template
+from chatmagic.conversation.record import Value
+from chatmagic.conversation.template import Filled, fill, refill, refuse_cell_comments
 from chatmagic.errors import InputError
-from chatmagic.prompt import Filled, fill, refill, refuse_cell_comments
-from chatmagic.record import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -256,10 +256,10 @@ def test_hostile_text_is_cheap(text: str, evaluated: bool | None) -> None:
 
 def test_an_expression_ends_within_bounds() -> None:
     """An end is looked for at most so far, and so often; up to there it is found."""
-    room = prompt.LONGEST - len("'' ") - len(prompt.CLOSE)
+    room = template.LONGEST - len("'' ") - len(template.CLOSE)
     assert fill(f"{{{{'{'y' * room}' }}}}", python()).text == "y" * room
     refusal(f"{{{{'{'y' * (room + 1)}' }}}}")
-    braces = "}}" * (prompt.MOST_ENDS // 2 - 1)
+    braces = "}}" * (template.MOST_ENDS // 2 - 1)
     assert fill(f"{{{{ '{braces}' }}}}", python()).text == braces
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chatmagic import seal
+from chatmagic.conversation import seal
 from chatmagic.digests import digest
 
 RECORD: dict[str, Any] = {

@@ -10,7 +10,8 @@ import pytest
 from shells import FIXED, KEY
 
 from chatmagic.asking import Answer, Ask, Began, Changed, Ended, Fragment
-from chatmagic.conversation import Conversation
+from chatmagic.conversation.cell_order import Layout
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import (
     ChatInterrupted,
     CutOffError,
@@ -19,15 +20,14 @@ from chatmagic.errors import (
     RateLimitError,
     ServiceError,
 )
-from chatmagic.page import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from chatmagic.asking import Event
+    from chatmagic.conversation.turn import Turn
     from chatmagic.emulator import Emulator, Settings
     from chatmagic.session import Session
-    from chatmagic.turn import Turn
 
 PATIENCE = 10.0
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from chatmagic import transcript
-from chatmagic.conversation import Conversation
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.turn import Turn
 from chatmagic.protocol.wire import Origin, Reply, State
-from chatmagic.turn import Turn
 
 HOSTILE = "<script>\x1b[2J\u202e</td>"
 

@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 from talks import abc, ask
 
+from chatmagic.conversation.record import Value
+from chatmagic.conversation.turn import Turn, is_stale, newest
 from chatmagic.digests import digest, turn_digest
 from chatmagic.protocol.wire import Message, Reply
-from chatmagic.record import Value
-from chatmagic.turn import Turn, is_stale, newest
 
 
 def test_a_turn_tells_what_a_request_and_a_record_need() -> None:

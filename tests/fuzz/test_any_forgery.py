@@ -14,11 +14,12 @@ import nbformat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatmagic import audit, cells, output, prompt, record
+from chatmagic import audit, cells, output
 from chatmagic.accounting import Credits, Usage
+from chatmagic.conversation import record, template
+from chatmagic.conversation.record import Value
+from chatmagic.conversation.turn import Turn
 from chatmagic.protocol.wire import Message, Reply, Request
-from chatmagic.record import Value
-from chatmagic.turn import Turn
 
 if TYPE_CHECKING:
     from chatmagic.findings import Audit
@@ -64,7 +65,7 @@ def valued(turn: Turn, texts: list[str], *, kept: bool) -> Turn:
     typed = turn.prompt.replace("{", "").replace("}", "") + "".join(
         f"{{{{ {one.expression} }}}}" for one in made
     )
-    sent = prompt.refill(typed, made)
+    sent = template.refill(typed, made)
     return replace(
         turn, prompt=sent, typed=typed, values=tuple(one if kept else one.bare for one in made)
     )

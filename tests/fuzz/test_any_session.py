@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from chatmagic.asking import Answer, Ask
 from chatmagic.client.client import Client
 from chatmagic.client.config import Connection
-from chatmagic.conversation import Conversation
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.digests import turn_digest
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
 from chatmagic.protocol import sse
@@ -23,10 +23,10 @@ from chatmagic.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from chatmagic.changes import Change
     from chatmagic.client.sockets import Halt
+    from chatmagic.conversation.history import Change
+    from chatmagic.conversation.turn import Entry
     from chatmagic.protocol.wire import Origin
-    from chatmagic.turn import Entry
 
 FATES = [
     "whole",

@@ -18,9 +18,10 @@ from chatmagic import digests, errors, gauge, scalars
 from chatmagic.accounting import Credits, Usage
 from chatmagic.client import config
 from chatmagic.client import url as address
+from chatmagic.conversation.record import Record, Value
+from chatmagic.conversation.template import fill
 from chatmagic.errors import ChatError, InputError
 from chatmagic.plain import one_line
-from chatmagic.prompt import fill
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse, wire
 from chatmagic.protocol.auth import SECRET_LENGTH, Secret
@@ -28,7 +29,6 @@ from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.error_mapping import refusal
 from chatmagic.protocol.reply_builder import Assembly
 from chatmagic.protocol.wire import Chunk, Message, Reply, Request
-from chatmagic.record import Record, Value
 from chatmagic.scalars import without_lone_surrogates
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from chatmagic.conversation.record import owner_of
 from chatmagic.plain import one_line
-from chatmagic.record import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

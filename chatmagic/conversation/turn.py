@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from chatmagic.conversation.record import Record
 from chatmagic.digests import digest, turn_digest
 from chatmagic.protocol.wire import Message
-from chatmagic.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from chatmagic.conversation.record import Value
     from chatmagic.protocol.wire import Reply, State
-    from chatmagic.record import Value
 
 Entry = Literal["cell", "panel", "python"]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import meant
+from chatmagic.conversation import suggestions
 from chatmagic.errors import InputError
 from chatmagic.plain import one_line
 
@@ -309,7 +309,7 @@ def _no_such(word: str, settings: Mapping[str, Any]) -> InputError:
             f"{shown} is not an option: {setting} is a setting. {_UNSENT}",
             hint=f"%config ChatMagics.{setting} = {value} sets it.",
         )
-    near = meant.near(typed, [flag for option in OPTIONS for flag in _flags(option)])
+    near = suggestions.near(typed, [flag for option in OPTIONS for flag in _flags(option)])
     question = "." if near is None else f": did you mean {near}?"
     return InputError(f"{shown} is not an option{question} {_UNSENT}", hint=_HINT)
 

@@ -12,9 +12,9 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from chatmagic.conversation.record import Value
 from chatmagic.errors import InputError
 from chatmagic.plain import one_line
-from chatmagic.record import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

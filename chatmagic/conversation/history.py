@@ -1,7 +1,7 @@
 """What changes a conversation, and how each change is taken back and done again.
 
 Each function gives what a conversation knows after a change, from what it knew before;
-the rules that it names are those of :mod:`chatmagic.conversation`.
+the rules that it names are those of :mod:`chatmagic.conversation.conversation`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from chatmagic.places import Place, arranged, live, of_execution, ordered, with_place
+from chatmagic.conversation.slots import Place, arranged, live, of_execution, ordered, with_place
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from chatmagic.page import Layout
-    from chatmagic.turn import Turn
+    from chatmagic.conversation.cell_order import Layout
+    from chatmagic.conversation.turn import Turn
 
 Kind = Literal["ask", "re-run", "reset", "set aside", "load"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chatmagic.turn import Turn
+    from chatmagic.conversation.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)

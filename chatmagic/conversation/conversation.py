@@ -53,18 +53,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Self
 
-from chatmagic import changes
-from chatmagic.changes import Snapshot
+from chatmagic.conversation import history
+from chatmagic.conversation.history import Snapshot
+from chatmagic.conversation.slots import Place, arranged, live, of_execution, with_place
+from chatmagic.conversation.turn import Context, is_stale, newest
 from chatmagic.errors import InputError
-from chatmagic.places import Place, arranged, live, of_execution, with_place
-from chatmagic.turn import Context, is_stale, newest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from chatmagic.changes import Change
-    from chatmagic.page import Layout
-    from chatmagic.turn import Turn
+    from chatmagic.conversation.cell_order import Layout
+    from chatmagic.conversation.history import Change
+    from chatmagic.conversation.turn import Turn
 
 Mark = Literal["stale", "taken back", "held back"]
 
@@ -190,12 +190,12 @@ class Conversation:
         Returns:
             The change; its ``came`` holds the turn with its number.
         """
-        self._all, change = changes.added(self._all, turn, order)
+        self._all, change = history.added(self._all, turn, order)
         return change
 
     def reset(self) -> Change:
         """Take every live turn out; the places stay. Counts as a change in any case (rule 8)."""
-        self._all, change = changes.reset(self._all)
+        self._all, change = history.reset(self._all)
         return change
 
     def load(self, other: Conversation) -> Change:
@@ -204,7 +204,7 @@ class Conversation:
         Args:
             other: the other one, which stays as it is.
         """
-        self._all, change = changes.loaded(self._all, other._all)
+        self._all, change = history.loaded(self._all, other._all)
         return change
 
     def set_aside(self, owners: Collection[str]) -> Change | None:
@@ -216,7 +216,7 @@ class Conversation:
         Returns:
             The change, or ``None`` if none of them has a live turn: then nothing changed.
         """
-        self._all, change = changes.set_aside(self._all, owners)
+        self._all, change = history.set_aside(self._all, owners)
         return change
 
     def undo(self) -> Change | None:
@@ -226,7 +226,7 @@ class Conversation:
             What went and what came back, or ``None`` if there was nothing to take back; that
             counts as a step, which :meth:`redo` goes over first (rule 8).
         """
-        self._all, change = changes.undone(self._all)
+        self._all, change = history.undone(self._all)
         return change
 
     def redo(self) -> Change | None:
@@ -236,7 +236,7 @@ class Conversation:
             What went and what came back, or ``None`` if that undo had nothing to take back
             or there was none; :attr:`redo_depth` tells the two apart.
         """
-        self._all, change = changes.redone(self._all)
+        self._all, change = history.redone(self._all)
         return change
 
     def hand_over(self, number: int, owner: str) -> None:
@@ -249,7 +249,7 @@ class Conversation:
             number: the turn's number; one that is not live is left alone.
             owner: hash of the cell.
         """
-        self._all = changes.handed_over(self._all, number, owner)
+        self._all = history.handed_over(self._all, number, owner)
 
     def arrange(self, order: Sequence[str]) -> None:
         """Let the places follow the page (rule 5); this is not a change to undo.
@@ -269,7 +269,7 @@ class Conversation:
         Returns:
             The change, if turns were set aside.
         """
-        self._all, change = changes.followed(self._all, layout)
+        self._all, change = history.followed(self._all, layout)
         return change
 
     def marks(self, layout: Layout | None = None) -> dict[str, Mark]:
@@ -279,7 +279,7 @@ class Conversation:
             layout: how the cells stand, for what would be if the conversation followed it,
                 which it does not yet.
         """
-        now = self._all if layout is None else changes.followed(self._all, layout)[0]
+        now = self._all if layout is None else history.followed(self._all, layout)[0]
         owners = [place.owner for place in now.places for _ in place.turns]
         turns = live(now.places)
         marks: dict[str | None, Mark] = {

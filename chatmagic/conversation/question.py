@@ -78,7 +78,7 @@ def each(source: str) -> tuple[Question, ...]:
 
 
 def _asked(line: str, body: str) -> Question | None:
-    from chatmagic import options  # noqa: PLC0415 - argparse is heavy for ``lines``
+    from chatmagic.conversation import options  # noqa: PLC0415 - argparse is heavy for ``lines``
 
     try:
         asked = options.parse(line)
