@@ -1,6 +1,6 @@
 """What the panel and the live gauge show, as values that a page can draw.
 
-Whatever a page puts in as HTML is made by :mod:`chatmagic.safe`; everything else is plain
+Whatever a page puts in as HTML is made by :mod:`chatmagic.render.markdown`; everything else is plain
 text, with the characters that act made visible, and the page puts it in as text.
 """
 
@@ -10,10 +10,11 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import gauge, output, plain, safe, scalars, transcript
+from chatmagic import output, plain, scalars, transcript
 from chatmagic.asking import HELD_BACK
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
+from chatmagic.render import gauge, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -230,7 +231,7 @@ def ended(reply: Reply) -> str:
 
 def live(text: str) -> str:
     """Give a reply under way as safe HTML, without code colours or math."""
-    return safe.to_html(text, live=True)
+    return markdown.to_html(text, live=True)
 
 
 def by(asker: str, entry: str) -> str:
@@ -274,7 +275,7 @@ def _kept(live: Sequence[Turn]) -> frozenset[int]:
 @lru_cache(maxsize=MOST_DRAWN)
 def _drawn(text: str) -> str:
     """Give a whole reply as safe HTML."""
-    return safe.to_html(text)
+    return markdown.to_html(text)
 
 
 @lru_cache(maxsize=MOST_DRAWN)
@@ -282,7 +283,7 @@ def _drawn_prompt(text: str) -> str:
     """Give a prompt as safe HTML: its Markdown, line for line, and each formula as typed."""
     if len(text) > MOST_PROMPT_DRAWN:
         return f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(text))}</pre>'
-    return safe.to_html(text, live=True, breaks=True)
+    return markdown.to_html(text, live=True, breaks=True)
 
 
 def _more(count: int) -> tuple[str, str]:

@@ -10,12 +10,13 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from chatmagic import course, display, frontend, gauge, loading, output, plain
+from chatmagic import course, display, frontend, loading, output, plain
 from chatmagic.asking import Ask, Fragment, Silent
 from chatmagic.connecting import ConnectCommands
 from chatmagic.conversation import cell_order, options, record, suggestions, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
+from chatmagic.render import gauge
 from chatmagic.standing import Standing
 from chatmagic.taping import CassetteCommand
 

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, clear_output, display
 
-from chatmagic import gauge, output, plain
+from chatmagic import output, plain
 from chatmagic.asking import HELD_BACK, Silent
 from chatmagic.autolinks import unlinked
+from chatmagic.render import gauge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,9 +107,9 @@ class Live(Silent):
 
     def _say_held_back(self, text: str) -> None:
         """Say why nothing was seen to come; the last state, which follows, does not."""
-        from chatmagic import safe  # noqa: PLC0415 - as in _draw
+        from chatmagic.render import markdown  # noqa: PLC0415 - as in _draw
 
-        self._show(output.frame(_notes([HELD_BACK]) + safe.to_html(text, live=True)))
+        self._show(output.frame(_notes([HELD_BACK]) + markdown.to_html(text, live=True)))
 
     def _show(self, html: str) -> None:
         if self._handle is None:
@@ -126,9 +127,9 @@ class Live(Silent):
 
     def _draw(self) -> None:
         # The renderer is warmed while the headers are awaited.
-        from chatmagic import safe  # noqa: PLC0415
+        from chatmagic.render import markdown  # noqa: PLC0415
 
-        safe.to_html("", live=True)
+        markdown.to_html("", live=True)
         notes = _notes(self._notes)
         text = ""
         while True:
@@ -139,7 +140,7 @@ class Live(Silent):
             count = len(self._pieces)
             text += "".join(self._pieces[:count])
             del self._pieces[:count]
-            html = output.frame(notes + safe.to_html(text, live=True))
+            html = output.frame(notes + markdown.to_html(text, live=True))
             with contextlib.suppress(Exception):
                 # A page that went away must not end the reply; its last state is tried again.
                 self._show(html)

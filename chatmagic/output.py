@@ -6,8 +6,9 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import __version__, gauge, loading, plain
+from chatmagic import __version__, loading, plain
 from chatmagic.conversation.seal import sealed
+from chatmagic.render import gauge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,8 +68,8 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         reply: whole or in part.
         record: the turn's, where it is known; its values that keep their text are shown, folded.
     """
-    loading.load("chatmagic.safe")
-    from chatmagic import safe  # noqa: PLC0415 - markdown-it comes with the first question
+    loading.load("chatmagic.render.markdown")
+    from chatmagic.render import markdown  # noqa: PLC0415 - markdown-it comes with the first question
 
     states = "".join(
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
@@ -77,7 +78,7 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
     kept = "" if record is None else _kept(record.values)
     footer = gauge.line_html(reply.credits, reply.usage, settings_words(record))
     return {
-        "text/html": frame(safe.to_html(reply.text) + states + kept + footer),
+        "text/html": frame(markdown.to_html(reply.text) + states + kept + footer),
         "text/plain": reply.text,
     }
 

@@ -12,8 +12,9 @@ import anywidget
 from IPython.display import DisplayHandle, display
 from traitlets import Unicode
 
-from chatmagic import board, gauge
+from chatmagic import board
 from chatmagic.desk import Desk, Page
+from chatmagic.render import gauge
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chatmagic import frontend, gauge, plain
+from chatmagic import frontend, plain
 from chatmagic.client import config
 from chatmagic.connecting import where
 from chatmagic.conversation import options
 from chatmagic.errors import ChatError
 from chatmagic.protocol import ratelimit
+from chatmagic.render import gauge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

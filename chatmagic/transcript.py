@@ -5,7 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from chatmagic import gauge, plain, safe
+from chatmagic import plain
+from chatmagic.render import gauge, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,8 +98,8 @@ def table(
         f"{number}. {prompt}\n   {reply}" + (f"\n   ({notes})" if notes else "")
         for number, prompt, reply, notes in rows
     )
-    grid = f"{safe.TABLE}><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>"
-    shown = safe.scrolling(grid, "Turns") if rows else ""
+    grid = f"{markdown.TABLE}><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>"
+    shown = markdown.scrolling(grid, "Turns") if rows else ""
     return _group(f"{shown}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
 
 
@@ -116,7 +117,7 @@ def whole(
         html.append(
             f"<p><strong>{escape(title)}</strong></p>"
             f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(_typed(turn)))}</pre>'
-            f"<p><strong>Reply</strong></p>{safe.to_html(turn.reply.text)}"
+            f"<p><strong>Reply</strong></p>{markdown.to_html(turn.reply.text)}"
         )
         text.append(
             f"{title}\n{plain.to_terminal(_typed(turn))}\n\nReply\n"

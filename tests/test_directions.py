@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.safe import to_html
+from chatmagic.render.markdown import to_html
 
 HEBREW, ARABIC = "\u05e9\u05dc\u05d5\u05dd", "\u0645\u0631\u062d\u0628\u0627"
 TURNED_LIST = 'style="padding-left: 0; padding-right: 2em;"'

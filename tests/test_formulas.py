@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.formulas import goes_back, typesettable
+from chatmagic.render.formulas import goes_back, typesettable
 
 GOOD = [
     r"x^2 + \sqrt[3]{y} \le \frac{1}{2}",

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from chatmagic import gauge
 from chatmagic.accounting import Credits, Usage
+from chatmagic.render import gauge
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

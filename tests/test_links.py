@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.links import around, place
+from chatmagic.render.links import around, place
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import sys
 import pytest
 from test_safe import page
 
-from chatmagic.safe import to_html
+from chatmagic.render.markdown import to_html
 
 
 def test_tasks_are_boxes_with_a_word() -> None:

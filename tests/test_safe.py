@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic import safe
 from chatmagic.plain import PROSE, visible
-from chatmagic.safe import CodeBlock, code_blocks, to_html
+from chatmagic.render import markdown
+from chatmagic.render.markdown import CodeBlock, code_blocks, to_html
 
 # Written out here, so that a slip in the module's own lists is seen.
 TAGS = set(
@@ -658,7 +658,7 @@ def test_a_fault_in_the_reader_costs_no_reply(monkeypatch: pytest.MonkeyPatch) -
     def fail(*_: object) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr(safe._MARKDOWN, "parse", fail)
+    monkeypatch.setattr(markdown._MARKDOWN, "parse", fail)
     html = to_html("<b> # x \x1b")
     assert f'<pre style="{PROSE}">&lt;b&gt; # x \u241b</pre>' in html
     assert "Shown as plain text: it could not be rendered." in html
@@ -667,7 +667,9 @@ def test_a_fault_in_the_reader_costs_no_reply(monkeypatch: pytest.MonkeyPatch) -
 
 def test_nh3_alone_would_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last wall stands by itself: with HTML let through by the reader, nothing acts."""
-    monkeypatch.setattr(safe._MARKDOWN.renderer, "render", lambda *_: visible("\n".join(HOSTILE)))
+    monkeypatch.setattr(
+        markdown._MARKDOWN.renderer, "render", lambda *_: visible("\n".join(HOSTILE))
+    )
     html = to_html("x")
     assert "as plain text" not in html
     for word in ("<script", "<img", "<style", "<form", "<base", "<svg", "<iframe", "<button"):
@@ -689,7 +691,7 @@ def test_nh3_lets_only_absolute_addresses_through(monkeypatch: pytest.MonkeyPatc
         "https://good.example",
     ]
     links = "".join(f'<a href="{href}">x</a>' for href in hrefs)
-    monkeypatch.setattr(safe._MARKDOWN.renderer, "render", lambda *_: links)
+    monkeypatch.setattr(markdown._MARKDOWN.renderer, "render", lambda *_: links)
     assert re.findall(r'href="([^"]*)"', to_html("x")) == ["https://good.example"]
 
 
@@ -698,7 +700,7 @@ def test_the_html_is_what_nh3_would_make_of_it_again() -> None:
     for text in HOSTILE:
         html = to_html(text)
         assert nh3.is_html(html)
-        assert safe._closed(html.removeprefix(html[: html.index(">") + 2])[:-6]) == html
+        assert markdown._closed(html.removeprefix(html[: html.index(">") + 2])[:-6]) == html
 
 
 def test_code_blocks_are_the_fenced_ones_in_order() -> None:
@@ -733,5 +735,5 @@ def test_a_language_is_only_a_name() -> None:
 )
 def test_lines_as_typed(text: str, html: str) -> None:
     """What a person typed keeps its line ends; a reply's are Markdown's."""
-    assert html in safe.to_html(text, breaks=True)
-    assert "<br>" not in safe.to_html(text)
+    assert html in markdown.to_html(text, breaks=True)
+    assert "<br>" not in markdown.to_html(text)

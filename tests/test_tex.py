@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from chatmagic.tex import understood
+from chatmagic.render.tex import understood
 
 # As a page has it: each was typeset in JupyterLab, see tests/browser/test_formulas_in_page.py.
 GOOD = [

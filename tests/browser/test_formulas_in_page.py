@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from test_tex import BAD, GOOD, RARE
 
-from chatmagic import formulas
+from chatmagic.render import formulas
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ import requests
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from chatmagic import digests, errors, gauge, scalars
+from chatmagic import digests, errors, scalars
 from chatmagic.accounting import Credits, Usage
 from chatmagic.client import config
 from chatmagic.client import url as address
@@ -29,6 +29,7 @@ from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.error_mapping import refusal
 from chatmagic.protocol.reply_builder import Assembly
 from chatmagic.protocol.wire import Chunk, Message, Reply, Request
+from chatmagic.render import gauge
 from chatmagic.scalars import without_lone_surrogates
 
 if TYPE_CHECKING:

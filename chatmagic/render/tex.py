@@ -3,7 +3,7 @@ r"""Syntax of a formula: whether MathJax can typeset it, or would show an error 
 An error is what MathJax of JupyterLab 4.6 finds: an argument that is missing, a second
 exponent, what is opened and not closed, an ``&`` outside of a table. What is rare and takes
 much to check is refused as well. Which commands there may be at all is said in
-:mod:`chatmagic.formulas`.
+:mod:`chatmagic.render.formulas`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from chatmagic.tex import understood
+from chatmagic.render.tex import understood
 
 _DEEPEST: Final = 30  # levels of nesting; 100 fractions in one another crash a browser's tab
 _MOST_BACK: Final = 6  # negative spaces; each takes a formula about 0.2 em over what precedes it

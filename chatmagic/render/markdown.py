@@ -3,7 +3,7 @@ r"""A model's reply, which is hostile text, as HTML that cannot act and as plain
 Three walls stand one behind the other: markdown-it reads the reply with HTML turned off, the
 renderer below writes only what it knows, and nh3 drops whatever is not on a short list.
 
-What Markdown means in a reply is said in :mod:`chatmagic.markdown`. A reply is not a page:
+What Markdown means in a reply is said in :mod:`chatmagic.render.markdown_parser`. A reply is not a page:
 images are links that say so, and headings start at level 4 and leave no level out. What is
 longer than a page can bear is plain text, or left out with a line that says so; the whole reply
 is in its text.
@@ -23,8 +23,8 @@ from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 
-from chatmagic import directions, formulas, links, markdown
 from chatmagic.plain import PROSE, TYPESET, UNTYPESET, one_line, visible
+from chatmagic.render import bidi, formulas, links, markdown_parser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,14 +174,14 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
     }
     try:
         tokens = _MARKDOWN.parse(visible(text), env)
-        if any(token.level >= markdown.DEEPEST - 1 for token in tokens):
+        if any(token.level >= markdown_parser.DEEPEST - 1 for token in tokens):
             return _as_text(text, "its lists or quotations lie too deep in one another")
         blocks = sum(token.type in _BLOCKS and not token.hidden for token in tokens)
         if blocks > _MOST_BLOCKS:
             return _too_much(
                 text, f"{blocks:,} paragraphs, points or blocks", live=live and not breaks
             )
-        side = directions.direct(tokens)
+        side = bidi.direct(tokens)
         return _closed(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env), side)
     except Exception:  # noqa: BLE001 - no reply may be lost to a fault
         return _as_text(text, "it could not be rendered")
@@ -281,7 +281,7 @@ class _Renderer(RendererHTML):
     ordered_list_open = blockquote_open = bullet_list_open
 
     def code_inline(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        side = _dir(directions.coded(tokens[idx]))
+        side = _dir(bidi.coded(tokens[idx]))
         return f"<code{side}>{escape(tokens[idx].content, quote=False)}</code>"
 
     def heading_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
@@ -335,7 +335,7 @@ class _Renderer(RendererHTML):
         cells = tokens[idx].meta["cells"]
         return (
             f"<p><em>Left out from here on: {cells:,} table cell{'' if cells == 1 else 's'}; "
-            f"{markdown.MOST_CELLS:,} are shown at most. The plain text has them all.</em></p>\n"
+            f"{markdown_parser.MOST_CELLS:,} are shown at most. The plain text has them all.</em></p>\n"
         )
 
     def fence(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
@@ -349,7 +349,7 @@ class _Renderer(RendererHTML):
         label = f"Code, {one_line(language, 20)}" if language else "Code"
         pre = f'<pre style="{_UNBROKEN}"><code style="{_BARE}">{html}</code></pre>'
         return scrolling(
-            f'<div class="highlight">{pre}</div>', label, directions.coded(tokens[idx]), _CODE_BOX
+            f'<div class="highlight">{pre}</div>', label, bidi.coded(tokens[idx]), _CODE_BOX
         )
 
     def code_block(self, *rest: Any) -> str:
@@ -382,11 +382,11 @@ class _Renderer(RendererHTML):
             tag = "div" if token.block else "span"
             style = f' style="{_ALONE}"' if formulas.goes_back(token.content) else ""
             return f'<{tag} class="{TYPESET}"{style}>{tex}</{tag}>' + "\n" * token.block
-        side = directions.coded(token)
+        side = bidi.coded(token)
         html = f"<code{_dir(side)}>{escape(token.markup, quote=False)}</code>"
         if not token.block:
             return html
         return scrolling(f'<pre style="{_UNBROKEN}">{html}</pre>', "Formula", side)
 
 
-_MARKDOWN: Final = markdown.reader(_Renderer)
+_MARKDOWN: Final = markdown_parser.reader(_Renderer)
