@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from chatmagic import __version__, demo
+from chatmagic.emulator.service import FAULTS, FRESH, Settings
 from chatmagic.errors import ChatError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS
-from chatmagic.service import FAULTS, FRESH, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -226,7 +226,7 @@ def _time(word: str) -> datetime:
 def _emulator(asked: Mapping[str, Any]) -> int:
     settings = emulator_settings(asked)
     # The server comes with tornado, which the demo and the help do without.
-    from chatmagic.emulator import serve  # noqa: PLC0415
+    from chatmagic.emulator.server import serve  # noqa: PLC0415
 
     # A shell may have told a background process to ignore Ctrl-C; here it is how to end.
     with demo.on_signals(signal.default_int_handler):

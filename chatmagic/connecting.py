@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from chatmagic.client.config import Connection
     from chatmagic.configured import Kept
     from chatmagic.deck import Taping
-    from chatmagic.emulator import Emulator
+    from chatmagic.emulator.server import Emulator
     from chatmagic.session import Session
     from chatmagic.taping import CassetteCommand
 
@@ -259,9 +259,9 @@ class ConnectCommands:
         """Start this kernel's emulator, with an account of its own; give address and key."""
         if self._emulator is None:
             # tornado's server comes with the first practice.
-            from chatmagic import emulator  # noqa: PLC0415
+            from chatmagic.emulator import server  # noqa: PLC0415
 
-            self._emulator = emulator.Emulator(emulator.FRESH)
+            self._emulator = server.Emulator(server.FRESH)
             self._emulator_at = self._emulator.start(), Secret(f"practice-{secrets.token_hex(8)}")
         return self._emulator_at
 

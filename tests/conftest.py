@@ -15,7 +15,7 @@ from loopback import serving
 from shells import FIXED, KEY, Shell, alone
 
 from chatmagic.current import current_session
-from chatmagic.emulator import Emulator
+from chatmagic.emulator.server import Emulator
 from chatmagic.session import Session
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import chatmagic
 from chatmagic import current
 from chatmagic.client import config as settings
 from chatmagic.client import keystore
-from chatmagic.emulator import Emulator, Settings
+from chatmagic.emulator.server import Emulator, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

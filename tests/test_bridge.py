@@ -15,7 +15,7 @@ from chatmagic.asking import HELD_BACK, Ask, Began, Ended, Fragment
 from chatmagic.client.arrival import Arrival
 from chatmagic.conversation.record import owner_of
 from chatmagic.current import current_session
-from chatmagic.emulator import Emulator, Settings
+from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.errors import ChatInterrupted, ServiceError
 from chatmagic.protocol.wire import Reply
 

@@ -23,7 +23,7 @@ from chatmagic import taping
 from chatmagic.asking import Ask
 from chatmagic.current import current_session
 from chatmagic.deck import Taping
-from chatmagic.emulator import Emulator, Settings
+from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,

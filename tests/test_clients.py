@@ -11,7 +11,7 @@ from shells import FIXED, KEY
 import chatmagic
 from chatmagic.client.config import Connection
 from chatmagic.clients import Setup
-from chatmagic.emulator import Emulator
+from chatmagic.emulator.server import Emulator
 from chatmagic.errors import (
     ConnectError,
     InputError,

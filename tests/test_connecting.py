@@ -13,7 +13,7 @@ from loopback import Server, document, playing
 from shells import FIXED, KEY, Shell, bodies
 
 from chatmagic.current import current_session
-from chatmagic.emulator import Emulator
+from chatmagic.emulator.server import Emulator
 from chatmagic.errors import (
     AuthenticationError,
     ConnectError,

@@ -11,7 +11,7 @@ import chatmagic
 from chatmagic.current import current_session
 
 if TYPE_CHECKING:
-    from chatmagic.emulator import Emulator
+    from chatmagic.emulator.server import Emulator
     from chatmagic.session import Session
 
 

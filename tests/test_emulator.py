@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chatmagic.emulator import FRESH, HOST, Emulator, Received, Settings, serve
+from chatmagic.emulator.server import FRESH, HOST, Emulator, Received, Settings, serve
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ def test_a_thread_that_has_ended_is_no_trouble() -> None:
 
 def test_only_the_latest_requests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long session does not fill the memory."""
-    monkeypatch.setattr("chatmagic.emulator.KEPT", 2)
+    monkeypatch.setattr("chatmagic.emulator.server.KEPT", 2)
     with Emulator() as emulator, contextlib.closing(connect(emulator)) as connection:
         for number in range(3):
             send(connection, f"echo:{number}").read()
@@ -395,7 +395,7 @@ def python(code: str) -> subprocess.Popen[str]:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
 def test_ctrl_c_ends_the_command() -> None:
     """A real Ctrl-C ends a real process, with no traceback."""
-    code = "from chatmagic.emulator import *; serve(Settings())"
+    code = "from chatmagic.emulator.server import *; serve(Settings())"
     with python(code) as process:
         assert process.stdout is not None
         assert "not a real service" in process.stdout.readline()
@@ -410,7 +410,7 @@ def test_an_interpreter_ends_without_stop() -> None:
     """A program that forgets to stop its emulator, with a stream open, still ends at once."""
     code = """
 import http.client
-from chatmagic.emulator import *
+from chatmagic.emulator.server import *
 connection = http.client.HTTPConnection(Emulator(Settings(fault="hold")).start()[7:])
 body = '{"messages": [{"role": "user", "content": "x"}], "stream": true}'
 connection.request("POST", "/v1/chat/completions?api_key=k", body,
@@ -428,7 +428,7 @@ def test_a_fork_leaves_the_emulator_to_its_parent() -> None:
     """A forked child ends by itself and stops nothing; the parent's emulator goes on."""
     code = """
 import os, sys, urllib.request, urllib.error
-from chatmagic.emulator import *
+from chatmagic.emulator.server import *
 emulator = Emulator()
 emulator.start()
 child = os.fork()

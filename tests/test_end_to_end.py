@@ -9,7 +9,7 @@ import pytest
 from shells import Shell, alone
 
 import chatmagic
-from chatmagic.emulator import Emulator, Settings
+from chatmagic.emulator.server import Emulator, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

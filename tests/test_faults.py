@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from chatmagic.faults import Mark, Step, steps
-from chatmagic.service import Call, Fault, Settings, answer
+from chatmagic.emulator.faults import Mark, Step, steps
+from chatmagic.emulator.service import Call, Fault, Settings, answer
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FRAGMENTS = ["one ", "two ", "three"]

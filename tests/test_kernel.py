@@ -10,7 +10,7 @@ import pytest
 from kernels import Kernel, kernel
 from pages import Paper
 
-from chatmagic.emulator import Emulator, Settings
+from chatmagic.emulator.server import Emulator, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -36,7 +36,7 @@ from chatmagic.client.sockets import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpTransport
 from chatmagic.client.url import endpoint, origin
-from chatmagic.emulator import Emulator
+from chatmagic.emulator.server import Emulator
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError
 from chatmagic.protocol.auth import Auth, Secret
 from chatmagic.protocol.wire import Message

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from shells import Shell
 
-    from chatmagic.emulator import Emulator
+    from chatmagic.emulator.server import Emulator
 
 KEY = "sk-private-7d1f"
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has no such modes")

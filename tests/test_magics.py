@@ -17,7 +17,7 @@ from chatmagic.conversation import options, suggestions
 from chatmagic.conversation.seal import check, sealed
 from chatmagic.current import current_session
 from chatmagic.digests import chain_of
-from chatmagic.emulator import Emulator
+from chatmagic.emulator.server import Emulator
 from chatmagic.errors import (
     ChatInterrupted,
     CutOffError,

@@ -28,7 +28,8 @@ from nbval.plugin import (  # type: ignore[import-untyped] # it says nothing of 
     coalesce_streams,
 )
 
-from chatmagic import cli, demo, digests, practice, script
+from chatmagic import cli, demo, digests, script
+from chatmagic.emulator import replies as practice
 from chatmagic.errors import InputError
 from chatmagic.output import bundle
 from chatmagic.protocol.wire import Message, Reply

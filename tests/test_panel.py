@@ -24,7 +24,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.turn import Turn
 from chatmagic.desk import Desk, Page
-from chatmagic.emulator import Emulator, Settings
+from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.protocol.wire import Reply
 from chatmagic.session import Session
 

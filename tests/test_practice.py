@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.accounting import Usage
-from chatmagic.practice import complete, in_words, reply, tokens
+from chatmagic.emulator.replies import complete, in_words, reply, tokens
 from chatmagic.protocol.wire import Message
 
 TEXTS = st.text(st.characters(codec=None), max_size=80)

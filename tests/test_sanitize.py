@@ -14,7 +14,7 @@ from pages import cell, output, save
 from shells import KEY, Shell, alone
 
 from chatmagic import cli
-from chatmagic.emulator import Emulator
+from chatmagic.emulator.server import Emulator
 
 SHOW = "from IPython.display import display\ndisplay({!r}, raw=True)"
 REPLY = '<div class="chatmagic" role="group" aria-label="Reply"><p>{}</p>\n<div>x</div></div>'

@@ -15,7 +15,7 @@ from shells import KEY, Ran, Shell, alone
 
 from chatmagic import current, notebook, saving
 from chatmagic.current import current_session
-from chatmagic.emulator import Emulator, Settings
+from chatmagic.emulator.server import Emulator, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

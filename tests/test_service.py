@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from chatmagic.emulator.service import FRESH, Account, Answer, Call, Settings, answer, keys_given
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.wire import Chunk
 from chatmagic.scalars import timestamp
-from chatmagic.service import FRESH, Account, Answer, Call, Settings, answer, keys_given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from chatmagic.asking import Event
     from chatmagic.conversation.turn import Turn
-    from chatmagic.emulator import Emulator, Settings
+    from chatmagic.emulator.server import Emulator, Settings
     from chatmagic.session import Session
 
 PATIENCE = 10.0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from chatmagic.emulator import Emulator
+    from chatmagic.emulator.server import Emulator
 
 
 def test_credits(shell: Shell, emulator: Emulator) -> None:

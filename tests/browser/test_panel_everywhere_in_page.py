@@ -11,7 +11,7 @@ import pytest
 from chat import HELD, LOAD, MESSAGES, OTHERS, PANEL, Chat
 from contrast import CONTRAST
 
-from chatmagic.emulator import Settings
+from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator
     from rig import Book
 
-    from chatmagic.emulator import Emulator
+    from chatmagic.emulator.server import Emulator
 
 
 HOSTILE = (

@@ -1,7 +1,7 @@
 """The rules by which the emulator answers: the whole interface as one pure function.
 
 :func:`answer` takes what a request said, the accounts, the settings and the time, and
-gives the answer and the accounts as they are after it; :mod:`chatmagic.emulator` only
+gives the answer and the accounts as they are after it; :mod:`chatmagic.emulator.server` only
 carries the bytes. Where the interface says *not shown*, this is what the emulator
 chooses, with the :class:`Settings` field that chooses otherwise:
 
@@ -33,7 +33,7 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import parse_qs
 
-from chatmagic import practice
+from chatmagic.emulator import replies
 from chatmagic.errors import InputError
 from chatmagic.protocol import sse
 from chatmagic.protocol.auth import Secret
@@ -315,7 +315,7 @@ def _json(status: int, value: object, headers: Mapping[str, str]) -> Answer:
 
 
 def _accepted(request: Request, settings: Settings) -> Answer:
-    completion = practice.complete(request.messages, request.max_tokens)
+    completion = replies.complete(request.messages, request.max_tokens)
     if request.stream:
         headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
         return Answer(200, headers, _events(completion, settings), settings.delay)
@@ -323,7 +323,7 @@ def _accepted(request: Request, settings: Settings) -> Answer:
     return _json(200, reply.to_json(), {})
 
 
-def _events(completion: practice.Completion, settings: Settings) -> Iterator[bytes]:
+def _events(completion: replies.Completion, settings: Settings) -> Iterator[bytes]:
     """Give the stream's events: one for each fragment, and the end."""
     *earlier, last = completion.fragments or ("",)
     model = MODEL if settings.chunk_extras else None

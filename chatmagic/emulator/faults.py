@@ -1,7 +1,7 @@
 """The faults that the emulator makes on demand, for tests: what is done instead of the answer.
 
 Each is a way in which a service, or a proxy before it, was seen to fail. They are off
-unless :class:`~chatmagic.service.Settings` ask for one, and meet only accepted requests.
+unless :class:`~chatmagic.emulator.service.Settings` ask for one, and meet only accepted requests.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from chatmagic.service import FAILURE, event
+from chatmagic.emulator.service import FAILURE, event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from chatmagic.service import Answer, Settings
+    from chatmagic.emulator.service import Answer, Settings
 
 _SLICE: Final = 16
 

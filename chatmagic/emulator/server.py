@@ -2,8 +2,8 @@
 
 It is honest about what it is: its ``Server`` header, its model name and its replies say
 so. What it answers, and what it chooses where the interface says *not shown*, is in
-:mod:`chatmagic.service`; what it says in :mod:`chatmagic.practice`; the faults that it can
-be told to make in :mod:`chatmagic.faults`. Here is the server alone, which runs in a
+:mod:`chatmagic.emulator.service`; what it says in :mod:`chatmagic.emulator.replies`; the faults that it can
+be told to make in :mod:`chatmagic.emulator.faults`. Here is the server alone, which runs in a
 thread with a loop of its own and does nothing while nobody asks.
 """
 
@@ -25,10 +25,8 @@ from tornado.httpserver import HTTPServer
 from tornado.iostream import StreamClosedError
 from tornado.web import Application, RequestHandler
 
-from chatmagic.errors import InputError
-from chatmagic.faults import Mark, steps
-from chatmagic.protocol.error_body import ErrorBody
-from chatmagic.service import (
+from chatmagic.emulator.faults import Mark, steps
+from chatmagic.emulator.service import (
     FRESH,
     Account,
     Answer,
@@ -38,6 +36,8 @@ from chatmagic.service import (
     common_headers,
     keys_given,
 )
+from chatmagic.errors import InputError
+from chatmagic.protocol.error_body import ErrorBody
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
