@@ -13,8 +13,9 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import archive, audit_cassette, findings, giveaway, notebook, output, plain, restore
+from chatmagic import audit_cassette, findings, giveaway, plain
 from chatmagic.accounting import Usage
+from chatmagic.archive import archive, notebook_file, output, restore
 from chatmagic.conversation import question
 from chatmagic.conversation.turn import is_stale
 from chatmagic.errors import InputError
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from chatmagic.archive.notebook_file import Asking, Notebook, Told
+    from chatmagic.archive.restore import Restored
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
-    from chatmagic.notebook import Asking, Notebook, Told
-    from chatmagic.restore import Restored
     from chatmagic.tape import Recorded
 
 LONGEST_NAME: Final = 100
@@ -57,7 +58,7 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
 def _audit(path: Path, names: str, held: Sequence[Recorded]) -> Audit:
     """Look through one notebook."""
     try:
-        read = notebook.read(path)
+        read = notebook_file.read(path)
     except InputError as error:
         return Audit(str(path), (), (str(error),), (), ())
     restored = restore.restore(read, changed=True)
@@ -72,7 +73,9 @@ def _audit(path: Path, names: str, held: Sequence[Recorded]) -> Audit:
     problems += audit_cassette.missing(read, held, names) if names else []
     remarks = restore.gaps(restored, read)
     if others := [turn.cell for turn in turns if turn.sealed and turn.rendered is None]:
-        remarks.append(f"{notebook.cells(others)}: not rendered again: other versions made it.")
+        remarks.append(
+            f"{notebook_file.cells(others)}: not rendered again: other versions made it."
+        )
     return Audit(str(path), turns, tuple(problems), tuple(remarks), giveaway.lines(read))
 
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.accounting import Usage
+from chatmagic.archive.notebook_file import numbered
 from chatmagic.errors import InputError
 from chatmagic.findings import Audit, Turn
-from chatmagic.notebook import numbered
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.wire import Message
 from chatmagic.recording import File
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from chatmagic.archive.notebook_file import Notebook
     from chatmagic.conversation.record import Record
-    from chatmagic.notebook import Notebook
     from chatmagic.tape import Recorded
 
     _Said = tuple[str, str | None]

@@ -10,7 +10,8 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import output, plain, scalars, transcript
+from chatmagic import plain, scalars, transcript
+from chatmagic.archive import output
 from chatmagic.asking import HELD_BACK
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit

@@ -11,7 +11,7 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from chatmagic import output
+from chatmagic.archive import output
 from chatmagic.conversation import template
 from chatmagic.conversation.record import owner_of
 from chatmagic.errors import InputError

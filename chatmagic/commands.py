@@ -10,7 +10,8 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from chatmagic import course, display, frontend, loading, output, plain
+from chatmagic import course, display, frontend, loading, plain
+from chatmagic.archive import output
 from chatmagic.asking import Ask, Fragment, Silent
 from chatmagic.connecting import ConnectCommands
 from chatmagic.conversation import cell_order, options, record, suggestions, template

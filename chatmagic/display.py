@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, clear_output, display
 
-from chatmagic import output, plain
+from chatmagic import plain
+from chatmagic.archive import output
 from chatmagic.asking import HELD_BACK, Silent
 from chatmagic.autolinks import unlinked
 from chatmagic.render import gauge

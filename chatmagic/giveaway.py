@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from chatmagic import notebook
+from chatmagic.archive import notebook_file
 
 if TYPE_CHECKING:
-    from chatmagic.notebook import Notebook
+    from chatmagic.archive.notebook_file import Notebook
 
 _PATH: Final = re.compile(
     r"(?<![\w/.:])(?:/(?:home|Users|root|mnt|tmp|var|opt|data)/|[A-Z]:\\)[^\s\"'<>|:;,)\]}]+"
@@ -38,12 +38,14 @@ def lines(read: Notebook) -> tuple[str, ...]:
                 found.setdefault(_named(match[0]) if what == "host" else match[0], []).append(
                     number
                 )
-        said += [f"{notebook.cells(cells)}: {what} {name}" for name, cells in found.items() if name]
+        said += [
+            f"{notebook_file.cells(cells)}: {what} {name}" for name, cells in found.items() if name
+        ]
     keys = [number for number, text in read.texts if _KEY.search(text)]
     if keys:
-        said.append(f"{notebook.cells(keys)}: perhaps an API key, in words that set one")
+        said.append(f"{notebook_file.cells(keys)}: perhaps an API key, in words that set one")
     if read.timed:
-        said.append(f"{notebook.cells(read.timed)}: when the cell ran, in its metadata")
+        said.append(f"{notebook_file.cells(read.timed)}: when the cell ran, in its metadata")
     return tuple(said)
 
 

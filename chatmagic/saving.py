@@ -14,7 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import archive, digests, notebook, output, plain, restore
+from chatmagic import digests, plain
+from chatmagic.archive import archive, notebook_file, output, restore
 from chatmagic.autolinks import unlinked
 from chatmagic.conversation import seal, template
 from chatmagic.conversation.record import VERSION, NewerVersionError
@@ -149,7 +150,7 @@ def _asked(line: str, magic: str) -> tuple[Path | None, bool]:
 
 
 def _from_json(path: Path) -> tuple[Conversation, list[str]]:
-    content = notebook.content_of(path)
+    content = notebook_file.content_of(path)
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
@@ -171,7 +172,7 @@ def _from_json(path: Path) -> tuple[Conversation, list[str]]:
 
 
 def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversation, list[str]]:
-    read = notebook.read(path)
+    read = notebook_file.read(path)
     restored = restore.restore(read, by_id=by_id, changed=changed)
     faults = [] if changed else [told for told in read.told if told.fault]
     insist = [f"%chat_load {_name(path)} {FORCE} takes that as it stands."] if faults else []
@@ -191,17 +192,17 @@ def _json(conversation: Conversation, *, keep_values: bool) -> str:
 
 def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
     records = archive.records_of(conversation, keep_values=keep_values)
-    cells = [notebook.Cell("chat-0", "%load_ext chatmagic")]
+    cells = [notebook_file.Cell("chat-0", "%load_ext chatmagic")]
     for number, turn in enumerate(conversation, 1):
         record = records[turn.number]
         cells.append(
-            notebook.Cell(
+            notebook_file.Cell(
                 f"chat-{number}-{turn.digest[:8]}",
                 _source(turn, record),
                 *output.of(turn.reply, record),
             )
         )
-    return notebook.written(cells)
+    return notebook_file.written(cells)
 
 
 def _markdown(conversation: Conversation, *, keep_values: bool) -> str:  # noqa: ARG001 - it holds none
@@ -234,10 +235,10 @@ def _spare(path: Path) -> None:
     """Refuse to overwrite what is not as we wrote it."""
     if not path.exists():
         return
-    content = notebook.content_of(path)
+    content = notebook_file.content_of(path)
     suffix = path.suffix.lower()
     if suffix == ".ipynb":
-        ours = notebook.is_untouched(content)
+        ours = notebook_file.is_untouched(content)
     elif suffix == ".md":
         ours = _is_markdown(content)
     else:

@@ -463,6 +463,6 @@ def _unknown(_owner: str | None) -> None:
 def _in_notebook(path: Path) -> tuple[Recorded, ...]:
     """Give what a notebook's outputs hold, for its replay."""
     # nbformat comes with the first notebook that is read.
-    from chatmagic import notebook  # noqa: PLC0415
+    from chatmagic.archive import notebook_file  # noqa: PLC0415
 
-    return notebook.recorded(path)
+    return notebook_file.recorded(path)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from talks import ask
 
-from chatmagic import archive
+from chatmagic.archive import archive
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import NewerVersionError, Value
 from chatmagic.conversation.turn import Turn

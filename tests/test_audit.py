@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pages import cell, output, save, text_cell
 
-from chatmagic import archive, audit, cli, notebook, script
-from chatmagic import output as turn_output
+from chatmagic import audit, cli, script
 from chatmagic.accounting import Credits, Usage
+from chatmagic.archive import archive, notebook_file
+from chatmagic.archive import output as turn_output
 from chatmagic.conversation.record import Value
 from chatmagic.conversation.seal import sealed
 from chatmagic.conversation.turn import Turn
@@ -164,8 +165,8 @@ def test_what_is_not_as_it_was_sealed_is_told(
         {kind: "".join(lines) for kind, lines in shown["data"].items()},
     )
     for made, said in (
-        (forged, f"! cell 1: {notebook.CHANGED}."),
-        (bare, f"! cell 1: {notebook.NOT_SEALED}."),
+        (forged, f"! cell 1: {notebook_file.CHANGED}."),
+        (bare, f"! cell 1: {notebook_file.NOT_SEALED}."),
         (drawn, "! cell 1: its HTML is not what its reply is rendered as."),
     ):
         code, told = run(capsys, [save(tmp_path / "n.ipynb", [made])])

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shells import Page, Shell, alone, left
 
-from chatmagic import display, output
+from chatmagic import display
 from chatmagic.accounting import Credits, Usage
+from chatmagic.archive import output
 from chatmagic.asking import HELD_BACK, Answer, Silent
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.seal import sealed

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from pages import cell, output, save, text_cell
 from talks import ask
 
-from chatmagic import notebook, restore
 from chatmagic.accounting import Credits, Usage
+from chatmagic.archive import notebook_file, restore
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, Value, note, owner_of
 from chatmagic.conversation.turn import Turn
@@ -54,10 +54,10 @@ def page(
     return cell(f"%%chat\n{prompt}", [output({"text/plain": reply}, {"chatmagic": told})], id=id)
 
 
-def read(cells: Iterable[Any], **changes: Any) -> notebook.Notebook:
+def read(cells: Iterable[Any], **changes: Any) -> notebook_file.Notebook:
     """Read a notebook of these cells."""
     whole = {"cells": list(cells), "nbformat": 4, "nbformat_minor": 5, **changes}
-    return notebook.parse(json.dumps(whole).encode(), HERE)
+    return notebook_file.parse(json.dumps(whole).encode(), HERE)
 
 
 def restored(*cells: Any, by_id: bool = True) -> Conversation:
@@ -102,7 +102,7 @@ def test_turns_are_found_in_the_order_of_the_cells() -> None:
 def test_what_is_no_notebook_is_told(content: bytes, said: str) -> None:
     """In one line."""
     with pytest.raises(InputError, match=said):
-        notebook.parse(content, HERE)
+        notebook_file.parse(content, HERE)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_what_is_no_notebook_is_told(content: bytes, said: str) -> None:
 def test_what_cannot_be_read_is_told(tmp_path: Path, name: str, said: str) -> None:
     """No file, a folder, a name that is none."""
     with pytest.raises(InputError, match=said):
-        notebook.read(tmp_path / name)
+        notebook_file.read(tmp_path / name)
 
 
 def test_a_device_or_a_huge_file_is_not_read(
@@ -120,11 +120,11 @@ def test_a_device_or_a_huge_file_is_not_read(
 ) -> None:
     """Reading ends in any case."""
     with pytest.raises(InputError, match="it is no file"):
-        notebook.content_of(Path(os.devnull))
+        notebook_file.content_of(Path(os.devnull))
     path = save(tmp_path / "large.ipynb", [])
-    monkeypatch.setattr(notebook, "LARGEST", 2)
+    monkeypatch.setattr(notebook_file, "LARGEST", 2)
     with pytest.raises(InputError, match="is larger than"):
-        notebook.content_of(path)
+        notebook_file.content_of(path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes in folders")
@@ -134,7 +134,7 @@ def test_a_pipe_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     os.mkfifo(path)
     monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("it was opened"))
     with pytest.raises(InputError, match="it is no file"):
-        notebook.content_of(path)
+        notebook_file.content_of(path)
 
 
 def test_malformed_parts_are_left_out_with_a_line() -> None:
@@ -200,7 +200,7 @@ def test_whatever_stands_in_a_notebook_it_is_read_or_refused(
     holder[key] = item
     for value in (item, whole):
         try:
-            found = notebook.parse(json.dumps(value).encode("utf-8", "surrogatepass"), HERE)
+            found = notebook_file.parse(json.dumps(value).encode("utf-8", "surrogatepass"), HERE)
         except InputError:
             continue
         told = restore.restore(found)
@@ -297,7 +297,7 @@ def test_a_reply_that_is_gone_leaves_its_turn_out() -> None:
     gone = page()
     del gone["outputs"][0]["data"]["text/plain"]
     told = restore.restore(read([gone]))
-    assert told.problems == (f"cell 1: {notebook.CHANGED}; it was left out.",)
+    assert told.problems == (f"cell 1: {notebook_file.CHANGED}; it was left out.",)
     told = restore.restore(read([gone]), changed=True)
     assert told.numbers == (None,)
     assert told.problems[1:] == ("cell 1: its reply is gone, so its turn was left out.",)
@@ -351,7 +351,7 @@ def test_what_is_said_of_a_restored_notebook() -> None:
         "Restored 2 turns (1 stale) from stranger.ipynb as last saved. Nothing was sent.",
         f"cell 1: {{{{ x }}}}: {restore.NOT_KEPT}",
         "cell 2: the reply was changed by hand; it goes out as it stands.",
-        f"cell 2: {notebook.CHANGED}.",
+        f"cell 2: {notebook_file.CHANGED}.",
         "cell 6: its record was left out: its values are not those of its prompt.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
     ]
@@ -373,7 +373,7 @@ def test_exchanges_for_replay(tmp_path: Path) -> None:
         page("c", origin="replay"),
         page("d", state="interrupted"),
     ]
-    first, second, third = notebook.recorded(save(tmp_path / "n.ipynb", cells))
+    first, second, third = notebook_file.recorded(save(tmp_path / "n.ipynb", cells))
     assert first.request == Request((Message("user", "a"),)).digest()
     assert (first.prompt, first.text, first.owner, first.took) == ("a", "one", "o", 1)
     assert first.parameters == {"stream": False, "max_tokens": 5}
@@ -389,7 +389,7 @@ def test_a_changed_reply_is_refused(tmp_path: Path) -> None:
     for number in (0, 2):
         cells[number]["outputs"][0]["data"]["text/plain"] = ["one too"]
         with pytest.raises(InputError, match="nothing is replayed") as caught:
-            notebook.recorded(save(tmp_path / "n.ipynb", cells))
+            notebook_file.recorded(save(tmp_path / "n.ipynb", cells))
     assert "cells 1 and 3 no longer hold" in str(caught.value)
 
 
@@ -399,7 +399,7 @@ def test_a_changed_record_is_refused_for_replay(tmp_path: Path, forged: dict[str
     cells = [page("a"), page("b")]
     cells[1]["outputs"][0]["metadata"]["chatmagic"].update(forged)
     with pytest.raises(InputError, match="cell 2 no longer holds what was recorded and sealed"):
-        notebook.recorded(save(tmp_path / "n.ipynb", cells))
+        notebook_file.recorded(save(tmp_path / "n.ipynb", cells))
 
 
 def test_a_notebook_that_cannot_be_replayed_says_why(tmp_path: Path) -> None:
@@ -410,7 +410,7 @@ def test_a_notebook_that_cannot_be_replayed_says_why(tmp_path: Path) -> None:
         ([{**page(), "outputs": [output({}, {"chatmagic": 5})]}], "cell 1: a malformed record"),
     ):
         with pytest.raises(InputError, match=said):
-            notebook.recorded(save(tmp_path / "n.ipynb", cells))
+            notebook_file.recorded(save(tmp_path / "n.ipynb", cells))
 
 
 # --- writing --------------------------------------------------------------------------------
@@ -420,21 +420,23 @@ def test_what_is_written_is_a_notebook_and_is_known_again() -> None:
     """It is valid, the same each time, and an edit is seen; a front end's metadata is not."""
     told = {"chatmagic": record("p", "r\u2028s\n").to_json()}
     cells = [
-        notebook.Cell("a", "%load_ext chatmagic"),
-        notebook.Cell("b", "%%chat\np", {"text/plain": "r\u2028s\n", "text/html": "<p>"}, told),
+        notebook_file.Cell("a", "%load_ext chatmagic"),
+        notebook_file.Cell(
+            "b", "%%chat\np", {"text/plain": "r\u2028s\n", "text/html": "<p>"}, told
+        ),
     ]
-    content = notebook.written(cells)
-    assert content == notebook.written(cells)
+    content = notebook_file.written(cells)
+    assert content == notebook_file.written(cells)
     nbformat.validate(nbformat.reads(content, as_version=4))  # type: ignore[no-untyped-call]
-    found = notebook.parse(content.encode(), HERE)
+    found = notebook_file.parse(content.encode(), HERE)
     assert [told.agrees for told in found.told] == [True]
     value = json.loads(content)
     value["metadata"]["language_info"] = {"name": "python"}
     value["cells"][0]["metadata"]["x"] = 1
-    assert notebook.is_untouched(json.dumps(value).encode())
+    assert notebook_file.is_untouched(json.dumps(value).encode())
     good = json.dumps(value)
     value["cells"][0]["source"] = ["%load_ext mine"]
-    assert not notebook.is_untouched(json.dumps(value).encode())
+    assert not notebook_file.is_untouched(json.dumps(value).encode())
     for path, edit in (
         (("metadata",), {"tags": ["mine"]}),
         (("attachments",), {"a.png": {"image/png": ""}}),
@@ -446,6 +448,6 @@ def test_what_is_written_is_a_notebook_and_is_known_again() -> None:
         for name in path[:-1]:
             place = place[name]
         place[path[-1]] = {**(place.get(path[-1]) or {}), **edit}
-        assert not notebook.is_untouched(json.dumps(value).encode()), path
+        assert not notebook_file.is_untouched(json.dumps(value).encode()), path
     for other in (b"{", b"[]", b'{"metadata": {"chatmagic": {"digest": 5}}}'):
-        assert not notebook.is_untouched(other)
+        assert not notebook_file.is_untouched(other)

@@ -29,9 +29,9 @@ from nbval.plugin import (  # type: ignore[import-untyped] # it says nothing of 
 )
 
 from chatmagic import cli, demo, digests, script
+from chatmagic.archive.output import bundle
 from chatmagic.emulator import replies as practice
 from chatmagic.errors import InputError
-from chatmagic.output import bundle
 from chatmagic.protocol.wire import Message, Reply
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ import pytest
 from pages import Paper, cell, save
 from shells import KEY, Ran, Shell, alone
 
-from chatmagic import current, notebook, saving
+from chatmagic import current, saving
+from chatmagic.archive import notebook_file
 from chatmagic.current import current_session
 from chatmagic.emulator.server import Emulator, Settings
 
@@ -277,12 +278,12 @@ def test_a_reply_that_was_changed_goes_out_as_it_stands(
     paper.save()
     restart(monkeypatch)
     printed = shell.page("%chat_load paper.ipynb", "load").printed
-    assert printed.splitlines()[1:2] == [f"cell 1: {notebook.CHANGED}; it was left out."]
+    assert printed.splitlines()[1:2] == [f"cell 1: {notebook_file.CHANGED}; it was left out."]
     assert printed.endswith("%chat_load paper.ipynb --force takes that as it stands.\n")
     assert [prompt for prompt, _ in talk()] == ["echo:two"]
     restart(monkeypatch)
     printed = shell.page("%chat_load paper.ipynb --force", "load").printed
-    assert f"cell 1: {notebook.CHANGED}.\n" in printed
+    assert f"cell 1: {notebook_file.CHANGED}.\n" in printed
     assert "cell 1: the reply was changed by hand" in printed
     assert stale() == ["echo:two"]
     shell.page("%chat echo:three", "c")
@@ -303,7 +304,7 @@ def test_what_was_forged_is_left_out_with_a_line(
     restart(monkeypatch)
     printed = shell.page("%chat_load paper.ipynb", "load").printed
     cell = {"a": 1, "u": 3}[id]
-    assert f"cell {cell}: {notebook.CHANGED}; it was left out." in printed
+    assert f"cell {cell}: {notebook_file.CHANGED}; it was left out." in printed
     shell.page("%chat echo:three", "c")
     kept = {"a": [], "u": ["echo:one", "one", "echo:two", "two"]}[id]
     assert asked(emulator)[-1] == [*kept, "echo:three"]
@@ -327,7 +328,7 @@ def test_malformed_records_are_left_out_each_with_a_line(
         "Restored 1 turn (1 stale) from paper.ipynb as last saved. Nothing was sent.",
         "cell 1: a malformed record was left out: its 'state' cannot be read.",
         "cell 2: its record was left out, because a newer release of chatmagic wrote it.",
-        f"cell 3: {notebook.CHANGED}; it was left out.",
+        f"cell 3: {notebook_file.CHANGED}; it was left out.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
         (
             "cell 4 carried a turn that no output here tells of: asked with --quiet, from Python or"

@@ -14,8 +14,9 @@ import nbformat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatmagic import audit, cells, output
+from chatmagic import audit, cells
 from chatmagic.accounting import Credits, Usage
+from chatmagic.archive import output
 from chatmagic.conversation import record, template
 from chatmagic.conversation.record import Value
 from chatmagic.conversation.turn import Turn

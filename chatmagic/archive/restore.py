@@ -11,18 +11,19 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import archive, plain
+from chatmagic import plain
+from chatmagic.archive import archive
+from chatmagic.archive.notebook_file import cells
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import newest
 from chatmagic.digests import chain_of, turn_digest
-from chatmagic.notebook import cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from chatmagic.archive.notebook_file import Notebook, Told
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
-    from chatmagic.notebook import Notebook, Told
 
 SHOWN: Final = 200
 NOT_KEPT: Final = (
