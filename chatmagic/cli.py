@@ -255,15 +255,15 @@ def emulator_settings(asked: Mapping[str, Any]) -> Settings:
 
 def _audit(asked: Mapping[str, Any]) -> int:
     # It comes with the first notebook, which the other commands do without.
-    from chatmagic import audit, audit_table  # noqa: PLC0415
+    from chatmagic.audit import audit, table  # noqa: PLC0415
 
     found = audit.audit_all(asked["files"])
     if asked["csv"]:
-        print(audit_table.as_csv(found), end="")
+        print(table.as_csv(found), end="")
     elif asked["json"]:
-        print(audit_table.as_json(found, values=asked["values"]))
+        print(table.as_json(found, values=asked["values"]))
     else:
-        print(audit_table.table(found, values=asked["values"]))
+        print(table.table(found, values=asked["values"]))
     return 0 if all(one.in_order for one in found) else 1
 
 

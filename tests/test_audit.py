@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pages import cell, output, save, text_cell
 
-from chatmagic import audit, cli, script
+from chatmagic import cli, script
 from chatmagic.accounting import Credits, Usage
 from chatmagic.archive import archive, notebook_file
 from chatmagic.archive import output as turn_output
+from chatmagic.audit import audit
 from chatmagic.conversation.record import Value
 from chatmagic.conversation.seal import sealed
 from chatmagic.conversation.turn import Turn

@@ -14,16 +14,17 @@ import nbformat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatmagic import audit, cells
+from chatmagic import cells
 from chatmagic.accounting import Credits, Usage
 from chatmagic.archive import output
+from chatmagic.audit import audit
 from chatmagic.conversation import record, template
 from chatmagic.conversation.record import Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.protocol.wire import Message, Reply, Request
 
 if TYPE_CHECKING:
-    from chatmagic.findings import Audit
+    from chatmagic.audit.findings import Audit
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 PROMPTS = st.text("ab {}\n\u2028éש?%", min_size=1, max_size=12).filter(str.strip)

@@ -9,12 +9,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import plain
-from chatmagic.findings import Turn
+from chatmagic.audit.findings import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chatmagic.findings import Audit
+    from chatmagic.audit.findings import Audit
 
 EXCERPT: Final = 32
 WIDEST: Final = 300

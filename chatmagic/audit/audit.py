@@ -13,13 +13,15 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import audit_cassette, findings, giveaway, plain
+from chatmagic import plain
 from chatmagic.accounting import Usage
 from chatmagic.archive import archive, notebook_file, output, restore
+from chatmagic.audit import cassettes as audit_cassette
+from chatmagic.audit import disclosures, findings
+from chatmagic.audit.findings import Audit
 from chatmagic.conversation import question
 from chatmagic.conversation.turn import is_stale
 from chatmagic.errors import InputError
-from chatmagic.findings import Audit
 from chatmagic.scalars import iso
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ def _audit(path: Path, names: str, held: Sequence[Recorded]) -> Audit:
         remarks.append(
             f"{notebook_file.cells(others)}: not rendered again: other versions made it."
         )
-    return Audit(str(path), turns, tuple(problems), tuple(remarks), giveaway.lines(read))
+    return Audit(str(path), turns, tuple(problems), tuple(remarks), disclosures.lines(read))
 
 
 def _turns(read: Notebook, restored: Restored) -> tuple[findings.Turn, ...]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic.accounting import Usage
 from chatmagic.archive.notebook_file import numbered
+from chatmagic.audit.findings import Audit, Turn
 from chatmagic.errors import InputError
-from chatmagic.findings import Audit, Turn
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.wire import Message
 from chatmagic.recording import File
