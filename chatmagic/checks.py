@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from chatmagic.cassette.mode import MODES
 from chatmagic.client import extras, url
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import InputError
-from chatmagic.mode import MODES
 from chatmagic.plain import one_line
 from chatmagic.protocol.auth import AUTH_WAYS
 from chatmagic.protocol.wire import Message, Request

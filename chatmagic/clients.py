@@ -13,7 +13,7 @@ from chatmagic.client.config import Connection
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from chatmagic.cassette import Who
+    from chatmagic.cassette.cassette import Who
     from chatmagic.client.client import Client
     from chatmagic.client.timeouts import Timeout
 

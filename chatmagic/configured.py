@@ -14,7 +14,7 @@ from chatmagic.errors import InputError
 if TYPE_CHECKING:
     from traitlets.config import Config
 
-    from chatmagic.mode import Chosen
+    from chatmagic.cassette.mode import Chosen
     from chatmagic.protocol.auth import Secret
 
 CHECKED = [

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from chatmagic.cassette.active import Taping
     from chatmagic.client.config import Connection
     from chatmagic.configured import Kept
-    from chatmagic.deck import Taping
     from chatmagic.emulator.server import Emulator
     from chatmagic.session import Session
     from chatmagic.taping import CassetteCommand

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from chatmagic.asking import Answer, Ask, View
-    from chatmagic.cassette import Play
+    from chatmagic.cassette.cassette import Play
     from chatmagic.conversation.history import Change
     from chatmagic.protocol.wire import Reply
 

@@ -13,7 +13,8 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 from traitlets import TraitError
 
 import chatmagic
-from chatmagic import lines, loading, mode
+from chatmagic import lines, loading
+from chatmagic.cassette import mode
 from chatmagic.configured import Configured, Kept
 from chatmagic.errors import InputError
 from chatmagic.results import Results
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
+    from chatmagic.cassette.mode import Choice
     from chatmagic.commands import Commands
-    from chatmagic.mode import Choice
     from chatmagic.protocol.auth import Secret
     from chatmagic.protocol.wire import Reply
     from chatmagic.session import Session

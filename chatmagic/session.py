@@ -9,7 +9,7 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from chatmagic import clients, deck, playback, repeatable, scalars
+from chatmagic import clients, scalars
 from chatmagic.asking import (
     Answer,
     Ask,
@@ -20,6 +20,10 @@ from chatmagic.asking import (
     Told,
     View,
 )
+from chatmagic.cassette import active, reproducibility, transports
+from chatmagic.cassette.active import Deck, Taping
+from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.matching import Question
 from chatmagic.client import config
 from chatmagic.clients import Clients, Setup
 from chatmagic.conversation.conversation import Conversation
@@ -34,10 +38,7 @@ from chatmagic.course import (
     set_aside,
     turn_of,
 )
-from chatmagic.deck import Deck, Taping
 from chatmagic.errors import InputError
-from chatmagic.reel import Question
-from chatmagic.tape import Recorded
 from chatmagic.turnstile import Turnstile
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chatmagic.accounting import Credits
-    from chatmagic.cassette import Play, Who
+    from chatmagic.cassette.cassette import Play, Who
     from chatmagic.client.client import Client
     from chatmagic.client.config import Connection
     from chatmagic.client.sockets import Halt
@@ -352,10 +353,10 @@ class Session:
         )
         who: Who = "service" if play is None else play.who
         client = self._clients.of(who, lambda: self._setup_for(who, setup, taping))
-        through = playback.through(
+        through = transports.through(
             play,
             self.deck.cassette,
-            lambda: playback.Came(stream.reply, client.took, client.connection.key),
+            lambda: transports.Came(stream.reply, client.took, client.connection.key),
         )
         course.added = self.conversation.added
         halt = _or_new(halt)
@@ -378,7 +379,7 @@ class Session:
     def set_free(self) -> None:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
         self.setup: Callable[[], Setup] = clients.from_environment
-        self.deck.taping = deck.from_environment
+        self.deck.taping = active.from_environment
         self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
         self.layout: Callable[[str | None], Layout | None] = _unknown
 
@@ -411,12 +412,14 @@ class Session:
             if ask.owner is not None and turn.owner != ask.owner and turn not in before
         ]
         put_in = ask.text if ask.values or ask.entry == "python" else ""
-        return repeatable.warnings(self.conversation, context, below if ask.history else [], put_in)
+        return reproducibility.warnings(
+            self.conversation, context, below if ask.history else [], put_in
+        )
 
     def _setup_for(self, who: Who, setup: Setup | None, taping: Taping | None) -> Setup:
         """Say where and how to ask the one who answers."""
         if taping is not None and who != "service":
-            connection = deck.CASSETTE if who == "recording" else clients.practice()
+            connection = active.CASSETTE if who == "recording" else clients.practice()
             return Setup(connection, taping.timeout, taping.extra_body)
         return setup or self.setup()
 

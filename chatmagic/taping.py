@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
-from chatmagic import deck, frontend, repeatable
-from chatmagic.deck import Taping
+from chatmagic import frontend
+from chatmagic.cassette import active, reproducibility
+from chatmagic.cassette.active import Taping
+from chatmagic.cassette.mode import FILE_VARIABLE, MODE_VARIABLE, Choice, Chosen, choose
+from chatmagic.cassette.pruning import Pruning
 from chatmagic.errors import ChatError, InputError
-from chatmagic.mode import FILE_VARIABLE, MODE_VARIABLE, Choice, Chosen, choose
-from chatmagic.pruning import Pruning
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -139,7 +140,7 @@ class CassetteCommand:
     def of_the_figures(self) -> str | None:
         """Say that the latest figures are recorded ones, where they are."""
         connection = self._session.connection
-        if connection is None or connection != deck.CASSETTE:
+        if connection is None or connection != active.CASSETTE:
             return None
         return "Replayed from a cassette: figures as recorded, nothing was sent."
 
@@ -193,7 +194,7 @@ class CassetteCommand:
         if cassette.trouble is not None:
             lines.append(f"{len(cassette.unsaved):,} of them not saved: {cassette.trouble}")
         if cassette.is_recording:
-            troubles = repeatable.state(session.conversation)
+            troubles = reproducibility.state(session.conversation)
             lines += [f"Will not run again as it is: {trouble}." for trouble in troubles]
         return lines
 

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pages import cell, output, save, text_cell
 
-from chatmagic import cli, script
+from chatmagic import cli
 from chatmagic.accounting import Credits, Usage
 from chatmagic.archive import archive, notebook_file
 from chatmagic.archive import output as turn_output
 from chatmagic.audit import audit
+from chatmagic.cassette import serializer
+from chatmagic.cassette.interaction import Recorded
 from chatmagic.conversation.record import Value
 from chatmagic.conversation.seal import sealed
 from chatmagic.conversation.turn import Turn
 from chatmagic.protocol.wire import Message, Reply, Request
 from chatmagic.scalars import timestamp
-from chatmagic.tape import Recorded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -361,7 +362,7 @@ def exchange(prompt: str, text: str | None, *before: str, **more: Any) -> Record
 
 def tape(path: Path, *exchanges: Recorded) -> Path:
     """Write a cassette of these."""
-    path.write_text(script.write(exchanges))
+    path.write_text(serializer.write(exchanges))
     return path
 
 

@@ -21,8 +21,10 @@ from shells import KEY, Ran, Shell, alone
 import chatmagic
 from chatmagic import taping
 from chatmagic.asking import Ask
+from chatmagic.cassette.active import Taping
+from chatmagic.cassette.mode import Choice, Chosen, choose
+from chatmagic.cassette.storage import File
 from chatmagic.current import current_session
-from chatmagic.deck import Taping
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.errors import (
     ChatError,
@@ -32,14 +34,12 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
-from chatmagic.mode import Choice, Chosen, choose
-from chatmagic.recording import File
 from chatmagic.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from chatmagic.tape import Recorded
+    from chatmagic.cassette.interaction import Recorded
 
 FIXED = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
 FILE = "talk.jsonl"

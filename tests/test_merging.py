@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chatmagic.merging import merged, named
+from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.merging import merged, named
 from chatmagic.protocol.wire import Message, Request
-from chatmagic.tape import Recorded
 
 
 def one(prompt: str, owner: str | None = None) -> Recorded:

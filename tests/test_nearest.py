@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.mismatch import difference, nearest
 from chatmagic.digests import turn_digest
-from chatmagic.nearest import difference, nearest
 from chatmagic.protocol.wire import Message, Request
-from chatmagic.tape import Recorded
 
 
 def asked(*contents: str, typed: str | None = None, **parameters: object) -> Recorded:

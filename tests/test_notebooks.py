@@ -28,8 +28,9 @@ from nbval.plugin import (  # type: ignore[import-untyped] # it says nothing of 
     coalesce_streams,
 )
 
-from chatmagic import cli, demo, digests, script
+from chatmagic import cli, demo, digests
 from chatmagic.archive.output import bundle
+from chatmagic.cassette import serializer
 from chatmagic.emulator import replies as practice
 from chatmagic.errors import InputError
 from chatmagic.protocol.wire import Message, Reply
@@ -296,7 +297,9 @@ def test_a_changed_word_of_a_cassette_is_noticed(path: Path) -> None:
             kind = "reply" if "reply" in said else "you"
             changed = json.dumps({kind: with_another(text, word)})
             with pytest.raises(InputError, match="not the one that was recorded"):
-                script.read("\n".join([*lines[:number], changed, *lines[number + 1 :]]), path.name)
+                serializer.read(
+                    "\n".join([*lines[:number], changed, *lines[number + 1 :]]), path.name
+                )
             count += 1
     assert count > len(lines) / 2
 
@@ -309,7 +312,7 @@ def test_a_changed_cassette_fails_its_lesson(path: Path, ran: dict[str, Any]) ->
     asked = {
         output.metadata.chatmagic.request: place for place, output in enumerate(replies(found))
     }
-    recorded = script.read(path.read_text(encoding="utf-8"), path.name)
+    recorded = serializer.read(path.read_text(encoding="utf-8"), path.name)
     assert {one.request for one in recorded if one.is_reply} == set(asked)
     for one in recorded:
         changed = deepcopy(found)
@@ -337,7 +340,7 @@ def test_nbval_itself_fails_at_a_changed_word(tmp_path: Path) -> None:
     reply["text/plain"] = with_another(reply["text/plain"], longest(reply["text/plain"]))
     write(saved, talks)
     tape = credit.parent / "cassettes" / f"{credit.stem}.jsonl"
-    first = script.read(tape.read_text(encoding="utf-8"), tape.name)[2].text
+    first = serializer.read(tape.read_text(encoding="utf-8"), tape.name)[2].text
     changed = with_another(first or "", "three")
     tape.write_text(
         with_digest(tape.read_text(encoding="utf-8"), first or "", changed), encoding="utf-8"
@@ -359,7 +362,7 @@ def with_digest(cassette: str, before: str, after: str) -> str:
 @pytest.mark.parametrize("path", TAPES, ids=lambda path: path.stem)
 def test_nothing_in_a_cassette_is_made_up(path: Path) -> None:
     """Each reply is what the emulator says to these messages, and says that it is its."""
-    for one in script.read(path.read_text(encoding="utf-8"), path.name):
+    for one in serializer.read(path.read_text(encoding="utf-8"), path.name):
         assert one.origin == "emulator"
         if one.is_reply:
             messages = [item for item in one.before if isinstance(item, Message)]

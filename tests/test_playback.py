@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from loopback import DONE, EVENTS, answer, document, event, head, once, playing, stream, wait_for
 from loopback import Server as Loopback
 
-from chatmagic import Client, playback
+from chatmagic import Client
 from chatmagic.accounting import Usage
+from chatmagic.cassette import transports
+from chatmagic.cassette.interaction import KEPT_HEADERS, Recorded
+from chatmagic.cassette.transports import Heard, Recording, Replay
 from chatmagic.client import response
 from chatmagic.client.sockets import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
-from chatmagic.playback import Heard, Recording, Replay
 from chatmagic.protocol.wire import Message, Reply, Request
-from chatmagic.tape import KEPT_HEADERS, Recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +52,7 @@ def recorded(script: Any, request: Request = HELLO) -> tuple[Recorded | None, Ch
         def keep(heard: Heard) -> None:
             key = client.connection.key
             asked = Recorded.asked(request)
-            kept.append(playback.recorded(asked, heard, made[0].reply, took=client.took, key=key))
+            kept.append(transports.recorded(asked, heard, made[0].reply, took=client.took, key=key))
 
         made.append(client.send(request, None, lambda inner: Recording(inner, keep)))
         try:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatmagic.cassette.prefixes import Prefixes, request_digest
 from chatmagic.digests import chain_digest, digest, turn_digest
-from chatmagic.prefixes import Prefixes, request_digest
 from chatmagic.protocol.wire import Message, Request
 
 ONE = (Message("user", "one"), Message("assistant", "1"))

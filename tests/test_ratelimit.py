@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatmagic.cassette.interaction import KEPT_HEADERS
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 from chatmagic.protocol.ratelimit import RequestLimit
-from chatmagic.tape import KEPT_HEADERS
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DATE = "Sun, 01 Mar 2026 11:00:00 GMT"

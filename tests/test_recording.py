@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from chatmagic import script
+from chatmagic.cassette import serializer
+from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.storage import File
 from chatmagic.errors import ChatError, InputError
 from chatmagic.protocol.wire import Message, Request
-from chatmagic.recording import File
-from chatmagic.tape import Recorded
 
 ROOT = Path(__file__).parents[1]
 STEPS = ("open", "write", "flush", "fsync", "chmod", "replace", "fsync of the folder")
@@ -123,7 +123,7 @@ def test_a_link_and_the_rights_of_a_file_stay(tmp_path: Path) -> None:
 DIES = """
 import os, pathlib, signal, sys
 from chatmagic import recording
-from chatmagic.tape import Recorded
+from chatmagic.cassette.interaction import Recorded
 from chatmagic.protocol.wire import Message, Request
 
 step, path = sys.argv[1:]
@@ -199,4 +199,4 @@ def test_without_a_lock_it_is_saved_all_the_same(
     monkeypatch.setattr(sys, "platform", "win32")
     put(File(tmp_path / "talk.jsonl"), one("a"))
     lines = (tmp_path / "talk.jsonl").read_text(encoding="utf-8").splitlines()
-    assert json.loads(lines[0]) == {"chatmagic": "cassette", "version": script.VERSION}
+    assert json.loads(lines[0]) == {"chatmagic": "cassette", "version": serializer.VERSION}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.matching import Question, Reel
 from chatmagic.protocol.wire import Message, Request
-from chatmagic.reel import Question, Reel
-from chatmagic.tape import Recorded
 
 
 def one(prompt: str, text: str | None = None, owner: str | None = None, **known: Any) -> Recorded:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from chatmagic import digests
 from chatmagic.accounting import Usage
+from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.serializer import Writer, read, write
 from chatmagic.digests import chain_digest, digest, turn_digest
 from chatmagic.errors import InputError
 from chatmagic.protocol.wire import Message, Request
-from chatmagic.script import Writer, read, write
-from chatmagic.tape import Recorded
 
 HEADERS = (("Content-Type", "text/event-stream"), ("Date", "Thu, 01 Jan 2026 12:00:00 GMT"))
 FIRST = Recorded.asked(

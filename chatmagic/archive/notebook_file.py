@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from chatmagic import digests
+from chatmagic.cassette.interaction import Recorded, headers_for
 from chatmagic.conversation.record import VERSION, Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.conversation.seal import Sealed, canonical, check, joined
 from chatmagic.errors import InputError
-from chatmagic.tape import Recorded, headers_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from chatmagic.archive.notebook_file import Asking, Notebook, Told
     from chatmagic.archive.restore import Restored
+    from chatmagic.cassette.interaction import Recorded
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
-    from chatmagic.tape import Recorded
 
 LONGEST_NAME: Final = 100
 _QUIET: Final = "ChatMagics.quiet"

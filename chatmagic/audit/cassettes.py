@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 from chatmagic.accounting import Usage
 from chatmagic.archive.notebook_file import numbered
 from chatmagic.audit.findings import Audit, Turn
+from chatmagic.cassette.storage import File
 from chatmagic.errors import InputError
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.wire import Message
-from chatmagic.recording import File
 from chatmagic.scalars import iso
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chatmagic.archive.notebook_file import Notebook
+    from chatmagic.cassette.interaction import Recorded
     from chatmagic.conversation.record import Record
-    from chatmagic.tape import Recorded
 
     _Said = tuple[str, str | None]
 

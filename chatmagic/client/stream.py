@@ -9,7 +9,7 @@ from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
-from chatmagic import mode
+from chatmagic.cassette import mode
 from chatmagic.client import advice, config, url
 from chatmagic.client.arrival import Arrival
 from chatmagic.client.credit_tracker import Entry

@@ -15,19 +15,19 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from test_any_session import Service
 
 from chatmagic.asking import Ask, Listener
+from chatmagic.cassette.active import Taping
+from chatmagic.cassette.matching import Question, Reel
+from chatmagic.cassette.mode import Choice
+from chatmagic.cassette.storage import File
 from chatmagic.client.client import Client
 from chatmagic.client.config import Connection
-from chatmagic.deck import Taping
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.mode import Choice
-from chatmagic.recording import File
-from chatmagic.reel import Question, Reel
 from chatmagic.session import Session
 
 if TYPE_CHECKING:
+    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.mode import Mode
     from chatmagic.client.sockets import Halt
-    from chatmagic.mode import Mode
-    from chatmagic.tape import Recorded
 
 FATES = ["whole", "whole", "whole", "no credits", "cut off", "stopped while waiting"]
 NAMES = ("talk.jsonl", "other.jsonl")

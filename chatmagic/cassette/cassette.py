@@ -19,18 +19,18 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from chatmagic import nearest
+from chatmagic.cassette import mismatch
+from chatmagic.cassette.matching import Question, Reel
+from chatmagic.cassette.mode import MAGIC
+from chatmagic.cassette.storage import File
 from chatmagic.errors import ChatError, InputError, NotRecordedError
-from chatmagic.mode import MAGIC
-from chatmagic.recording import File
-from chatmagic.reel import Question, Reel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from chatmagic.mode import Choice
-    from chatmagic.tape import Recorded
+    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.mode import Choice
 
 Who = Literal["recording", "service", "emulator"]
 
@@ -156,7 +156,7 @@ class Cassette:
         if recorded is None and choice.by_order:
             recorded, by_order = self._reel.by_order(question), True
             if recorded is not None:
-                differs = nearest.difference(question.asked, recorded)
+                differs = mismatch.difference(question.asked, recorded)
                 note = f"replayed from {name} by order, for another request was recorded: {differs}"
         if recorded is not None:
             self._answered += 1
@@ -167,8 +167,8 @@ class Cassette:
         raise self._miss(question.asked)
 
     def _miss(self, asked: Recorded) -> NotRecordedError:
-        near = nearest.nearest(asked, self._reel.standing)
-        hint = "The cassette is empty." if near is None else nearest.difference(asked, near)
+        near = mismatch.nearest(asked, self._reel.standing)
+        hint = "The cassette is empty." if near is None else mismatch.difference(asked, near)
         if near is None and self.exchanges:
             hint = "All that it holds is superseded, and was another request."
         if self.choice.is_notebook:

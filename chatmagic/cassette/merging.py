@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chatmagic.tape import Recorded
+    from chatmagic.cassette.interaction import Recorded
 
 Name = tuple[str, int, str | None, str]
 """That by which an exchange is the same one in another reading of its file."""

@@ -6,16 +6,17 @@ import contextlib
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import merging, plain
+from chatmagic import plain
 from chatmagic.autolinks import unlinked
+from chatmagic.cassette import merging
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from chatmagic.cassette import Cassette
-    from chatmagic.tape import Recorded
+    from chatmagic.cassette.cassette import Cassette
+    from chatmagic.cassette.interaction import Recorded
 
 SUPERSEDED: Final = "superseded"
 SHOWN: Final = 60

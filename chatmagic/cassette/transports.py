@@ -12,15 +12,15 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from chatmagic.cassette.interaction import KEPT_HEADERS, Recorded
 from chatmagic.errors import ChatInterrupted
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse
-from chatmagic.tape import KEPT_HEADERS, Recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from chatmagic.cassette import Cassette, Play
+    from chatmagic.cassette.cassette import Cassette, Play
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.protocol.auth import Secret

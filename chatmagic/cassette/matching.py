@@ -23,12 +23,12 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from chatmagic import merging
+from chatmagic.cassette import merging
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from chatmagic.tape import Recorded
+    from chatmagic.cassette.interaction import Recorded
 
 Fate = Literal["kept", "changed", "new", "failed", "not asked"]
 

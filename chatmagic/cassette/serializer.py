@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import digests, scalars
 from chatmagic.accounting import Usage
+from chatmagic.cassette.interaction import KEPT_HEADERS, Recorded
+from chatmagic.cassette.prefixes import Part, Prefix, Prefixes, request_digest
 from chatmagic.errors import InputError
-from chatmagic.prefixes import Part, Prefix, Prefixes, request_digest
 from chatmagic.protocol.wire import NOT_IN_DIGEST, Message
-from chatmagic.tape import KEPT_HEADERS, Recorded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

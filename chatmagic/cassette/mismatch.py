@@ -10,8 +10,8 @@ from chatmagic import digests
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from chatmagic.cassette.interaction import Recorded
     from chatmagic.protocol.wire import Message
-    from chatmagic.tape import Recorded
 
 EXCERPT: Final = 48
 """How many characters of each side are shown around a difference."""

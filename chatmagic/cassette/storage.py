@@ -7,14 +7,14 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from chatmagic import script
+from chatmagic.cassette import serializer
 from chatmagic.errors import ChatError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from chatmagic.tape import Recorded
+    from chatmagic.cassette.interaction import Recorded
 
 if sys.platform != "win32":
     import fcntl
@@ -37,7 +37,7 @@ class File:
         except (OSError, RuntimeError, ValueError):
             self.path = path
         self._text: str | None = None
-        self._writer = script.Writer()
+        self._writer = serializer.Writer()
         self.held: tuple[Recorded, ...] = ()
         """What it held when it was read or written last."""
 
@@ -57,7 +57,7 @@ class File:
         """
         text = self._content()
         if text != self._text or text is None:
-            self.held = () if text is None else script.read(text, self.path.name)
+            self.held = () if text is None else serializer.read(text, self.path.name)
             self._text = text
         return self.held
 

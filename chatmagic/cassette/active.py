@@ -6,18 +6,18 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import cassette, mode
+from chatmagic.cassette import cassette, mode
 from chatmagic.client.config import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from chatmagic.cassette import Cassette, Play
+    from chatmagic.cassette.cassette import Cassette, Play
+    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.matching import Question
+    from chatmagic.cassette.mode import Choice
     from chatmagic.client.timeouts import Timeout
-    from chatmagic.mode import Choice
-    from chatmagic.reel import Question
-    from chatmagic.tape import Recorded
 
 CASSETTE: Final = Connection("https://cassette.invalid", "none", None, "the cassette")
 """Where a replayed request goes: nowhere. No name that ends like this can be looked up."""
