@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from chatmagic.accounting import Credits, Usage
     from chatmagic.client.client import Client
     from chatmagic.client.timeouts import Timeout
-    from chatmagic.current import ask, current_session
     from chatmagic.protocol.wire import Message, Reply
-    from chatmagic.session import Session
+    from chatmagic.session.current import ask, current_session
+    from chatmagic.session.session import Session
 
 __version__ = "0.1.0"
 __all__ = [
@@ -40,11 +40,11 @@ _HOMES: Final = {
     "Credits": "accounting",
     "Message": "protocol.wire",
     "Reply": "protocol.wire",
-    "Session": "session",
+    "Session": "session.session",
     "Timeout": "client.timeouts",
     "Usage": "accounting",
-    "ask": "current",
-    "current_session": "current",
+    "ask": "session.current",
+    "current_session": "session.current",
 }
 
 

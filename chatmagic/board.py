@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import plain, scalars, transcript
 from chatmagic.archive import output
-from chatmagic.asking import HELD_BACK
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 from chatmagic.render import gauge, markdown
+from chatmagic.session.events import HELD_BACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -23,16 +23,16 @@ from typing import TYPE_CHECKING, Any, Final
 import anywidget
 from traitlets import Unicode
 
-from chatmagic.asking import HELD_BACK, Began, Ended, Fragment
 from chatmagic.conversation.cell_order import Pages, word_from
+from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from chatmagic.asking import Event
     from chatmagic.conversation.conversation import Mark
     from chatmagic.protocol.wire import Reply
-    from chatmagic.session import Session
+    from chatmagic.session.events import Event
+    from chatmagic.session.session import Session
 
 MARKS: Final[Mapping[Mark, str]] = {
     "stale": "Stale: what stands above has changed since. Run the cell again to renew it.",

@@ -10,14 +10,15 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from chatmagic import course, display, frontend, loading, plain
+from chatmagic import display, frontend, loading, plain
 from chatmagic.archive import output
-from chatmagic.asking import Ask, Fragment, Silent
 from chatmagic.connecting import ConnectCommands
 from chatmagic.conversation import cell_order, options, record, suggestions, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.render import gauge
+from chatmagic.session import ask as course
+from chatmagic.session.events import Ask, Fragment, Silent
 from chatmagic.standing import Standing
 from chatmagic.taping import CassetteCommand
 
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.asking import Event, View
     from chatmagic.bridge import Bridge
     from chatmagic.configured import Kept
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.frontend import Execution
     from chatmagic.panel import Panels
     from chatmagic.protocol.wire import Reply
-    from chatmagic.session import Session
+    from chatmagic.session.events import Event, View
+    from chatmagic.session.session import Session
 
 EXAMPLES: Final = (
     "%%chat\nExplain the central limit theorem to a biologist.\nUse one example.",

@@ -13,9 +13,9 @@ from chatmagic import frontend, plain
 from chatmagic.client import config, extras, keystore
 from chatmagic.client import url as address
 from chatmagic.client.extras import OF_AN_ADDRESS
-from chatmagic.clients import Setup
 from chatmagic.errors import ChatError, InputError
 from chatmagic.protocol.auth import Secret
+from chatmagic.session.client_pool import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from chatmagic.client.config import Connection
     from chatmagic.configured import Kept
     from chatmagic.emulator.server import Emulator
-    from chatmagic.session import Session
+    from chatmagic.session.session import Session
     from chatmagic.taping import CassetteCommand
 
 

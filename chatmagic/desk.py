@@ -18,18 +18,18 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from chatmagic import board, display
-from chatmagic.asking import Began, Changed, Ended, Fragment
 from chatmagic.errands import Errands
+from chatmagic.session.events import Began, Changed, Ended, Fragment
 from chatmagic.underway import Log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from chatmagic.asking import Ask
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.turn import Turn
-    from chatmagic.session import Session
+    from chatmagic.session.events import Ask
+    from chatmagic.session.session import Session
     from chatmagic.underway import UnderWay
 
 Role = Literal["panel", "gauge", "output"]

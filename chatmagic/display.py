@@ -1,6 +1,6 @@
 """Views of one reply: live in a page, once for a machine, printed in a terminal.
 
-A view is what :meth:`chatmagic.session.Session.run` tells about one ask: that it has
+A view is what :meth:`chatmagic.session.session.Session.run` tells about one ask: that it has
 begun, each fragment, and how it ended. The last state of a view holds what the reply's own
 response said and nothing of this kernel, clock or machine, so a notebook that runs again
 shows it again, letter for letter.
@@ -18,14 +18,14 @@ from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic import plain
 from chatmagic.archive import output
-from chatmagic.asking import HELD_BACK, Silent
 from chatmagic.autolinks import unlinked
 from chatmagic.render import gauge
+from chatmagic.session.events import HELD_BACK, Silent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chatmagic.asking import Answer
+    from chatmagic.session.events import Answer
 
 WAITING: Final = "… waiting for the reply"
 SECONDS_BETWEEN: Final = 0.1

@@ -15,18 +15,18 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import board, cells, loading, scalars, transcript
-from chatmagic.asking import Ask, Silent
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
+from chatmagic.session.events import Ask, Silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from chatmagic.asking import Answer
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
-    from chatmagic.session import Session
+    from chatmagic.session.events import Answer
+    from chatmagic.session.session import Session
     from chatmagic.underway import Log, UnderWay
 
 LONGEST_PROMPT: Final = 1_000_000

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from chatmagic.commands import Commands
     from chatmagic.protocol.auth import Secret
     from chatmagic.protocol.wire import Reply
-    from chatmagic.session import Session
+    from chatmagic.session.session import Session
 
 
 _kept: WeakKeyDictionary[InteractiveShell, Kept] = WeakKeyDictionary()
@@ -238,7 +238,7 @@ def load(shell: InteractiveShell) -> None:
     lines.install(shell)
     chatmagic.on_session = magics.join
     mode.in_kernel = magics.choice
-    current = sys.modules.get("chatmagic.current")
+    current = sys.modules.get("chatmagic.session.current")
     if current is not None and current.has_begun():
         magics.join(current.current_session())
 

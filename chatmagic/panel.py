@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from chatmagic.desk import Kernel
-    from chatmagic.session import Session
+    from chatmagic.session.session import Session
 
 
 def _static(*names: str) -> str:

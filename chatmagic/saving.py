@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
-    from chatmagic.session import Session
+    from chatmagic.session.session import Session
 
 FORMATS: Final = "FILE.json (all of it), FILE.ipynb (a notebook) or FILE.md (to read)"
 FORCE: Final = "--force"

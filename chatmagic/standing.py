@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from chatmagic.connecting import ConnectCommands
     from chatmagic.protocol.auth import Secret
-    from chatmagic.session import Session
+    from chatmagic.session.session import Session
     from chatmagic.taping import CassetteCommand
 
 PANELS: Final = (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.configured import Kept
-    from chatmagic.session import Session
+    from chatmagic.session.session import Session
 
 USAGE: Final = (
     "%chat_cassette FILE [--record|--replay|--refresh] [--else emulator] [--by-order], "

@@ -13,10 +13,10 @@ from chatmagic import board
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from chatmagic.asking import Answer, Ask
     from chatmagic.client.sockets import Halt
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.turn import Turn
+    from chatmagic.session.events import Answer, Ask
 
 MOST_ASIDES: Final = 50
 NOT_KEPT: Final = "Not kept: this question was asked without history."

@@ -17,10 +17,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import chatmagic
-from chatmagic import current
 from chatmagic.client import config as settings
 from chatmagic.client import keystore
 from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.session import current
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,13 +11,13 @@ import pytest
 from shells import Shell, alone
 
 from chatmagic import bridge as module
-from chatmagic.asking import HELD_BACK, Ask, Began, Ended, Fragment
 from chatmagic.client.arrival import Arrival
 from chatmagic.conversation.record import owner_of
-from chatmagic.current import current_session
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.errors import ChatInterrupted, ServiceError
 from chatmagic.protocol.wire import Reply
+from chatmagic.session.current import current_session
+from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

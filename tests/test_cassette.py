@@ -20,11 +20,9 @@ from shells import KEY, Ran, Shell, alone
 
 import chatmagic
 from chatmagic import taping
-from chatmagic.asking import Ask
 from chatmagic.cassette.active import Taping
 from chatmagic.cassette.mode import Choice, Chosen, choose
 from chatmagic.cassette.storage import File
-from chatmagic.current import current_session
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.errors import (
     ChatError,
@@ -34,7 +32,9 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
-from chatmagic.session import Session
+from chatmagic.session.current import current_session
+from chatmagic.session.events import Ask
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -589,7 +589,7 @@ def test_a_copy_takes_nothing_of_the_first_notebook(
     for n in range(4):
         shell.page(f"%chat echo:first {n}", f"c{n}")
     before = {one.text for one in held()}
-    monkeypatch.setattr(chatmagic.current, "_current", None)
+    monkeypatch.setattr(chatmagic.session.current, "_current", None)
     copy = Shell()
     copy.do(f"%chat_cassette {FILE} --record", cell="in")
     for n in range(4):
@@ -597,7 +597,7 @@ def test_a_copy_takes_nothing_of_the_first_notebook(
         assert "stays in talk.jsonl: %chat_cassette --prune lists it" in repr(ran.messages)
     assert {one.text for one in held()} == before | {f"copied {n}" for n in range(4)}
     no_service(monkeypatch)
-    monkeypatch.setattr(chatmagic.current, "_current", None)
+    monkeypatch.setattr(chatmagic.session.current, "_current", None)
     first = Shell()
     first.do(NOTEBOOK)
     for n in range(4):
@@ -894,7 +894,7 @@ def test_run_all_twice_and_replayed_twice(
     if how == "page":
         run_all(live, how=how)
         assert bodies(emulator)[:count] == bodies(emulator)[count:]
-    monkeypatch.setattr(chatmagic.current, "_current", None)
+    monkeypatch.setattr(chatmagic.session.current, "_current", None)
     emulator.requests.clear()
     recording = Shell()
     recording.do(f"%chat_cassette {FILE} --record")
@@ -906,7 +906,7 @@ def test_run_all_twice_and_replayed_twice(
         assert texts(second) == texts(first)
     no_service(monkeypatch)
     for person in ("page", "machine"):
-        monkeypatch.setattr(chatmagic.current, "_current", None)
+        monkeypatch.setattr(chatmagic.session.current, "_current", None)
         replaying = Shell()
         replaying.do(f"%chat_cassette {FILE} --replay")
         assert texts(run_all(replaying, how=person)) == texts(first)
@@ -933,7 +933,7 @@ def test_a_prompt_that_was_changed_three_times(
     standing = [one.prompt for one in held() if not one.superseded]
     assert standing == ["echo:one", "echo:two", "echo:three"]
     no_service(monkeypatch)
-    monkeypatch.setattr(chatmagic.current, "_current", None)
+    monkeypatch.setattr(chatmagic.session.current, "_current", None)
     other = Shell()
     other.do(NOTEBOOK)
     for prompt in ("one", "two", "three"):

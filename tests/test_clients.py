@@ -10,14 +10,14 @@ from shells import FIXED, KEY
 
 import chatmagic
 from chatmagic.client.config import Connection
-from chatmagic.clients import Setup
 from chatmagic.emulator.server import Emulator
 from chatmagic.errors import (
     ConnectError,
     InputError,
 )
 from chatmagic.protocol.auth import Secret
-from chatmagic.session import Session
+from chatmagic.session.client_pool import Setup
+from chatmagic.session.session import Session
 
 
 def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) -> None:

@@ -10,11 +10,11 @@ import pytest
 from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, event, head
 
 import chatmagic
-from chatmagic.asking import Answer, Ask
 from chatmagic.client.sockets import Halt
 from chatmagic.errors import ChatInterrupted
 from chatmagic.protocol.wire import Message
-from chatmagic.session import Session
+from chatmagic.session.events import Answer, Ask
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -12,13 +12,13 @@ import pytest
 from loopback import Server, document, playing
 from shells import FIXED, KEY, Shell, bodies
 
-from chatmagic.current import current_session
 from chatmagic.emulator.server import Emulator
 from chatmagic.errors import (
     AuthenticationError,
     ConnectError,
     InputError,
 )
+from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, get_type_hints
 import pytest
 
 import chatmagic
-from chatmagic.current import current_session
+from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
     from chatmagic.emulator.server import Emulator
-    from chatmagic.session import Session
+    from chatmagic.session.session import Session
 
 
 def test_the_kernels_session(session: Session, emulator: Emulator) -> None:

@@ -14,11 +14,11 @@ from shells import Page, Shell, alone, left
 from chatmagic import display
 from chatmagic.accounting import Credits, Usage
 from chatmagic.archive import output
-from chatmagic.asking import HELD_BACK, Answer, Silent
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.seal import sealed
 from chatmagic.digests import digest
 from chatmagic.protocol.wire import Reply
+from chatmagic.session.events import HELD_BACK, Answer, Silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

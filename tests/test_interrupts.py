@@ -34,9 +34,9 @@ from shells import KEY, Shell, alone
 
 import chatmagic
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.current import current_session
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.session import Session
+from chatmagic.session.current import current_session
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -392,7 +392,7 @@ def struck(path: str, *, late: bool) -> Iterator[None]:
         ("chatmagic.conversation.options.parse", False),
         ("chatmagic.conversation.template.fill", True),
         ("chatmagic.display.Once", True),
-        ("chatmagic.session.Session.run", True),
+        ("chatmagic.session.session.Session.run", True),
     ],
 )
 def test_a_cell_tells_it_in_one_line_before_and_after_the_ask(

@@ -40,7 +40,7 @@ from chatmagic.emulator.server import Emulator
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError
 from chatmagic.protocol.auth import Auth, Secret
 from chatmagic.protocol.wire import Message
-from chatmagic.session import Session
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -106,7 +106,7 @@ class Finder:
             seen.append(threading.current_thread().name)
 sys.meta_path.insert(0, Finder())
 from chatmagic.errands import Errands
-from chatmagic.session import Session
+from chatmagic.session.session import Session
 from chatmagic.underway import Log
 said = []
 nothing = lambda *_: None

@@ -15,7 +15,6 @@ from shells import FIXED, KEY, Ran, Shell, bodies
 import chatmagic
 from chatmagic.conversation import options, suggestions
 from chatmagic.conversation.seal import check, sealed
-from chatmagic.current import current_session
 from chatmagic.digests import chain_of
 from chatmagic.emulator.server import Emulator
 from chatmagic.errors import (
@@ -24,6 +23,7 @@ from chatmagic.errors import (
     InputError,
 )
 from chatmagic.protocol.wire import Reply
+from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
     import builtins

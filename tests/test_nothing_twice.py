@@ -28,7 +28,7 @@ from loopback import (
 
 import chatmagic
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError
-from chatmagic.session import Session
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

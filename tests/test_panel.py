@@ -19,14 +19,14 @@ from shells import Shell, alone
 import chatmagic
 from chatmagic import board, cells, display, loading, scalars
 from chatmagic.accounting import Credits
-from chatmagic.asking import HELD_BACK, Ask, Began, Ended, Fragment, Silent
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.turn import Turn
 from chatmagic.desk import Desk, Page
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.protocol.wire import Reply
-from chatmagic.session import Session
+from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, Silent
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

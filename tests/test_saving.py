@@ -13,10 +13,11 @@ import pytest
 from pages import Paper, cell, save
 from shells import KEY, Ran, Shell, alone
 
-from chatmagic import current, saving
+from chatmagic import saving
 from chatmagic.archive import notebook_file
-from chatmagic.current import current_session
 from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.session import current
+from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shells import FIXED, KEY
 
-from chatmagic.asking import Answer, Ask, Began, Changed, Ended, Fragment
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import (
@@ -20,14 +19,15 @@ from chatmagic.errors import (
     RateLimitError,
     ServiceError,
 )
+from chatmagic.session.events import Answer, Ask, Began, Changed, Ended, Fragment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from chatmagic.asking import Event
     from chatmagic.conversation.turn import Turn
     from chatmagic.emulator.server import Emulator, Settings
-    from chatmagic.session import Session
+    from chatmagic.session.events import Event
+    from chatmagic.session.session import Session
 
 PATIENCE = 10.0
 

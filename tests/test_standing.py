@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from loopback import DONE, Server, document, event, playing, stream
 from shells import FIXED, Shell
 
-from chatmagic.current import current_session
 from chatmagic.errors import (
     RateLimitError,
 )
+from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
     from pathlib import Path

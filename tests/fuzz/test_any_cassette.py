@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from test_any_session import Service
 
-from chatmagic.asking import Ask, Listener
 from chatmagic.cassette.active import Taping
 from chatmagic.cassette.matching import Question, Reel
 from chatmagic.cassette.mode import Choice
@@ -22,7 +21,8 @@ from chatmagic.cassette.storage import File
 from chatmagic.client.client import Client
 from chatmagic.client.config import Connection
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.session import Session
+from chatmagic.session.events import Ask, Listener
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from chatmagic.cassette.interaction import Recorded

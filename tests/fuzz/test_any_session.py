@@ -10,7 +10,6 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from chatmagic.asking import Answer, Ask
 from chatmagic.client.client import Client
 from chatmagic.client.config import Connection
 from chatmagic.conversation.conversation import Conversation
@@ -18,7 +17,8 @@ from chatmagic.digests import turn_digest
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
 from chatmagic.protocol import sse
 from chatmagic.protocol.wire import Chunk, Reply
-from chatmagic.session import Session
+from chatmagic.session.events import Answer, Ask
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

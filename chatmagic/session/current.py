@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import chatmagic
-from chatmagic.session import Session
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from chatmagic.protocol.wire import Reply

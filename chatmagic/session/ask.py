@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import TracebackType
 
-    from chatmagic.asking import Answer, Ask, View
     from chatmagic.cassette.cassette import Play
     from chatmagic.conversation.history import Change
     from chatmagic.protocol.wire import Reply
+    from chatmagic.session.events import Answer, Ask, View
 
 _MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")
 

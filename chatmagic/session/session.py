@@ -9,25 +9,16 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from chatmagic import clients, scalars
-from chatmagic.asking import (
-    Answer,
-    Ask,
-    Changed,
-    Ended,
-    Event,
-    Listener,
-    Told,
-    View,
-)
+from chatmagic import scalars
 from chatmagic.cassette import active, reproducibility, transports
 from chatmagic.cassette.active import Deck, Taping
 from chatmagic.cassette.interaction import Recorded
 from chatmagic.cassette.matching import Question
 from chatmagic.client import config
-from chatmagic.clients import Clients, Setup
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.course import (
+from chatmagic.errors import InputError
+from chatmagic.session import client_pool
+from chatmagic.session.ask import (
     NOTHING,
     Course,
     delivered,
@@ -38,8 +29,18 @@ from chatmagic.course import (
     set_aside,
     turn_of,
 )
-from chatmagic.errors import InputError
-from chatmagic.turnstile import Turnstile
+from chatmagic.session.client_pool import Clients, Setup
+from chatmagic.session.events import (
+    Answer,
+    Ask,
+    Changed,
+    Ended,
+    Event,
+    Listener,
+    Told,
+    View,
+)
+from chatmagic.session.lock import Turnstile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -378,7 +379,7 @@ class Session:
 
     def set_free(self) -> None:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
-        self.setup: Callable[[], Setup] = clients.from_environment
+        self.setup: Callable[[], Setup] = client_pool.from_environment
         self.deck.taping = active.from_environment
         self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
         self.layout: Callable[[str | None], Layout | None] = _unknown
@@ -419,7 +420,7 @@ class Session:
     def _setup_for(self, who: Who, setup: Setup | None, taping: Taping | None) -> Setup:
         """Say where and how to ask the one who answers."""
         if taping is not None and who != "service":
-            connection = active.CASSETTE if who == "recording" else clients.practice()
+            connection = active.CASSETTE if who == "recording" else client_pool.practice()
             return Setup(connection, taping.timeout, taping.extra_body)
         return setup or self.setup()
 
