@@ -10,8 +10,9 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import plain, scalars, transcript
+from chatmagic import plain, scalars
 from chatmagic.archive import output
+from chatmagic.jupyter import transcript
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 from chatmagic.render import gauge, markdown

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from chatmagic import board, display
+from chatmagic import board
 from chatmagic.errands import Errands
+from chatmagic.jupyter import views
 from chatmagic.session.events import Began, Changed, Ended, Fragment
 from chatmagic.underway import Log
 
@@ -222,7 +223,7 @@ class Desk:
         one.pieces[:] = ["".join(one.pieces)]
         one.html = board.live(one.pieces[0])
         self._tell_panels({"kind": "text", "key": one.key, "html": one.html})
-        pause = max(display.SECONDS_BETWEEN, len(one.html.encode()) / display.BYTES_A_SECOND)
+        pause = max(views.SECONDS_BETWEEN, len(one.html.encode()) / views.BYTES_A_SECOND)
         self._not_before = time.monotonic() + pause
 
     def _began(self, ask: Ask, notes: Sequence[str], turns: Sequence[Turn]) -> None:

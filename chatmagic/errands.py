@@ -14,9 +14,10 @@ from copy import copy
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import board, cells, loading, scalars, transcript
+from chatmagic import board, cells, loading, scalars
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
+from chatmagic.jupyter import transcript
 from chatmagic.session.events import Ask, Silent
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _static(*names: str) -> str:
-    folder = files("chatmagic") / "static"
+    folder = files("chatmagic") / "jupyter" / "static"
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
 
 

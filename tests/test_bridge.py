@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shells import Shell, alone
 
-from chatmagic import bridge as module
 from chatmagic.client.arrival import Arrival
 from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.errors import ChatInterrupted, ServiceError
+from chatmagic.jupyter import bridge as module
 from chatmagic.protocol.wire import Reply
 from chatmagic.session.current import current_session
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from chatmagic.bridge import Bridge
+    from chatmagic.jupyter.bridge import Bridge
 
 PATIENCE = 10.0
 STALE, TAKEN_BACK = module.MARKS["stale"], module.MARKS["taken back"]
@@ -352,7 +352,7 @@ def test_without_anywidget_all_works_in_the_order_as_run(
     front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reply is shown and kept, and nothing is said."""
-    monkeypatch.delitem(sys.modules, "chatmagic.bridge")
+    monkeypatch.delitem(sys.modules, "chatmagic.jupyter.bridge")
     real = builtins.__import__
 
     def refuse(name: str, *rest: Any) -> Any:

@@ -19,7 +19,6 @@ from kernels import kernel
 from shells import KEY, Ran, Shell, alone
 
 import chatmagic
-from chatmagic import taping
 from chatmagic.cassette.active import Taping
 from chatmagic.cassette.mode import Choice, Chosen, choose
 from chatmagic.cassette.storage import File
@@ -32,6 +31,7 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
+from chatmagic.jupyter import cassette_command
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask
 from chatmagic.session.session import Session
@@ -204,7 +204,7 @@ def test_what_does_not_go_together(
 )
 def test_the_line_is_read(line: str, chosen: Chosen) -> None:
     """A file with spaces, options before or behind it."""
-    assert taping.parse(line, "before.jsonl") == chosen
+    assert cassette_command.parse(line, "before.jsonl") == chosen
 
 
 @pytest.mark.parametrize(
@@ -221,8 +221,8 @@ def test_the_line_is_read(line: str, chosen: Chosen) -> None:
 def test_a_line_that_makes_no_sense(line: str, match: str) -> None:
     """One line, and a second that shows how."""
     with pytest.raises(InputError, match=match) as caught:
-        taping.parse(line)
-    assert caught.value.hint == taping.USAGE
+        cassette_command.parse(line)
+    assert caught.value.hint == cassette_command.USAGE
 
 
 # In Python.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from chatmagic.checks import _CHECKS
-from chatmagic.configured import CHECKED, Configured
+from chatmagic.jupyter.checks import _CHECKS
+from chatmagic.jupyter.settings import CHECKED, Configured
 
 
 def test_each_check_is_of_a_setting_that_is_looked_at() -> None:

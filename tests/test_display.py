@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shells import Page, Shell, alone, left
 
-from chatmagic import display
 from chatmagic.accounting import Credits, Usage
 from chatmagic.archive import output
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.seal import sealed
 from chatmagic.digests import digest
+from chatmagic.jupyter import views
 from chatmagic.protocol.wire import Reply
 from chatmagic.session.events import HELD_BACK, Answer, Silent
 
@@ -84,7 +84,7 @@ def until(page: Page, there: Callable[[], bool]) -> None:
 
 def test_once_is_one_display(page: Page) -> None:
     """A machine is sent one display, at the end, with everything."""
-    view = display.Once()
+    view = views.Once()
     view.waiting("cell [3]")
     view.began(["sent the last 2 of 5 turns"])
     view.fragment("# Tit")
@@ -99,14 +99,14 @@ def test_once_is_one_display(page: Page) -> None:
 def test_a_reply_that_was_held_back_says_so_in_no_last_state(page: Page) -> None:
     """The line is of this run: it is shown while the cell is live, and is not saved."""
     held = replace(REPLY, held_back=True)
-    live = display.Live(alone=True)
+    live = views.Live(alone=True)
     live.began([])
     live.fragment(held.text)
     live.ended(answer(held))
     said = [HELD_BACK in message["data"]["text/html"] for message in page.messages]
     assert said[-2:] == [True, False]
     assert page.messages[-1]["data"] == output.of(REPLY, answer().record)[0]
-    display.Once().ended(answer(held))
+    views.Once().ended(answer(held))
     assert page.messages[-1]["data"] == output.of(REPLY, answer().record)[0]
 
 
@@ -115,7 +115,7 @@ def test_a_reply_that_was_held_back_says_so_in_a_terminal(
     capsys: pytest.CaptureFixture[str], *, in_page: bool
 ) -> None:
     """What is printed into a page is saved, so it is not said there."""
-    view = display.Printed(in_page=in_page)
+    view = views.Printed(in_page=in_page)
     view.ended(answer(replace(REPLY, held_back=True)))
     assert (HELD_BACK in capsys.readouterr().out) is not in_page
     view.ended(answer())
@@ -124,7 +124,7 @@ def test_a_reply_that_was_held_back_says_so_in_a_terminal(
 
 def test_live_ends_as_once(page: Page) -> None:
     """Data and metadata of the last update are those of the one display, and nothing else."""
-    live = display.Live(alone=True)
+    live = views.Live(alone=True)
     live.waiting("cell [3]")
     live.began(["sent the last 2 of 5 turns"])
     for line in REPLY.text.splitlines(keepends=True):
@@ -132,7 +132,7 @@ def test_live_ends_as_once(page: Page) -> None:
     live.ended(answer())
     (output,) = left(page.messages)
     page.messages.clear()
-    display.Once().ended(answer())
+    views.Once().ended(answer())
     (once,) = left(page.messages)
     for name in ("data", "metadata"):
         assert output[name] == once[name]
@@ -141,7 +141,7 @@ def test_live_ends_as_once(page: Page) -> None:
 
 def test_live_begins_with_a_mark(page: Page) -> None:
     """Whom it waits for, then that it waits; HTML alone until the end, notes among it."""
-    live = display.Live(alone=True)
+    live = views.Live(alone=True)
     live.waiting("cell [3] <b>")
     assert "cell [3] &lt;b&gt;" in html(page)
     live.began(["sent the last 2 of 5 turns"])
@@ -161,8 +161,8 @@ def test_live_begins_with_a_mark(page: Page) -> None:
 
 def test_a_burst_is_few_updates(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two thousand fragments at once are drawn together."""
-    monkeypatch.setattr(display, "SECONDS_BETWEEN", 60.0)
-    live = display.Live(alone=True)
+    monkeypatch.setattr(views, "SECONDS_BETWEEN", 60.0)
+    live = views.Live(alone=True)
     live.began([])
     live.fragment("first ")
     until(page, lambda: "first" in html(page))
@@ -177,8 +177,8 @@ def test_a_later_fragment_is_drawn_without_another(
     page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What came is on the page an interval later, also when nothing follows it."""
-    monkeypatch.setattr(display, "SECONDS_BETWEEN", 0.001)
-    live = display.Live(alone=True)
+    monkeypatch.setattr(views, "SECONDS_BETWEEN", 0.001)
+    live = views.Live(alone=True)
     live.began([])
     for word in ("one", "two", "three"):
         live.fragment(f"{word} ")
@@ -196,7 +196,7 @@ def test_the_interval_grows_with_the_text(page: Page) -> None:
             waits.put(timeout or 0.0)
             return self.is_set()
 
-    live = display.Live(alone=True)
+    live = views.Live(alone=True)
     live._over = Clock()
     live.began([])
     for text, longer in (("a", False), ("b" * 3_000, False), ("c" * 60_000, True)):
@@ -204,14 +204,14 @@ def test_the_interval_grows_with_the_text(page: Page) -> None:
         waited = waits.get(timeout=PATIENCE)
         size = len(html(page).encode())
         assert text in html(page)
-        expected = size / display.BYTES_A_SECOND if longer else display.SECONDS_BETWEEN
+        expected = size / views.BYTES_A_SECOND if longer else views.SECONDS_BETWEEN
         assert waited == pytest.approx(expected)
     live.failed()
 
 
 def test_live_updates_have_neither_colours_nor_math(page: Page) -> None:
     """They come with the last state alone."""
-    live = display.Live(alone=True)
+    live = views.Live(alone=True)
     live.began([])
     live.fragment(REPLY.text)
     until(page, lambda: "Title" in html(page))
@@ -225,26 +225,26 @@ def test_live_updates_have_neither_colours_nor_math(page: Page) -> None:
 
 def test_a_failure_takes_the_mark_away(page: Page) -> None:
     """Alone in its cell nothing is left; beside other outputs they stay."""
-    live = display.Live(alone=True)
+    live = views.Live(alone=True)
     live.began([])
     live.failed()
     assert left(page.messages) == []
     page.messages.clear()
-    beside = display.Live(alone=False)
+    beside = views.Live(alone=False)
     beside.waiting("cell [3]")
     beside.began([])
     beside.failed()
     (output,) = left(page.messages)
     assert output["data"] == {"text/html": ""}
     page.messages.clear()
-    unasked = display.Live(alone=True)
+    unasked = views.Live(alone=True)
     unasked.failed()
     assert page.messages == []
 
 
 def test_a_page_that_went_away(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     """An update that fails does not end the reply; the last state is tried again."""
-    live = display.Live(alone=True)
+    live = views.Live(alone=True)
     live.began([])
     tried = threading.Event()
 
@@ -263,12 +263,12 @@ def test_a_page_that_went_away(page: Page, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_ending_twice_shows_one(page: Page) -> None:
     """A last state that was interrupted is drawn again in its place."""
-    live = display.Live(alone=True)
+    live = views.Live(alone=True)
     live.began([])
     live.ended(answer())
     live.ended(answer())
     assert len(left(page.messages)) == 1
-    late = display.Live(alone=True)
+    late = views.Live(alone=True)
     late.ended(answer())
     assert len(left(page.messages)) == 2
 
@@ -285,13 +285,13 @@ def test_silence(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
 
 
-MARK = display.WAITING
+MARK = views.WAITING
 OVER_THE_MARK = f"\r{' ' * len(MARK)}\r"
 
 
 def test_printing(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     """Notes, a waiting mark, over it the text as it comes, and under it the credits."""
-    view = display.Printed()
+    view = views.Printed()
     view.waiting("cell [3]")
     view.began(["sent the last 2 of 5 turns"])
     for fragment in ("# Ti", "tle\r\n", "text"):
@@ -317,9 +317,9 @@ def acting(text: str) -> list[str]:
     return [char for char in text if not char.isprintable() and char != "\n"]
 
 
-@pytest.mark.parametrize("kind", [display.Printed, display.PrintedOnce])
+@pytest.mark.parametrize("kind", [views.Printed, views.PrintedOnce])
 def test_a_terminal_is_safe(
-    page: Page, capsys: pytest.CaptureFixture[str], kind: type[display.Printed]
+    page: Page, capsys: pytest.CaptureFixture[str], kind: type[views.Printed]
 ) -> None:
     """Nothing of a reply acts: not its text, its end's words, nor a refusal."""
     del page
@@ -331,12 +331,12 @@ def test_a_terminal_is_safe(
     said = capsys.readouterr().out.replace(OVER_THE_MARK, "")
     assert said.count("owned") == 3
     assert acting(said) == []
-    assert acting(display.printable(HOSTILE)) == []
+    assert acting(views.printable(HOSTILE)) == []
 
 
-@pytest.mark.parametrize("kind", [display.Printed, display.PrintedOnce])
+@pytest.mark.parametrize("kind", [views.Printed, views.PrintedOnce])
 def test_printed_text_makes_no_links_but_of_the_web(
-    page: Page, capsys: pytest.CaptureFixture[str], kind: type[display.Printed]
+    page: Page, capsys: pytest.CaptureFixture[str], kind: type[views.Printed]
 ) -> None:
     """A page makes links of what is printed; the address may come in pieces."""
     del page
@@ -359,7 +359,7 @@ def test_a_terminal_is_printed_the_exact_text(
 ) -> None:
     """It makes no links of its own, so what is copied from it is what the model wrote."""
     del page
-    view = display.Printed()
+    view = views.Printed()
     view.began([])
     view.fragment("data")
     view.fragment(":")
@@ -370,7 +370,7 @@ def test_a_terminal_is_printed_the_exact_text(
 
 def test_printing_once(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     """With ``stream = off`` a terminal is printed everything at the end."""
-    view = display.PrintedOnce()
+    view = views.PrintedOnce()
     view.began([])
     view.fragment("# Ti")
     assert capsys.readouterr().out == MARK
@@ -382,7 +382,7 @@ def test_printing_once(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_failed_ask_takes_its_mark_away(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     """A terminal is left as it was, once."""
-    view = display.Printed()
+    view = views.Printed()
     view.failed()
     view.began([])
     view.failed()
@@ -391,9 +391,9 @@ def test_a_failed_ask_takes_its_mark_away(page: Page, capsys: pytest.CaptureFixt
     assert page.messages == []
 
 
-@pytest.mark.parametrize("kind", [display.Printed, display.PrintedOnce])
+@pytest.mark.parametrize("kind", [views.Printed, views.PrintedOnce])
 def test_a_pipe_gets_the_text_alone(
-    page: Page, capsys: pytest.CaptureFixture[str], kind: type[display.Printed]
+    page: Page, capsys: pytest.CaptureFixture[str], kind: type[views.Printed]
 ) -> None:
     """No waiting mark and no carriage return; a failed ask leaves nothing."""
     view = kind(piped=True)
@@ -459,7 +459,7 @@ def test_how_a_reply_ended(
     reply = replace(REPLY, **changed)
     found = output.bundle(reply)["text/html"]
     assert ("chatmagic-state" in found) == (words is not None)
-    view = display.Printed()
+    view = views.Printed()
     view.began([])
     view.ended(answer(reply))
     said = capsys.readouterr().out
@@ -475,7 +475,7 @@ def test_no_page_looks_for_formulas_in_what_stands_around_a_reply(page: Page) ->
     ended = replace(REPLY, finish_reason=r"$\href{javascript:x}{y}$")
     start = '<div class="chatmagic mathjax_ignore tex2jax_ignore" role="group"'
     assert output.bundle(ended)["text/html"].startswith(start)
-    view = display.Live(alone=True)
+    view = views.Live(alone=True)
     view.began(["$x$"])
     view.fragment("$x$")
     view.ended(answer(ended))
@@ -493,8 +493,8 @@ def test_the_same_reply_is_the_same_bundle() -> None:
 
 def test_showing_what_is_no_reply(page: Page) -> None:
     """Ours is shown as HTML and words, with a record where there is one."""
-    display.show_html("<p>x</p>", "x", {"kind": "undo"})
-    display.show_html("<p>y</p>", "y")
+    views.show_html("<p>x</p>", "x", {"kind": "undo"})
+    views.show_html("<p>y</p>", "y")
     assert [message["metadata"] for message in page.messages] == [
         {"chatmagic": sealed({"kind": "undo"}, page.messages[0]["data"])},
         {},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from chatmagic.frontend import Execution, cell_source, execution
+from chatmagic.jupyter.execution import Execution, cell_source, execution
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

@@ -391,7 +391,7 @@ def struck(path: str, *, late: bool) -> Iterator[None]:
     [
         ("chatmagic.conversation.options.parse", False),
         ("chatmagic.conversation.template.fill", True),
-        ("chatmagic.display.Once", True),
+        ("chatmagic.jupyter.views.Once", True),
         ("chatmagic.session.session.Session.run", True),
     ],
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from chatmagic import lines
+from chatmagic.jupyter import input_transformers
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -19,7 +19,7 @@ def manager(times: int = 1) -> TransformerManager:
     """Give IPython's own transformers with ours among them."""
     made = TransformerManager()
     for _ in range(times):
-        lines.install(shell(made))
+        input_transformers.install(shell(made))
     return made
 
 
@@ -205,11 +205,11 @@ def test_installing_twice_and_removing() -> None:
     """Installed twice they stand there once; removed, the lists are as they were."""
     made = TransformerManager()
     before = list(made.cleanup_transforms), list(made.token_transformers)
-    lines.remove(shell(made))
+    input_transformers.remove(shell(made))
     assert (made.cleanup_transforms, made.token_transformers) == before
-    lines.install(shell(made))
-    lines.install(shell(made))
-    assert made.cleanup_transforms == [lines.whole_cell, *before[0]]
-    assert made.token_transformers == [*before[1], lines.AskingLine]
-    lines.remove(shell(made))
+    input_transformers.install(shell(made))
+    input_transformers.install(shell(made))
+    assert made.cleanup_transforms == [input_transformers.whole_cell, *before[0]]
+    assert made.token_transformers == [*before[1], input_transformers.AskingLine]
+    input_transformers.remove(shell(made))
     assert (made.cleanup_transforms, made.token_transformers) == before

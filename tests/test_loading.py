@@ -76,7 +76,7 @@ import sys, threading
 seen = {}
 class Finder:
     def find_spec(self, name, *_):
-        if name in ("requests", "markdown_it", "chatmagic.commands"):
+        if name in ("requests", "markdown_it", "chatmagic.jupyter.commands"):
             seen[name] = threading.current_thread() is threading.main_thread()
 sys.meta_path.insert(0, Finder())
 from IPython.core.interactiveshell import InteractiveShell
@@ -91,7 +91,7 @@ print(sorted(seen.items()))
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
-    expected = [("chatmagic.commands", False), ("markdown_it", False), ("requests", False)]
+    expected = [("chatmagic.jupyter.commands", False), ("markdown_it", False), ("requests", False)]
     assert ran.stdout.splitlines()[-1] == str(expected)
 
 

@@ -448,7 +448,7 @@ def test_a_reply_that_is_cut_off(shell: Shell, emulator: Emulator, person: bool)
 
 def test_an_interrupt(shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stop keeps what came, marked; the cell ends in one line and the next one goes on."""
-    display = import_module("chatmagic.display")
+    display = import_module("chatmagic.jupyter.views")
     plain = display.Live.fragment
 
     def stopped(self: Any, text: str) -> None:
@@ -506,7 +506,7 @@ def test_loading_twice_and_reloading(shell: Shell, emulator: Emulator) -> None:
     shell.machine("%chat echo:a")
     before = shell.shell.find_cell_magic("chat")
     again = shell.do("%load_ext chatmagic")
-    import_module("chatmagic.magics").load(shell.shell)
+    import_module("chatmagic.jupyter.magics").load(shell.shell)
     assert shell.shell.find_cell_magic("chat") == before
     assert again.warned == ""
     reloaded = shell.do("%reload_ext chatmagic")

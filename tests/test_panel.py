@@ -17,13 +17,14 @@ from loopback import DONE, Peer, Server, document, event, head, stream, wait_for
 from shells import Shell, alone
 
 import chatmagic
-from chatmagic import board, cells, display, loading, scalars
+from chatmagic import board, cells, loading, scalars
 from chatmagic.accounting import Credits
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.turn import Turn
 from chatmagic.desk import Desk, Page
 from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.jupyter import views
 from chatmagic.protocol.wire import Reply
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, Silent
 from chatmagic.session.session import Session
@@ -198,8 +199,8 @@ def kernel() -> Kernel:
 @pytest.fixture
 def desk(session: Session, kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     """Give a desk that draws every fragment."""
-    monkeypatch.setattr(display, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(display, "BYTES_A_SECOND", float("inf"))
+    monkeypatch.setattr(views, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(views, "BYTES_A_SECOND", float("inf"))
     made = Desk(session, kernel)
     yield made
     made.close()
@@ -239,8 +240,8 @@ def test_what_a_fragment_costs_does_not_depend_on_the_history(
     session: Session, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With 5 turns and with 500 a reply is told in the same messages, byte for byte."""
-    monkeypatch.setattr(display, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(display, "BYTES_A_SECOND", float("inf"))
+    monkeypatch.setattr(views, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(views, "BYTES_A_SECOND", float("inf"))
     fragments = [f"word{number} " for number in range(50)]
     told = []
     for count in (5, 500):
@@ -264,7 +265,7 @@ def test_drawing_is_paced_by_the_length(
     session: Session, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first fragment is drawn at once; then nothing until the pause is over."""
-    monkeypatch.setattr(display, "SECONDS_BETWEEN", 3600.0)
+    monkeypatch.setattr(views, "SECONDS_BETWEEN", 3600.0)
     with closing(Desk(session, kernel)) as desk:
         page = Told(desk)
         told = following(session, page, ["one ", "two ", "three"])

@@ -13,9 +13,9 @@ import pytest
 from pages import Paper, cell, save
 from shells import KEY, Ran, Shell, alone
 
-from chatmagic import saving
 from chatmagic.archive import notebook_file
 from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.jupyter import save_command
 from chatmagic.session import current
 from chatmagic.session.current import current_session
 
@@ -353,7 +353,7 @@ def test_this_notebook_is_found_where_the_front_end_tells_it(
     shell.fails("%chat_load", cell="load")
     shell.shell.user_ns["__vsc_ipynb_file__"] = str(tmp_path / "paper.ipynb")
     assert "1 turn from" in shell.page("%chat_load", "load").printed
-    assert saving.this_notebook({"__vsc_ipynb_file__": "a\0.ipynb"}, {}) is None
+    assert save_command.this_notebook({"__vsc_ipynb_file__": "a\0.ipynb"}, {}) is None
 
 
 # --- saving and loading a file --------------------------------------------------------------

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from chatmagic import transcript
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
+from chatmagic.jupyter import transcript
 from chatmagic.protocol.wire import Origin, Reply, State
 
 HOSTILE = "<script>\x1b[2J\u202e</td>"

@@ -4,7 +4,7 @@ A *page* here is one notebook in one tab. It says its cells anew at every change
 word holds, also when the tab is gone. A kernel can have several: two notebooks with one
 kernel, or one notebook in two tabs. A console, or another front end, says nothing, so a
 cell that no page ever listed is never missed. Pure values; the words come from
-:mod:`chatmagic.bridge`.
+:mod:`chatmagic.jupyter.bridge`.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ Event = Began | Fragment | Ended | Changed
 
 
 class View(Protocol):
-    """Who is told how an ask goes (see :mod:`chatmagic.display`)."""
+    """Who is told how an ask goes (see :mod:`chatmagic.jupyter.views`)."""
 
     def waiting(self, holder: str) -> None:
         """Another ask is under way; this one waits for it."""

@@ -9,11 +9,12 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chatmagic import frontend, plain
+from chatmagic import plain
 from chatmagic.client import config, extras, keystore
 from chatmagic.client import url as address
 from chatmagic.client.extras import OF_AN_ADDRESS
 from chatmagic.errors import ChatError, InputError
+from chatmagic.jupyter import execution
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.client_pool import Setup
 
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.active import Taping
     from chatmagic.client.config import Connection
-    from chatmagic.configured import Kept
     from chatmagic.emulator.server import Emulator
+    from chatmagic.jupyter.cassette_command import CassetteCommand
+    from chatmagic.jupyter.settings import Kept
     from chatmagic.session.session import Session
-    from chatmagic.taping import CassetteCommand
 
 
 class Configured(Protocol):
@@ -98,7 +99,7 @@ class ConnectCommands:
             print(f"Connected to {address.origin(connection.base_url)} ({connection.url_from}).")
             print("Nothing was sent; the first question shows whether it answers.")
             lacks_key = connection.key is None and connection.auth != "none"
-            is_told = frontend.execution(self._shell).audience != "machine"
+            is_told = execution.execution(self._shell).audience != "machine"
             if lacks_key and is_told and not self._cassette.is_replaying():
                 print("No key for this address yet: %chat_login asks for it.")
                 print(f"A server without keys: {config.line_to_set(connection, 'none')}")

@@ -51,7 +51,7 @@ STARTED: Final = "Reply started."
 class _Hidden(anywidget.AnyWidget):
     """What the page knows of the bridge: its script, and messages."""
 
-    _esm = (files("chatmagic") / "static" / "bridge.js").read_text(encoding="utf-8")
+    _esm = (files("chatmagic") / "jupyter" / "static" / "bridge.js").read_text(encoding="utf-8")
     # A message would come before the page listens.
     first = Unicode(help="What to say when the bridge opens.").tag(sync=True)
 

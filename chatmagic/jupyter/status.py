@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chatmagic import frontend, plain
+from chatmagic import plain
 from chatmagic.client import config
-from chatmagic.connecting import where
 from chatmagic.conversation import options
 from chatmagic.errors import ChatError
+from chatmagic.jupyter import execution
+from chatmagic.jupyter.connect_command import where
 from chatmagic.protocol import ratelimit
 from chatmagic.render import gauge
 
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.connecting import ConnectCommands
+    from chatmagic.jupyter.cassette_command import CassetteCommand
+    from chatmagic.jupyter.connect_command import ConnectCommands
     from chatmagic.protocol.auth import Secret
     from chatmagic.session.session import Session
-    from chatmagic.taping import CassetteCommand
 
 PANELS: Final = (
     ("Temperature", "temperature", "the service's own"),
@@ -155,7 +156,7 @@ class Standing:
     def state(self) -> str:
         """Say what ``%chat`` alone says: where, key from where, conversation, credits."""
         tape = self._cassette.state()
-        self._session.follow_pages(frontend.execution(self._shell).cell)
+        self._session.follow_pages(execution.execution(self._shell).cell)
         conversation = self._session.conversation
         count, stale = len(conversation), len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""

@@ -27,7 +27,7 @@ CHECKED = [
     "temperature",
     "mode",
 ]
-"""The settings whose kind of value does not say enough; :mod:`chatmagic.checks` knows more."""
+"""The settings whose kind of value does not say enough; :mod:`chatmagic.jupyter.checks` knows more."""
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ class Configured(Configurable):
     @validate(*CHECKED)
     def _checked(self, proposal: dict[str, Any]) -> Any:
         # The checks come with the first setting that is set.
-        from chatmagic import checks  # noqa: PLC0415
+        from chatmagic.jupyter import checks  # noqa: PLC0415
 
         name, value = proposal["trait"].name, proposal["value"]
         try:
@@ -138,6 +138,6 @@ class Configured(Configurable):
         try:
             super()._load_config(cfg, *more, **named)
         except TraitError as error:
-            from chatmagic import checks  # noqa: PLC0415 - as above
+            from chatmagic.jupyter import checks  # noqa: PLC0415 - as above
 
             raise TraitError(checks.without_keys(str(error), self.known_keys())) from None

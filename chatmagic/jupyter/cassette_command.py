@@ -8,17 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
-from chatmagic import frontend
 from chatmagic.cassette import active, reproducibility
 from chatmagic.cassette.active import Taping
 from chatmagic.cassette.mode import FILE_VARIABLE, MODE_VARIABLE, Choice, Chosen, choose
 from chatmagic.cassette.pruning import Pruning
 from chatmagic.errors import ChatError, InputError
+from chatmagic.jupyter import execution
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.configured import Kept
+    from chatmagic.jupyter.settings import Kept
     from chatmagic.session.session import Session
 
 USAGE: Final = (
@@ -104,7 +104,7 @@ class CassetteCommand:
             InputError: what is set does not go together.
         """
         # A panel's question has no sender who could tell; the cells before it had.
-        self._person |= frontend.execution(self._shell).audience != "machine"
+        self._person |= execution.execution(self._shell).audience != "machine"
         configured = Chosen(self._configured.cassette, self._configured.mode)
         later = frozenset(self._configured.kept.said_later)
         return choose(os.environ, self._said, configured, later=later, person=self._person)

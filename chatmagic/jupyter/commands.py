@@ -10,27 +10,29 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from chatmagic import display, frontend, loading, plain
+from chatmagic import loading, plain
 from chatmagic.archive import output
-from chatmagic.connecting import ConnectCommands
 from chatmagic.conversation import cell_order, options, record, suggestions, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
+from chatmagic.jupyter import execution as frontend
+from chatmagic.jupyter import views
+from chatmagic.jupyter.cassette_command import CassetteCommand
+from chatmagic.jupyter.connect_command import ConnectCommands
+from chatmagic.jupyter.status import Standing
 from chatmagic.render import gauge
 from chatmagic.session import ask as course
 from chatmagic.session.events import Ask, Fragment, Silent
-from chatmagic.standing import Standing
-from chatmagic.taping import CassetteCommand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.bridge import Bridge
-    from chatmagic.configured import Kept
     from chatmagic.conversation.cell_order import Layout
-    from chatmagic.frontend import Execution
+    from chatmagic.jupyter.bridge import Bridge
+    from chatmagic.jupyter.execution import Execution
+    from chatmagic.jupyter.settings import Kept
     from chatmagic.panel import Panels
     from chatmagic.protocol.wire import Reply
     from chatmagic.session.events import Event, View
@@ -130,7 +132,7 @@ class Commands:
         ``%chat_history all`` everything.
         """
         # The renderer comes with the first thing there is to show.
-        from chatmagic import transcript  # noqa: PLC0415
+        from chatmagic.jupyter import transcript  # noqa: PLC0415
 
         owner, _ = self._owner()
         self.session.follow_pages(owner)
@@ -142,11 +144,11 @@ class Commands:
         if not word:
             told = self._configured.order == "page" and self._told(owner)
             order = transcript.AS_ON_PAGE if told else transcript.AS_RUN
-            display.show_html(*transcript.table(conversation, order, notebooks))
+            views.show_html(*transcript.table(conversation, order, notebooks))
         elif word == "all":
-            display.show_html(*transcript.whole(conversation, turns, notebooks))
+            views.show_html(*transcript.whole(conversation, turns, notebooks))
         elif word.isdecimal() and 1 <= int(word) <= len(turns):
-            display.show_html(*transcript.whole(conversation, (turns[int(word) - 1],), notebooks))
+            views.show_html(*transcript.whole(conversation, (turns[int(word) - 1],), notebooks))
         else:
             numbers = f"from 1 to {len(turns):,}" if turns else "once there is one"
             raise InputError(f"%chat_history takes nothing, 'all', or a turn's number {numbers}.")
@@ -177,7 +179,7 @@ class Commands:
             self._with_widgets().show_gauge(execution.cell)
             return
         _no_words("chat_credits", line.replace("--live", "", 1))
-        display.show_html(*self.standing.credits())
+        views.show_html(*self.standing.credits())
 
     def panel(self, line: str) -> None:
         """Show the chat panel: the same conversation, beside the cells.
@@ -193,8 +195,8 @@ class Commands:
         from chatmagic import board  # noqa: PLC0415 - as in chat_history
 
         if execution.audience == "machine":
-            display.show_data(board.PANEL_ABSENT)
-            display.show_html(*board.saved(self.session.conversation))
+            views.show_data(board.PANEL_ABSENT)
+            views.show_html(*board.saved(self.session.conversation))
             return
         print(board.NEEDS_A_PAGE)
 
@@ -206,7 +208,7 @@ class Commands:
             reply: the value of a cell.
         """
         if kind == "text/plain" and frontend.execution(self._shell).audience == "text":
-            return display.printable(reply.text)
+            return views.printable(reply.text)
         return str(output.bundle(reply)[kind])
 
     def close(self) -> None:
@@ -302,8 +304,8 @@ class Commands:
         """Let the page tell its order, from the first reply on; without it all works too."""
         with contextlib.suppress(Exception):
             # The widgets come when there is a page that has seen a word of a reply.
-            loading.load("chatmagic.bridge")
-            from chatmagic.bridge import Bridge  # noqa: PLC0415
+            loading.load("chatmagic.jupyter.bridge")
+            from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415
 
             self._bridge = Bridge(self.session, said=reply)
 
@@ -325,12 +327,12 @@ class Commands:
             how = {"machine": "off", "page": "updates", "text": "text"}[execution.audience]
         if how == "updates":
             source = frontend.cell_source(self._shell).strip()
-            return display.Live(alone=re.match(ALONE, source) is not None)
+            return views.Live(alone=re.match(ALONE, source) is not None)
         if how == "text":
-            return display.Printed(in_page=execution.audience == "page", piped=execution.piped)
+            return views.Printed(in_page=execution.audience == "page", piped=execution.piped)
         if execution.audience == "text":
-            return display.PrintedOnce(piped=execution.piped)
-        return display.Once()
+            return views.PrintedOnce(piped=execution.piped)
+        return views.Once()
 
     def _evaluate(self, expression: str) -> object:
         return eval(expression, self._shell.user_global_ns, self._shell.user_ns)  # noqa: S307 - the user's own words
@@ -341,7 +343,7 @@ class Commands:
 
     def _step(self, step: Literal["undo", "redo"], line: str) -> None:
         """Take a change back, or do it again, and say which."""
-        from chatmagic import transcript  # noqa: PLC0415 - as in chat_history
+        from chatmagic.jupyter import transcript  # noqa: PLC0415 - as in chat_history
 
         _no_words(f"chat_{step}", line)
         session = self.session
@@ -359,7 +361,7 @@ def usage() -> str:
 def _say(words: str, kind: record.Did) -> None:
     """Say what was done to the conversation, and let the output remember it."""
     html = f'<p class="chatmagic-said {plain.UNTYPESET}" style="{gauge.QUIET}">{escape(words)}</p>'
-    display.show_html(html, words, record.note(kind))
+    views.show_html(html, words, record.note(kind))
 
 
 def _no_words(name: str, line: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from chatmagic.protocol.wire import Reply
 
 REPLY: Final = ("chatmagic.protocol.wire", "Reply")
-MAGICS: Final = "chatmagic.magics"
+MAGICS: Final = "chatmagic.jupyter.magics"
 """The module whose functions stand in the traceback of a magic's error."""
 LAST: Final = ("last_type", "last_value", "last_traceback", "last_exc")
 """Where :mod:`sys` tells of the last error; the last of them since Python 3.12."""

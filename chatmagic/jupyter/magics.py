@@ -1,6 +1,6 @@
 """The magics and their settings, light enough to be loaded in every notebook.
 
-What they do is in :mod:`chatmagic.commands`, which comes with the first one that is used.
+What they do is in :mod:`chatmagic.jupyter.commands`, which comes with the first one that is used.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 from traitlets import TraitError
 
 import chatmagic
-from chatmagic import lines, loading
+from chatmagic import loading
 from chatmagic.cassette import mode
-from chatmagic.configured import Configured, Kept
 from chatmagic.errors import InputError
-from chatmagic.results import Results
+from chatmagic.jupyter import input_transformers
+from chatmagic.jupyter.results import Results
+from chatmagic.jupyter.settings import Configured, Kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from traitlets.config import Config
 
     from chatmagic.cassette.mode import Choice
-    from chatmagic.commands import Commands
+    from chatmagic.jupyter.commands import Commands
     from chatmagic.protocol.auth import Secret
     from chatmagic.protocol.wire import Reply
     from chatmagic.session.session import Session
@@ -80,8 +81,8 @@ class ChatMagics(Configured, Magics):
     def join(self, session: Session) -> None:
         """Let a session ask as this shell's settings say."""
         # The commands, and all below them, come with the first use.
-        loading.load("chatmagic.commands")
-        from chatmagic.commands import Commands  # noqa: PLC0415
+        loading.load("chatmagic.jupyter.commands")
+        from chatmagic.jupyter.commands import Commands  # noqa: PLC0415
 
         if self._commands is None or self._commands.session is not session:
             self._commands = Commands(self._shell, session, self)
@@ -143,10 +144,10 @@ class ChatMagics(Configured, Magics):
         ``%config ChatMagics.keep_values = True``.
         """
         # The renderer and the rest come with the first conversation that is kept.
-        from chatmagic import saving  # noqa: PLC0415
+        from chatmagic.jupyter import save_command  # noqa: PLC0415
 
         keep_values = bool(self.keep_values)
-        saving.save(line, self.commands.session, self._shell, keep_values=keep_values)
+        save_command.save(line, self.commands.session, self._shell, keep_values=keep_values)
 
     @line_magic
     def chat_load(self, line: str) -> None:
@@ -157,9 +158,9 @@ class ChatMagics(Configured, Magics):
         where the front end tells which it is. A turn that was changed since it was asked is left
         out, except with ``--force``.
         """
-        from chatmagic import saving  # noqa: PLC0415 - as in chat_save
+        from chatmagic.jupyter import save_command  # noqa: PLC0415 - as in chat_save
 
-        saving.load(line, self.commands.session, self._shell)
+        save_command.load(line, self.commands.session, self._shell)
 
     @line_magic
     def chat_credits(self, line: str) -> None:
@@ -235,7 +236,7 @@ def load(shell: InteractiveShell) -> None:
         for kind, held in shell.magics_manager.magics.items()
     }
     shell.register_magics(magics)
-    lines.install(shell)
+    input_transformers.install(shell)
     chatmagic.on_session = magics.join
     mode.in_kernel = magics.choice
     current = sys.modules.get("chatmagic.session.current")
@@ -246,7 +247,7 @@ def load(shell: InteractiveShell) -> None:
 def unload(shell: InteractiveShell) -> None:
     """Leave nothing behind, and give back the magics that were replaced."""
     magics = shell.magics_manager.registry.pop("ChatMagics", None)
-    lines.remove(shell)
+    input_transformers.remove(shell)
     replaced = _replaced.pop(id(shell), {})
     for kind, held in shell.magics_manager.magics.items():
         for name in magics.magics[kind] if magics is not None else ():
@@ -263,7 +264,7 @@ _replaced: dict[int, dict[str, dict[str, Callable[..., Any]]]] = {}
 
 def _usage() -> str:
     # With the other commands, and not before.
-    from chatmagic.commands import usage  # noqa: PLC0415
+    from chatmagic.jupyter.commands import usage  # noqa: PLC0415
 
     return usage()
 
