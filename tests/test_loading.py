@@ -105,9 +105,9 @@ class Finder:
         if name == "urllib3":
             seen.append(threading.current_thread().name)
 sys.meta_path.insert(0, Finder())
-from chatmagic.errands import Errands
+from chatmagic.jupyter.panel.actions import Errands
 from chatmagic.session.session import Session
-from chatmagic.underway import Log
+from chatmagic.jupyter.panel.pending import Log
 said = []
 nothing = lambda *_: None
 errands = Errands(

@@ -17,14 +17,16 @@ from loopback import DONE, Peer, Server, document, event, head, stream, wait_for
 from shells import Shell, alone
 
 import chatmagic
-from chatmagic import board, cells, loading, scalars
+from chatmagic import loading, scalars
 from chatmagic.accounting import Credits
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.turn import Turn
-from chatmagic.desk import Desk, Page
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.jupyter import views
+from chatmagic.jupyter.panel import cell_export
+from chatmagic.jupyter.panel import messages as board
+from chatmagic.jupyter.panel.hub import Desk, Page
 from chatmagic.protocol.wire import Reply
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, Silent
 from chatmagic.session.session import Session
@@ -861,9 +863,9 @@ def test_where_cells_go() -> None:
         turn(2, number=2, owner=owner_of("A")),
         turn(3, number=3, entry="panel", owner="p3"),
     ]
-    plan = cells.planned(turns, None, ["A"], {})
+    plan = cell_export.planned(turns, None, ["A"], {})
     assert [(one.get("before"), one.get("after")) for one in plan] == [("A", None), (None, "A")]
-    (alone_,) = cells.planned(turns, [3], [], {})
+    (alone_,) = cell_export.planned(turns, [3], [], {})
     assert "before" not in alone_
     assert "after" not in alone_
     assert alone_["cell"]["outputs"][0]["metadata"] == {}
@@ -878,7 +880,7 @@ def test_the_records_of_cells_do_not_grow_with_the_panel() -> None:
         (None, [[], *([digest] for digest in digests[:4])]),
         ([0, 2, 4], [[], digests[:2], digests[2:4]]),
     ):
-        plan = cells.planned(turns, wanted, [], records)
+        plan = cell_export.planned(turns, wanted, [], records)
         told = [one["cell"]["outputs"][0]["metadata"]["chatmagic"] for one in plan]
         assert [one["carried"] for one in told] == expected
 
@@ -886,7 +888,7 @@ def test_the_records_of_cells_do_not_grow_with_the_panel() -> None:
 @pytest.mark.parametrize("text", ["# NBVAL_SKIP\nx", "#| echo: false\nx", "{{ x }}"])
 def test_a_cell_sends_the_prompt_letter_for_letter(text: str) -> None:
     """What a cell would refuse or fill in is marked as raw."""
-    assert cells.source(text) == f"%%chat --raw\n{text}"
+    assert cell_export.source(text) == f"%%chat --raw\n{text}"
 
 
 def test_gauges_follow_every_request(session: Session, desk: Desk) -> None:
@@ -1093,7 +1095,7 @@ def test_without_the_widgets_installed_one_line_says_so(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cell fails with what to do, and asking goes on."""
-    monkeypatch.delitem(sys.modules, "chatmagic.panel", raising=False)
+    monkeypatch.delitem(sys.modules, "chatmagic.jupyter.panel.widgets", raising=False)
     monkeypatch.setitem(sys.modules, "anywidget", None)
     failed = shell.fails("%chat_panel", cell="P")
     assert "pip install anywidget" in str(failed.error)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.jupyter.bridge import Bridge
     from chatmagic.jupyter.execution import Execution
+    from chatmagic.jupyter.panel.widgets import Panels
     from chatmagic.jupyter.settings import Kept
-    from chatmagic.panel import Panels
     from chatmagic.protocol.wire import Reply
     from chatmagic.session.events import Event, View
     from chatmagic.session.session import Session
@@ -192,13 +192,13 @@ class Commands:
         if execution.audience == "page":
             self._with_widgets().show_panel(execution.cell)
             return
-        from chatmagic import board  # noqa: PLC0415 - as in chat_history
+        from chatmagic.jupyter.panel import messages  # noqa: PLC0415 - as in chat_history
 
         if execution.audience == "machine":
-            views.show_data(board.PANEL_ABSENT)
-            views.show_html(*board.saved(self.session.conversation))
+            views.show_data(messages.PANEL_ABSENT)
+            views.show_html(*messages.saved(self.session.conversation))
             return
-        print(board.NEEDS_A_PAGE)
+        print(messages.NEEDS_A_PAGE)
 
     def shown(self, kind: str, reply: Reply) -> str:
         """Give a reply that displays itself, as one of a bundle's types.
@@ -227,7 +227,7 @@ class Commands:
         """Give the kernel's panels; the widgets come with the first."""
         if self._panels is None:
             try:
-                from chatmagic.panel import Panels  # noqa: PLC0415 - ipywidgets takes its time
+                from chatmagic.jupyter.panel.widgets import Panels  # noqa: PLC0415 - ipywidgets takes its time
             except ImportError as error:
                 raise InputError(
                     f"There are no widgets here ({error}). %%chat goes on working without them.",

@@ -14,10 +14,11 @@ from copy import copy
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import board, cells, loading, scalars
+from chatmagic import loading, scalars
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.jupyter import transcript
+from chatmagic.jupyter.panel import cell_export, messages
 from chatmagic.session.events import Ask, Silent
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
+    from chatmagic.jupyter.panel.pending import Log, UnderWay
     from chatmagic.session.events import Answer
     from chatmagic.session.session import Session
-    from chatmagic.underway import Log, UnderWay
 
 LONGEST_PROMPT: Final = 1_000_000
 STEPS: Final[Mapping[str, Callable[[Conversation], Change | None]]] = {
@@ -100,10 +101,10 @@ class Errands:
                 self._step(str(said.get("step")), answer)
             case "earlier":
                 now = copy(self._session.conversation)
-                turns, earlier = board.turns(now, before=said.get("before"))
+                turns, earlier = messages.turns(now, before=said.get("before"))
                 answer({"kind": "earlier", "turns": turns, "earlier": earlier})
             case "saved":
-                html, text = board.saved(copy(self._session.conversation))
+                html, text = messages.saved(copy(self._session.conversation))
                 answer({"kind": "saved", "data": {"text/html": html, "text/plain": text}})
             case "put":
                 self._plan(said, answer)
@@ -223,7 +224,7 @@ class Errands:
     def _plan(self, said: Mapping[str, Any], answer: Callable[[Say], object]) -> None:
         """Give turns as cells; the page says `placed` for each that stands."""
         wanted, page = said.get("turns"), said.get("cells")
-        new = cells.planned(
+        new = cell_export.planned(
             self._session.conversation.turns,
             wanted if isinstance(wanted, list) else None,
             [one for one in page if isinstance(one, str)] if isinstance(page, list) else [],

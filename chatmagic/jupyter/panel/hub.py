@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from chatmagic import board
-from chatmagic.errands import Errands
 from chatmagic.jupyter import views
+from chatmagic.jupyter.panel import messages
+from chatmagic.jupyter.panel.actions import Errands
+from chatmagic.jupyter.panel.pending import Log
 from chatmagic.session.events import Began, Changed, Ended, Fragment
-from chatmagic.underway import Log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.turn import Turn
+    from chatmagic.jupyter.panel.pending import UnderWay
     from chatmagic.session.events import Ask
     from chatmagic.session.session import Session
-    from chatmagic.underway import UnderWay
 
 Role = Literal["panel", "gauge", "output"]
 
@@ -90,7 +90,7 @@ class Desk:
         self._greeted: set[Page] = set()
         self._news: SimpleQueue[Any] = SimpleQueue()
         self._log = Log()
-        self._told = board.notes(session.conversation)
+        self._told = messages.notes(session.conversation)
         self._told_asides = self._log.asides
         self._told_standing: tuple[Any, Any] | None = None
         self._streaming: UnderWay | None = None
@@ -189,7 +189,7 @@ class Desk:
         if page.role == "gauge":
             self._tell(page, {"kind": "credits", "credits": self._credits()})
             return
-        turns, earlier = board.turns(copy(self._session.conversation))
+        turns, earlier = messages.turns(copy(self._session.conversation))
         everything = {
             "kind": "all",
             "view": said.get("view"),
@@ -221,7 +221,7 @@ class Desk:
         if one is None:
             return
         one.pieces[:] = ["".join(one.pieces)]
-        one.html = board.live(one.pieces[0])
+        one.html = messages.live(one.pieces[0])
         self._tell_panels({"kind": "text", "key": one.key, "html": one.html})
         pause = max(views.SECONDS_BETWEEN, len(one.html.encode()) / views.BYTES_A_SECOND)
         self._not_before = time.monotonic() + pause
@@ -248,9 +248,9 @@ class Desk:
         if (error is not None and not stopped) or (answer is not None and not ask.history):
             self._log.put_aside(one, answer, error, self._session.conversation)
         if answer is not None and (error is None or stopped):
-            words = board.ended(answer.reply)
+            words = messages.ended(answer.reply)
         else:
-            words = board.failure(error)[0] if error is not None else ""
+            words = messages.failure(error)[0] if error is not None else ""
         self._changed(_over(one, words, fine=error is None, back=answer is None))
         self._tell_gauges()
 
@@ -274,8 +274,8 @@ class Desk:
     def _difference(self, conversation: Conversation) -> dict[str, Any] | None:
         """Give what pages do not know yet; ``None`` where they had better ask for everything."""
         try:
-            change = board.difference(self._told, conversation)
-            self._told = board.notes(conversation)
+            change = messages.difference(self._told, conversation)
+            self._told = messages.notes(conversation)
         except Exception:  # noqa: BLE001 - a page that hears nothing waits for ever
             return None
         return change
@@ -305,12 +305,12 @@ class Desk:
         try:
             return self._kernel.standing()
         except Exception as error:  # noqa: BLE001 - a panel that cannot say it is still a panel
-            return {"state": "unknown", "rows": [["State", board.failure(error)[0]]]}
+            return {"state": "unknown", "rows": [["State", messages.failure(error)[0]]]}
 
     def _credits(self) -> dict[str, Any]:
         session = self._session
         requests, now = session.request_limit, self._kernel.now()
-        return board.credits(session.credits, session.took, now=now, requests=requests)
+        return messages.credits(session.credits, session.took, now=now, requests=requests)
 
     def _tell_gauges(self) -> None:
         for page in self._pages:

@@ -12,14 +12,14 @@ import anywidget
 from IPython.display import DisplayHandle, display
 from traitlets import Unicode
 
-from chatmagic import board
-from chatmagic.desk import Desk, Page
+from chatmagic.jupyter.panel import messages
+from chatmagic.jupyter.panel.hub import Desk, Page
 from chatmagic.render import gauge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.desk import Kernel
+    from chatmagic.jupyter.panel.hub import Kernel
     from chatmagic.session.session import Session
 
 
@@ -69,7 +69,7 @@ class Panels:
         """
         before = self._remove(("panel", cell))
         widget = ChatPanel(draft=before.draft if isinstance(before, ChatPanel) else "")
-        self._show(("panel", cell), widget, board.PANEL_ABSENT, self._saved_conversation)
+        self._show(("panel", cell), widget, messages.PANEL_ABSENT, self._saved_conversation)
 
     def show_gauge(self, cell: str | None) -> None:
         """Show a live gauge.
@@ -78,7 +78,7 @@ class Panels:
             cell: hash of the cell that shows it.
         """
         self._remove(("gauge", cell))
-        self._show(("gauge", cell), LiveGauge(), board.GAUGE_ABSENT, self._saved_credits)
+        self._show(("gauge", cell), LiveGauge(), messages.GAUGE_ABSENT, self._saved_credits)
 
     def look(self) -> None:
         """See whether what they show is still in force, as after a cell."""
@@ -119,7 +119,7 @@ class Panels:
         return widget
 
     def _saved_conversation(self) -> tuple[str, str]:
-        return board.saved(self._session.conversation)
+        return messages.saved(self._session.conversation)
 
     def _saved_credits(self) -> tuple[str, str]:
         figures, took = self._session.credits, self._session.took

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from chatmagic import board
+from chatmagic.jupyter.panel import messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,9 +73,9 @@ class UnderWay:
         """Give it as a page draws it."""
         return {
             "key": self.key,
-            "by": board.by(self.ask.asker, self.ask.entry),
+            "by": messages.by(self.ask.asker, self.ask.entry),
             "mine": self.mine,
-            **board.prompt(self.prompt),
+            **messages.prompt(self.prompt),
             "stage": self.stage,
             "note": self.note,
             "after": self.after,
@@ -131,17 +131,17 @@ class Log:
             conversation: as it is now.
         """
         kept = answer is not None and one.ask.history
-        what, hint = (NOT_KEPT, "") if error is None else board.failure(error)
+        what, hint = (NOT_KEPT, "") if error is None else messages.failure(error)
         live = conversation.turns
         self._count += 1
         aside = {
             "after": one.after or (live[-1].number if live else 0),
-            "by": board.by(one.ask.asker, one.ask.entry),
+            "by": messages.by(one.ask.asker, one.ask.entry),
             "mine": one.mine,
-            **board.prompt("" if kept else one.prompt),
+            **messages.prompt("" if kept else one.prompt),
             "what": what,
             "hint": hint,
             "failed": error is not None,
-            "reply": None if answer is None or kept else board.reply(answer.reply),
+            "reply": None if answer is None or kept else messages.reply(answer.reply),
         }
         self.asides = [*self.asides, aside][-MOST_ASIDES:]
