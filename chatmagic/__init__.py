@@ -11,10 +11,9 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic import errors
-    from chatmagic.accounting import Credits, Usage
     from chatmagic.client.client import Client
     from chatmagic.client.timeouts import Timeout
-    from chatmagic.protocol.wire import Message, Reply
+    from chatmagic.models import Credits, Message, Reply, Usage
     from chatmagic.session.current import ask, current_session
     from chatmagic.session.session import Session
 
@@ -37,12 +36,12 @@ on_session: Callable[[Session], object] | None = None
 
 _HOMES: Final = {
     "Client": "client.client",
-    "Credits": "accounting",
-    "Message": "protocol.wire",
-    "Reply": "protocol.wire",
+    "Credits": "models",
+    "Message": "models",
+    "Reply": "models",
     "Session": "session.session",
     "Timeout": "client.timeouts",
-    "Usage": "accounting",
+    "Usage": "models",
     "ask": "session.current",
     "current_session": "session.current",
 }

@@ -20,13 +20,13 @@ from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import (
     ChatError,
 )
-from chatmagic.protocol.wire import Message, Reply
+from chatmagic.models import Message, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from chatmagic.client.sockets import Halt
-    from chatmagic.protocol.wire import Origin
+    from chatmagic.models import Origin
 
 
 KEY = "key-7d1f-throw-away"

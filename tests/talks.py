@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from chatmagic._json import digest
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
-from chatmagic.digests import digest
-from chatmagic.protocol.wire import Reply
+from chatmagic.models import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

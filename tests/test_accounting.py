@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from chatmagic.accounting import Credits, Usage
+from chatmagic.models import Credits, Usage
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 

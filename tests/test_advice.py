@@ -18,7 +18,7 @@ from chatmagic.errors import (
     NotUnderstoodError,
     RateLimitError,
 )
-from chatmagic.protocol.wire import Message
+from chatmagic.models import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from talks import ask
 
+from chatmagic._json import digest
 from chatmagic.archive import archive
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import NewerVersionError, Value
 from chatmagic.conversation.turn import Turn
-from chatmagic.digests import digest
 from chatmagic.errors import InputError
-from chatmagic.protocol.wire import Reply
+from chatmagic.models import Reply
 
 texts = st.text(max_size=12)
 replies = st.builds(

@@ -15,7 +15,7 @@ import pytest
 from pages import cell, output, save, text_cell
 
 from chatmagic import cli
-from chatmagic.accounting import Credits, Usage
+from chatmagic._json import timestamp
 from chatmagic.archive import archive, notebook_file
 from chatmagic.archive import output as turn_output
 from chatmagic.audit import audit
@@ -24,8 +24,8 @@ from chatmagic.cassette.interaction import Recorded
 from chatmagic.conversation.record import Value
 from chatmagic.conversation.seal import sealed
 from chatmagic.conversation.turn import Turn
-from chatmagic.protocol.wire import Message, Reply, Request
-from chatmagic.scalars import timestamp
+from chatmagic.models import Credits, Message, Reply, Usage
+from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic.autolinks import JOINER, unlinked
+from chatmagic.text import JOINER, unlinked
 
 # What JupyterLab 4.6 and Notebook 7.6 take for an address in printed text.
 FOUND = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]{2,40}://|data:|www\.)[^\s]{2,}")

@@ -23,7 +23,8 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
-from chatmagic.protocol.wire import Message, Request
+from chatmagic.models import Message
+from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.errors import ChatInterrupted, ServiceError
 from chatmagic.jupyter import bridge as module
-from chatmagic.protocol.wire import Reply
+from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment
 

@@ -15,7 +15,7 @@ from chatmagic.conversation.cell_order import AS_RUN
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.history import Change
 from chatmagic.conversation.turn import Turn
-from chatmagic.protocol.wire import Reply
+from chatmagic.models import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, 
 import chatmagic
 from chatmagic.client.sockets import Halt
 from chatmagic.errors import ChatInterrupted
-from chatmagic.protocol.wire import Message
+from chatmagic.models import Message
 from chatmagic.session.events import Answer, Ask
 from chatmagic.session.session import Session
 

@@ -19,7 +19,7 @@ from chatmagic.conversation.cell_order import AS_RUN
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import InputError
-from chatmagic.protocol.wire import Reply
+from chatmagic.models import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

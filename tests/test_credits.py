@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic.accounting import Credits
+from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.credits import Ledger, level, took, words
 from chatmagic.protocol.error_body import ErrorBody

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shells import Page, Shell, alone, left
 
-from chatmagic.accounting import Credits, Usage
+from chatmagic._json import digest
 from chatmagic.archive import output
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.seal import sealed
-from chatmagic.digests import digest
 from chatmagic.jupyter import views
-from chatmagic.protocol.wire import Reply
+from chatmagic.models import Credits, Reply, Usage
 from chatmagic.session.events import HELD_BACK, Answer, Silent
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from loopback import Server, document, playing
 from chatmagic.client.client import Client
 from chatmagic.client.extras import fields, headers, refuse_keys
 from chatmagic.errors import InputError
+from chatmagic.models import Message
 from chatmagic.protocol.auth import Secret
-from chatmagic.protocol.wire import Message
 
 KEY = "sk-test-4f9c1e77-do-not-show"
 ASK = [Message("user", "Hello?")]

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from chatmagic.accounting import Credits, Usage
+from chatmagic.models import Credits, Usage
 from chatmagic.render import gauge
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.jsontext import documents, is_cut
+from chatmagic._json import documents, is_cut
 from chatmagic.protocol import sse
 
 

@@ -38,8 +38,8 @@ from chatmagic.client.transport import HttpTransport
 from chatmagic.client.url import endpoint, origin
 from chatmagic.emulator.server import Emulator
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError
+from chatmagic.models import Message
 from chatmagic.protocol.auth import Auth, Secret
-from chatmagic.protocol.wire import Message
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:

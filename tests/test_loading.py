@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from chatmagic import loading
+from chatmagic import _lazy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "slow_to_load.py").write_text(SLOW)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "slow_to_load", raising=False)
-    monkeypatch.setattr(loading, "_threads", {})
+    monkeypatch.setattr(_lazy, "_threads", {})
     return "slow_to_load"
 
 
@@ -51,9 +51,9 @@ def test_an_interrupt_ends_the_wait_and_not_the_loading(
 
     monkeypatch.setattr(sys.modules[__name__], "at_import", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        loading.load(slow)
+        _lazy.load(slow)
     go_on.set()
-    loading.load(slow)
+    _lazy.load(slow)
     assert sys.modules[slow].by == "chatmagic-load"
     assert loads == [1]
 
@@ -65,7 +65,7 @@ def test_an_error_is_the_importers(slow: str, monkeypatch: pytest.MonkeyPatch) -
         raise LookupError
 
     monkeypatch.setattr(sys.modules[__name__], "at_import", fail)
-    loading.load(slow)
+    _lazy.load(slow)
     assert slow not in sys.modules
 
 

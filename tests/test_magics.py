@@ -13,16 +13,16 @@ import pytest
 from shells import FIXED, KEY, Ran, Shell, bodies
 
 import chatmagic
+from chatmagic._json import chain_of
 from chatmagic.conversation import options, suggestions
 from chatmagic.conversation.seal import check, sealed
-from chatmagic.digests import chain_of
 from chatmagic.emulator.server import Emulator
 from chatmagic.errors import (
     ChatInterrupted,
     CutOffError,
     InputError,
 )
-from chatmagic.protocol.wire import Reply
+from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:

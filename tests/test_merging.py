@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from chatmagic.cassette.interaction import Recorded
 from chatmagic.cassette.merging import merged, named
-from chatmagic.protocol.wire import Message, Request
+from chatmagic.models import Message
+from chatmagic.protocol.wire import Request
 
 
 def one(prompt: str, owner: str | None = None) -> Recorded:

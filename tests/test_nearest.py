@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from chatmagic._json import turn_digest
 from chatmagic.cassette.interaction import Recorded
 from chatmagic.cassette.mismatch import difference, nearest
-from chatmagic.digests import turn_digest
-from chatmagic.protocol.wire import Message, Request
+from chatmagic.models import Message
+from chatmagic.protocol.wire import Request
 
 
 def asked(*contents: str, typed: str | None = None, **parameters: object) -> Recorded:

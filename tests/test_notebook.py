@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from pages import cell, output, save, text_cell
 from talks import ask
 
-from chatmagic.accounting import Credits, Usage
+from chatmagic._json import timestamp
 from chatmagic.archive import notebook_file, restore
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, Value, note, owner_of
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
-from chatmagic.protocol.wire import Message, Reply, Request
-from chatmagic.scalars import timestamp
+from chatmagic.models import Credits, Message, Reply, Usage
+from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -28,12 +28,12 @@ from nbval.plugin import (  # type: ignore[import-untyped] # it says nothing of 
     coalesce_streams,
 )
 
-from chatmagic import cli, demo, digests
+from chatmagic import _json, cli, demo
 from chatmagic.archive.output import bundle
 from chatmagic.cassette import serializer
 from chatmagic.emulator import replies as practice
 from chatmagic.errors import InputError
-from chatmagic.protocol.wire import Message, Reply
+from chatmagic.models import Message, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -353,7 +353,7 @@ def test_nbval_itself_fails_at_a_changed_word(tmp_path: Path) -> None:
 
 def with_digest(cassette: str, before: str, after: str) -> str:
     """Change a one-line reply in a cassette, and its digest with it."""
-    for old, new in ((before, after), (digests.digest(before), digests.digest(after))):
+    for old, new in ((before, after), (_json.digest(before), _json.digest(after))):
         assert cassette.count(f'"{old}"') == 1
         cassette = cassette.replace(f'"{old}"', f'"{new}"')
     return cassette

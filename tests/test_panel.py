@@ -17,8 +17,7 @@ from loopback import DONE, Peer, Server, document, event, head, stream, wait_for
 from shells import Shell, alone
 
 import chatmagic
-from chatmagic import loading, scalars
-from chatmagic.accounting import Credits
+from chatmagic import _json, _lazy
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.turn import Turn
@@ -27,7 +26,7 @@ from chatmagic.jupyter import views
 from chatmagic.jupyter.panel import cell_export
 from chatmagic.jupyter.panel import messages as board
 from chatmagic.jupyter.panel.hub import Desk, Page
-from chatmagic.protocol.wire import Reply
+from chatmagic.models import Credits, Reply
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, Silent
 from chatmagic.session.session import Session
 
@@ -585,9 +584,9 @@ def test_an_errand_that_fails_is_refused(
         raise LookupError("sk-errand-7f3a")
 
     with monkeypatch.context() as patch:
-        patch.setattr(loading, "load", fail)
+        patch.setattr(_lazy, "load", fail)
         if not offered:
-            patch.setattr(scalars, "without_lone_surrogates", fail)
+            patch.setattr(_json, "without_lone_surrogates", fail)
         page.say("ask", text="a question", nonce="n")
         if offered:
             page.say("go", key=page.until("offer")["key"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic.plain import one_line, to_terminal, visible
+from chatmagic.text import one_line, to_terminal, visible
 
 # Written out here, so that a slip in the module's own list is seen.
 UNSEEN = re.compile(

@@ -15,14 +15,14 @@ from loopback import DONE, EVENTS, answer, document, event, head, once, playing,
 from loopback import Server as Loopback
 
 from chatmagic import Client
-from chatmagic.accounting import Usage
 from chatmagic.cassette import transports
 from chatmagic.cassette.interaction import KEPT_HEADERS, Recorded
 from chatmagic.cassette.transports import Heard, Recording, Replay
 from chatmagic.client import response
 from chatmagic.client.sockets import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
-from chatmagic.protocol.wire import Message, Reply, Request
+from chatmagic.models import Message, Reply, Usage
+from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic.accounting import Usage
 from chatmagic.emulator.replies import complete, in_words, reply, tokens
-from chatmagic.protocol.wire import Message
+from chatmagic.models import Message, Usage
 
 TEXTS = st.text(st.characters(codec=None), max_size=80)
 

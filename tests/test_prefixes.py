@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatmagic._json import chain_digest, digest, turn_digest
 from chatmagic.cassette.prefixes import Prefixes, request_digest
-from chatmagic.digests import chain_digest, digest, turn_digest
-from chatmagic.protocol.wire import Message, Request
+from chatmagic.models import Message
+from chatmagic.protocol.wire import Request
 
 ONE = (Message("user", "one"), Message("assistant", "1"))
 TWO = (Message("user", "two"), Message("assistant", "2"))

@@ -27,7 +27,6 @@ from loopback import (
 )
 from served import ASK, HELLO, KEY, LIMIT, WHOLE, Played, ask, ask_played, failure, left, served
 
-from chatmagic.accounting import Usage
 from chatmagic.client import response
 from chatmagic.client.client import Client
 from chatmagic.client.timeouts import Timeout
@@ -40,8 +39,8 @@ from chatmagic.errors import (
     RequestRejectedError,
     ServiceError,
 )
+from chatmagic.models import Message, Usage
 from chatmagic.protocol.error_mapping import BODY_BYTES
-from chatmagic.protocol.wire import Message
 
 
 def typed(kind: str | None) -> dict[str, str]:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic.accounting import Credits, Usage
+from chatmagic._json import chain_digest, digest
 from chatmagic.conversation import record as module
 from chatmagic.conversation.record import NewerVersionError, Record, Value
 from chatmagic.conversation.seal import sealed
-from chatmagic.digests import chain_digest, digest
+from chatmagic.models import Credits, Usage
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 REQUEST, REPLY = digest("request"), digest("reply")

@@ -15,7 +15,8 @@ from chatmagic.cassette import serializer
 from chatmagic.cassette.interaction import Recorded
 from chatmagic.cassette.storage import File
 from chatmagic.errors import ChatError, InputError
-from chatmagic.protocol.wire import Message, Request
+from chatmagic.models import Message
+from chatmagic.protocol.wire import Request
 
 ROOT = Path(__file__).parents[1]
 STEPS = ("open", "write", "flush", "fsync", "chmod", "replace", "fsync of the folder")
@@ -124,7 +125,8 @@ DIES = """
 import os, pathlib, signal, sys
 from chatmagic import recording
 from chatmagic.cassette.interaction import Recorded
-from chatmagic.protocol.wire import Message, Request
+from chatmagic.protocol.wire import Request
+from chatmagic.models import Message
 
 step, path = sys.argv[1:]
 def die(*_):

@@ -8,7 +8,8 @@ import pytest
 
 from chatmagic.cassette.interaction import Recorded
 from chatmagic.cassette.matching import Question, Reel
-from chatmagic.protocol.wire import Message, Request
+from chatmagic.models import Message
+from chatmagic.protocol.wire import Request
 
 
 def one(prompt: str, text: str | None = None, owner: str | None = None, **known: Any) -> Recorded:

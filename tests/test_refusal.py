@@ -18,11 +18,11 @@ from chatmagic.errors import (
     RequestRejectedError,
     ServiceError,
 )
-from chatmagic.plain import one_line
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.body_text import EXCERPT
 from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.error_mapping import in_reply, read_error, refusal
+from chatmagic.text import one_line
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KEY = Secret("key-7d1f-throw-away")

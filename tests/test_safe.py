@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic.plain import PROSE, visible
 from chatmagic.render import markdown
 from chatmagic.render.markdown import CodeBlock, code_blocks, to_html
+from chatmagic.text import PROSE, visible
 
 # Written out here, so that a slip in the module's own lists is seen.
 TAGS = set(

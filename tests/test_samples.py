@@ -16,17 +16,17 @@ import pytest
 from loopback import CHUNKS_END, PATIENCE, Peer, Server, chunked, head, wait_for
 
 from chatmagic import errors
+from chatmagic._json import iso
 from chatmagic.client.client import Client
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import ChatError
-from chatmagic.protocol.wire import Message, Reply
-from chatmagic.scalars import iso
+from chatmagic.models import Message, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from chatmagic.client.sockets import Halt
-    from chatmagic.protocol.wire import Origin
+    from chatmagic.models import Origin
 
 KEY: Final = "key-7d1f-throw-away"
 ASK: Final = [Message("user", "Hello?")]

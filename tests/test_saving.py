@@ -627,7 +627,7 @@ def test_a_file_keeps_its_rights_and_a_link_its_file(shell: Shell, tmp_path: Pat
 def test_a_conversation_without_records_is_saved_too(shell: Shell) -> None:
     """A turn that Python put there by itself gets one made."""
     from chatmagic.conversation.turn import Turn  # noqa: PLC0415
-    from chatmagic.protocol.wire import Reply  # noqa: PLC0415
+    from chatmagic.models import Reply  # noqa: PLC0415
 
     talking = current_session().conversation
     first = talking.add(Turn(prompt="one", reply=Reply("1"))).came[0]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic import scalars
+from chatmagic import _json
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 
@@ -41,7 +41,7 @@ NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 )
 def test_whole_numbers(value: object, number: int | None) -> None:
     """A count is a whole number that is not negative, also as text."""
-    assert scalars.whole_number(value) == number
+    assert _json.whole_number(value) == number
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_whole_numbers(value: object, number: int | None) -> None:
 )
 def test_timestamps(value: object, when: datetime | None) -> None:
     """ISO 8601 in UTC, or in another zone that it names."""
-    read = scalars.timestamp(value)
+    read = _json.timestamp(value)
     assert read == when
     assert read is None or read.utcoffset() == timedelta()
 
@@ -77,11 +77,11 @@ ZONES = st.integers(-840, 840).map(lambda minutes: timezone(timedelta(minutes=mi
 @given(when=st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=ZONES))  # noqa: DTZ001 - hypothesis adds the zone
 def test_times_both_ways(when: datetime) -> None:
     """A time is read as it is written, with a Z."""
-    written = scalars.iso(when)
+    written = _json.iso(when)
     assert written is not None
     assert written.endswith("Z")
-    assert scalars.timestamp(written) == when
-    assert scalars.iso(None) is None
+    assert _json.timestamp(written) == when
+    assert _json.iso(None) is None
 
 
 @given(text=st.text(st.characters() | st.characters(categories=["Cs"])))
@@ -92,20 +92,20 @@ def test_no_lone_surrogates_are_left(text: str) -> None:
     joined = pairs.sub(
         lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text
     )
-    assert scalars.without_lone_surrogates(text) == re.sub("[\ud800-\udfff]", "\ufffd", joined)
+    assert text.without_lone_surrogates(text) == re.sub("[\ud800-\udfff]", "\ufffd", joined)
 
 
 @pytest.mark.parametrize("value", [None, "", 5, ["a"], True])
 def test_what_is_no_text(value: object) -> None:
     """Nothing but a text that says something is one."""
-    assert scalars.text(value) is scalars.word(value) is None
+    assert _json.text(value) is _json.word(value) is None
 
 
 def test_a_word_comes_whole() -> None:
     """A text may wait for the other half of a pair; a word has none to wait for."""
-    assert (scalars.text("b\ud83d"), scalars.word("b\ud83d")) == ("b\ud83d", "b\ufffd")
+    assert (_json.text("b\ud83d"), _json.word("b\ud83d")) == ("b\ud83d", "b\ufffd")
 
 
 def test_what_is_unknown_is_left_out() -> None:
     """Null is left out; what is false or nothing else is said."""
-    assert scalars.known(a=None, b=0, c="", d=False) == {"b": 0, "c": "", "d": False}
+    assert _json.known(a=None, b=0, c="", d=False) == {"b": 0, "c": "", "d": False}

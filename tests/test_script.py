@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic import digests
-from chatmagic.accounting import Usage
+from chatmagic import _json
+from chatmagic._json import chain_digest, digest, turn_digest
 from chatmagic.cassette.interaction import Recorded
 from chatmagic.cassette.serializer import Writer, read, write
-from chatmagic.digests import chain_digest, digest, turn_digest
 from chatmagic.errors import InputError
-from chatmagic.protocol.wire import Message, Request
+from chatmagic.models import Message, Usage
+from chatmagic.protocol.wire import Request
 
 HEADERS = (("Content-Type", "text/event-stream"), ("Date", "Thu, 01 Jan 2026 12:00:00 GMT"))
 FIRST = Recorded.asked(
@@ -156,13 +156,13 @@ def test_a_long_talk_grows_by_what_is_said() -> None:
 def test_a_long_talk_costs_one_digest_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though its last request carries all of them; also when it is written again and again."""
     held = talk(30)
-    real, made = digests.turn_digest, []
+    real, made = _json.turn_digest, []
 
     def counted(prompt: str, reply: str) -> str:
         made.append(prompt)
         return real(prompt, reply)
 
-    monkeypatch.setattr(digests, "turn_digest", counted)
+    monkeypatch.setattr(_json, "turn_digest", counted)
     writer = Writer()
     texts = [writer.write(held[:count]) for count in range(1, 31)]
     assert len(made) == 30

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from chatmagic._json import digest
 from chatmagic.conversation import seal
-from chatmagic.digests import digest
 
 RECORD: dict[str, Any] = {
     "version": 1,

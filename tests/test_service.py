@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from chatmagic._json import timestamp
 from chatmagic.emulator.service import FRESH, Account, Answer, Call, Settings, answer, keys_given
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.wire import Chunk
-from chatmagic.scalars import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,8 +13,9 @@ from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, 
 import chatmagic
 from chatmagic.client.sockets import Halt
 from chatmagic.errors import ChatInterrupted, RequestTimeoutError
+from chatmagic.models import Message
 from chatmagic.protocol import sse
-from chatmagic.protocol.wire import Message, Request
+from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -34,13 +34,14 @@ from chatmagic.errors import (
     InputError,
     RequestTimeoutError,
 )
+from chatmagic.models import Message
 from chatmagic.protocol.error_mapping import BODY_BYTES
-from chatmagic.protocol.wire import Message, Request
+from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.protocol.wire import Origin
+    from chatmagic.models import Origin
 
 from served import ASK, HELLO, KEY, WHOLE, Played, ask, served
 

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from chatmagic.accounting import Credits
+from chatmagic._json import turn_digest
 from chatmagic.cassette.interaction import Recorded, headers_for
-from chatmagic.digests import turn_digest
+from chatmagic.models import Credits, Message
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.wire import Message, Request
+from chatmagic.protocol.wire import Request
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TALK = (Message("user", "one"), Message("assistant", "1"), Message("user", "two"))

@@ -9,7 +9,7 @@ import pytest
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter import transcript
-from chatmagic.protocol.wire import Origin, Reply, State
+from chatmagic.models import Origin, Reply, State
 
 HOSTILE = "<script>\x1b[2J\u202e</td>"
 

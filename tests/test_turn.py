@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 from talks import abc, ask
 
+from chatmagic._json import digest, turn_digest
 from chatmagic.conversation.record import Value
 from chatmagic.conversation.turn import Turn, is_stale, newest
-from chatmagic.digests import digest, turn_digest
-from chatmagic.protocol.wire import Message, Reply
+from chatmagic.models import Message, Reply
 
 
 def test_a_turn_tells_what_a_request_and_a_record_need() -> None:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic import digests
-from chatmagic.accounting import Credits, Usage
+from chatmagic import _json
+from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol.error_body import ErrorBody
-from chatmagic.protocol.wire import Chunk, Message, Reply, Request
+from chatmagic.protocol.wire import Chunk, Request
 
 HELLO = Message("user", "Hello")
 
@@ -148,7 +148,7 @@ class TestRequest:
         one, two = (
             Request((HELLO,), extra=extra) for extra in ({"a": 1, "b": 2}, {"b": 2, "a": 1})
         )
-        assert one.digest() == two.digest() == digests.digest(two.to_json())
+        assert one.digest() == two.digest() == _json.digest(two.to_json())
         assert one.digest() != Request((HELLO,), extra={"a": 1, "b": 3}).digest()
         assert Request((HELLO,)).digest() != Request((HELLO,), stream=False).digest()
 

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast, get_args
 
-from chatmagic import digests
+from chatmagic import _json
 from chatmagic.conversation import seal, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record
 from chatmagic.conversation.turn import Entry, Turn
-from chatmagic.protocol.wire import Message, Reply, Request
+from chatmagic.models import Message, Reply
+from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -238,7 +239,7 @@ def _turn(value: object, owner: str | None, known: dict[int, tuple[int, ...]]) -
     number, entry, text = value.get("number"), value.get("entry"), value.get("reply")
     carried, after = _list(value.get("carried")), value.get("after", 0)
     record = Record.from_json(value.get("record"))
-    if not isinstance(text, str) or digests.digest(text) != record.reply:
+    if not isinstance(text, str) or _json.digest(text) != record.reply:
         raise ValueError("a reply in it is not what its record says")
     if not _is_count(number) or not all(map(_is_count, carried)) or entry not in get_args(Entry):
         raise ValueError("a turn in it is damaged")

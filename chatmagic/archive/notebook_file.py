@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
-from chatmagic import digests
+from chatmagic import _json
 from chatmagic.cassette.interaction import Recorded, headers_for
 from chatmagic.conversation.record import VERSION, Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.conversation.seal import Sealed, canonical, check, joined
@@ -75,7 +75,7 @@ class Told:
         return (
             self.record is not None
             and self.text is not None
-            and digests.digest(self.text) == self.record.reply
+            and _json.digest(self.text) == self.record.reply
         )
 
     @property
@@ -324,7 +324,7 @@ def _fingerprint(cells: object) -> str:
                 [_content(output) for output in outputs] if isinstance(outputs, list) else [],
             ]
         )
-    return digests.digest(canonical(found))
+    return _json.digest(canonical(found))
 
 
 def _content(output: object) -> list[object]:
@@ -439,7 +439,7 @@ def _exchanges(notebook: Notebook) -> tuple[Recorded, ...]:
         before, after = record.carried, record.chain
         if len(earlier) == record.earlier:
             before, after = (*earlier, *before), None
-            carried[record.turn, digests.chain_of(record.carried, record.chain)] = before
+            carried[record.turn, _json.chain_of(record.carried, record.chain)] = before
         if record.state == "complete":
             found.append(_exchange(record, told.text or "", before, after))
     return tuple(found)

@@ -6,7 +6,8 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import __version__, loading, plain
+from chatmagic import __version__, _lazy
+from chatmagic import text as plain
 from chatmagic.conversation.seal import sealed
 from chatmagic.render import gauge
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from chatmagic.conversation.record import Record, Value
-    from chatmagic.protocol.wire import Reply
+    from chatmagic.models import Reply
 
 STATE_WORDS: Final = {
     "complete": "",
@@ -68,7 +69,7 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         reply: whole or in part.
         record: the turn's, where it is known; its values that keep their text are shown, folded.
     """
-    loading.load("chatmagic.render.markdown")
+    _lazy.load("chatmagic.render.markdown")
     from chatmagic.render import markdown  # noqa: PLC0415 - markdown-it comes with the first question
 
     states = "".join(

@@ -11,12 +11,12 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import plain
+from chatmagic import text
+from chatmagic._json import chain_of, turn_digest
 from chatmagic.archive import archive
 from chatmagic.archive.notebook_file import cells
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import newest
-from chatmagic.digests import chain_of, turn_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -229,4 +229,4 @@ def gaps(restored: Restored, notebook: Notebook) -> list[str]:
 
 def named(turn: Turn) -> str:
     """Name the expressions of a turn whose values were not kept."""
-    return plain.one_line(", ".join(f"{{{{ {name} }}}}" for name in turn.missing), SHOWN)
+    return text.one_line(", ".join(f"{{{{ {name} }}}}" for name in turn.missing), SHOWN)

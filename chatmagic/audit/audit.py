@@ -13,8 +13,7 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import plain
-from chatmagic.accounting import Usage
+from chatmagic._json import iso
 from chatmagic.archive import archive, notebook_file, output, restore
 from chatmagic.audit import cassettes as audit_cassette
 from chatmagic.audit import disclosures, findings
@@ -22,7 +21,8 @@ from chatmagic.audit.findings import Audit
 from chatmagic.conversation import question
 from chatmagic.conversation.turn import is_stale
 from chatmagic.errors import InputError
-from chatmagic.scalars import iso
+from chatmagic.models import Usage
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
     cassettes = [path for path in paths if audit_cassette.is_cassette(path)]
     found = {path: audit_cassette.audit(path) for path in cassettes}
     held = [one for _, holds in found.values() for one in holds]
-    names = " and ".join(plain.one_line(path.name, LONGEST_NAME) for path in found)
+    names = " and ".join(one_line(path.name, LONGEST_NAME) for path in found)
     return [found[path][0] if path in found else _audit(path, names, held) for path in paths]
 
 

@@ -6,14 +6,13 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.accounting import Usage
+from chatmagic._json import iso
 from chatmagic.archive.notebook_file import numbered
 from chatmagic.audit.findings import Audit, Turn
 from chatmagic.cassette.storage import File
 from chatmagic.errors import InputError
+from chatmagic.models import Message, Usage
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.wire import Message
-from chatmagic.scalars import iso
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,8 +8,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import plain
 from chatmagic.audit.findings import Turn
+from chatmagic.text import one_line, to_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,14 +68,14 @@ def as_csv(audits: Sequence[Audit]) -> str:
 
 
 def _of_one(found: Audit, *, values: bool) -> str:
-    lines = [plain.one_line(found.path, WIDEST)]
+    lines = [one_line(found.path, WIDEST)]
     what, after = _WORDS[found.kind]
     if found.turns:
         lines += _grid([(what, *_HEAD), *map(_row, found.turns)])
         lines.append(_totals(found.turns))
     elif not found.problems:
         lines.append("No turn of a conversation.")
-    lines += [f"! {plain.one_line(line, WIDEST)}" for line in found.problems]
+    lines += [f"! {one_line(line, WIDEST)}" for line in found.problems]
     lines += [
         f"! {what} {turn.cell}: the reply is not the one that was recorded."
         for turn in found.turns
@@ -87,7 +87,7 @@ def _of_one(found: Audit, *, values: bool) -> str:
     lines += found.remarks
     if values:
         lines.append("What the file would give away:" if found.values else "No values, no paths.")
-        lines += [f"  {plain.one_line(line, WIDEST)}" for line in found.values]
+        lines += [f"  {one_line(line, WIDEST)}" for line in found.values]
     return "\n".join(lines)
 
 
@@ -118,12 +118,12 @@ def _row(turn: Turn) -> tuple[str, ...]:
     order = {None: "-", True: "yes", False: "NO"}[turn.in_order]
     return (
         f"{turn.cell:,}",
-        plain.one_line(turn.prompt, EXCERPT),
-        plain.one_line(_model(turn), EXCERPT),
+        one_line(turn.prompt, EXCERPT),
+        one_line(_model(turn), EXCERPT),
         " + ".join(told) if len(told) == len(tokens) else total,
         figures,
         "?" if turn.took is None else f"{turn.took:,}",
-        plain.one_line(ended, EXCERPT),
+        one_line(ended, EXCERPT),
         turn.origin,
         "yes" if turn.agrees and turn.sealed is not False else "NO",
         order,
@@ -163,5 +163,5 @@ def _cell(value: object) -> object:
     """Give a value for a spreadsheet, which must not take a text for a formula."""
     if not isinstance(value, str):
         return value
-    text = plain.to_terminal(value)
+    text = to_terminal(value)
     return f"'{text}" if text.lstrip().startswith(_FORMULA) else text

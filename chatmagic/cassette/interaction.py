@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from chatmagic import digests, scalars
+from chatmagic import _json
+from chatmagic.models import Message, Origin
 from chatmagic.protocol import wire
-from chatmagic.protocol.wire import Message, Origin, Request
+from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from chatmagic.accounting import Credits, Usage
+    from chatmagic.models import Credits, Usage
 
 KEPT_HEADERS: Final = (
     "content-type",
@@ -120,7 +121,7 @@ class Recorded:
     @property
     def turn(self) -> str | None:
         """The digest of the turn that it makes; ``None`` for an error."""
-        return None if self.text is None else digests.turn_digest(self.prompt, self.text)
+        return None if self.text is None else _json.turn_digest(self.prompt, self.text)
 
     @classmethod
     def asked(cls, request: Request, **known: Any) -> Self:
@@ -164,5 +165,5 @@ def headers_for(credits: Credits | None, date: datetime | None) -> tuple[tuple[s
             (f"X-RateLimit-{name}", None if figure is None else str(figure))
             for name, figure in figures
         ]
-        found.append(("X-RateLimit-Reset", scalars.iso(credits.resets_at)))
+        found.append(("X-RateLimit-Reset", _json.iso(credits.resets_at)))
     return tuple((name, value) for name, value in found if value is not None)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from chatmagic import digests
+from chatmagic import _json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.cassette.interaction import Recorded
-    from chatmagic.protocol.wire import Message
+    from chatmagic.models import Message
 
 EXCERPT: Final = 48
 """How many characters of each side are shown around a difference."""
@@ -88,10 +88,10 @@ def _parts(one: Recorded) -> list[_Part]:
             continue
         last = found[-1].messages if found else ()
         if item.role == "assistant" and len(last) == 1 and last[0].role == "user":
-            digest = digests.turn_digest(last[0].content, item.content)
+            digest = _json.turn_digest(last[0].content, item.content)
             found[-1] = _Part((*last, item), digest)
         else:
-            found.append(_Part((item,), digests.digest(item.to_json())))
+            found.append(_Part((item,), _json.digest(item.to_json())))
     return found
 
 

@@ -10,9 +10,10 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from chatmagic import digests
-from chatmagic.protocol.wire import NOT_IN_DIGEST, Message
-from chatmagic.scalars import without_lone_surrogates
+from chatmagic import _json
+from chatmagic.models import Message
+from chatmagic.protocol.wire import NOT_IN_DIGEST
+from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -109,7 +110,7 @@ class Prefixes:
     def _behind(self, before: Prefix | None, part: Part) -> Prefix:
         made = self._made.get((before, part))
         if made is None:
-            name = digests.chain_digest(None if before is None else before.name, _digest(part))
+            name = _json.chain_digest(None if before is None else before.name, _digest(part))
             messages = part if before is None else (*before.messages, *part)
             made = self._made[before, part] = Prefix(name, before, part, messages)
         return made
@@ -123,7 +124,7 @@ def request_digest(before: Prefix | None, body: Mapping[str, Any]) -> str | None
         body: the request's canonical body, with the prompt as its only message.
     """
     names = sorted(name for name in body if name not in NOT_IN_DIGEST)
-    fields = {name: f"{digests.canonical(name)}:{digests.canonical(body[name])}" for name in names}
+    fields = {name: f"{_json.canonical(name)}:{_json.canonical(body[name])}" for name in names}
     head = "".join(f"{fields[name]}," for name in names if name < "messages")
     tail = "".join(f",{fields[name]}" for name in names if name > "messages")
     head = f'{{{head}"messages":['
@@ -131,7 +132,7 @@ def request_digest(before: Prefix | None, body: Mapping[str, Any]) -> str | None
     if made is None:
         return None
     whole = made.copy()
-    prompt = digests.canonical(body["messages"][0])
+    prompt = _json.canonical(body["messages"][0])
     whole.update(f"{'' if before is None else ','}{prompt}]{tail}}}".encode())
     return str(whole.hexdigest())
 
@@ -161,8 +162,8 @@ def _digest(part: Part) -> str:
     if isinstance(first, str):
         return first
     if first is not last and isinstance(last, Message):
-        return digests.turn_digest(first.content, last.content)
-    return digests.digest(first.to_json())
+        return _json.turn_digest(first.content, last.content)
+    return _json.digest(first.to_json())
 
 
 def _extended(made: Any, prefix: Prefix) -> Any:
@@ -170,7 +171,7 @@ def _extended(made: Any, prefix: Prefix) -> Any:
     if made is None or isinstance(prefix.part[0], str):
         return None
     parts = [
-        digests.canonical(
+        _json.canonical(
             {
                 "role": without_lone_surrogates(message.role),
                 "content": without_lone_surrogates(message.content),

@@ -6,10 +6,10 @@ import contextlib
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import plain
-from chatmagic.autolinks import unlinked
+from chatmagic import text
 from chatmagic.cassette import merging
 from chatmagic.errors import InputError
+from chatmagic.text import unlinked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,7 @@ class Pruning:
         wrong = [w for w in words if not (w.isdecimal() and int(w) in self._listed)]
         if wrong:
             raise InputError(
-                f"{plain.one_line(wrong[0], SHOWN)} is no number of that list, or was removed.",
+                f"{text.one_line(wrong[0], SHOWN)} is no number of that list, or was removed.",
                 hint=f"It takes numbers, or the one word {SUPERSEDED}. {_LIST}",
             )
         found = {number: self._listed[number] for number in map(int, words)}
@@ -104,7 +104,7 @@ class Pruning:
 
 def _line(number: int, one: Recorded) -> str:
     """Return one line that says of an exchange what was asked, and what came."""
-    prompt = unlinked(plain.one_line(one.prompt, SHOWN))
+    prompt = unlinked(text.one_line(one.prompt, SHOWN))
     came = f"error {one.status}" if one.text is None else f"{len(one.text):,} characters"
     mark = f", {SUPERSEDED}" if one.superseded else ""
     return f"{number:>4}  {prompt} ({came}{mark})"

@@ -22,12 +22,12 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import digests, scalars
-from chatmagic.accounting import Usage
+from chatmagic import _json
 from chatmagic.cassette.interaction import KEPT_HEADERS, Recorded
 from chatmagic.cassette.prefixes import Part, Prefix, Prefixes, request_digest
 from chatmagic.errors import InputError
-from chatmagic.protocol.wire import NOT_IN_DIGEST, Message
+from chatmagic.models import Message, Usage
+from chatmagic.protocol.wire import NOT_IN_DIGEST
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -188,7 +188,7 @@ def _referred(part: Sequence[Message | str], turns: Collection[Any]) -> Sequence
     if part not in turns:
         return part
     prompt, reply = (item.content for item in part if isinstance(item, Message))
-    return [digests.turn_digest(prompt, reply)[:REFERENCE]]
+    return [_json.turn_digest(prompt, reply)[:REFERENCE]]
 
 
 def _answer(one: Recorded) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def _answer(one: Recorded) -> dict[str, Any]:
         "usage": None if one.usage is None else one.usage.to_json(),
         "refusal": one.refusal,
         "took": one.took,
-        "sha256": None if one.text is None else digests.digest(one.text),
+        "sha256": None if one.text is None else _json.digest(one.text),
         "error": one.error,
     }
     return {
@@ -329,7 +329,7 @@ def _draft(block: _Block, name: str) -> Recorded:
     told = answer.get("sha256")
     if told is None and not isinstance(answer.get("error"), dict):
         raise _damaged(name, block.answer_number, "it is neither a reply nor an error")
-    if told != (None if told is None else digests.digest(text)):
+    if told != (None if told is None else _json.digest(text)):
         raise _damaged(name, block.answer_number, "the reply is not the one that was recorded")
     try:
         return Recorded(
@@ -351,7 +351,7 @@ def _draft(block: _Block, name: str) -> Recorded:
             finish_reason=_of(answer, "finish_reason", str, None),
             usage=Usage.from_json(answer.get("usage")),
             refusal=_of(answer, "refusal", str, None),
-            took=scalars.whole_number(answer.get("took")),
+            took=_json.whole_number(answer.get("took")),
             origin="emulator" if answer.get("from") == "emulator" else "live",
         )
     except ValueError as error:
@@ -382,7 +382,7 @@ def _checked(one: Recorded, carried: Prefix | None, block: _Block, name: str) ->
         was = {name: one.parameters[name] for name in one.parameters.keys() - parameters.keys()}
         messages = [item.to_json() for item in found.before if isinstance(item, Message)]
         old = {**body, **was, "messages": [*messages, *body["messages"]]}
-        if digests.digest(old) == one.request:
+        if _json.digest(old) == one.request:
             is_name = isinstance(model, str)
             return replace(found, request=str(told), asked_model=model if is_name else None)
     raise _damaged(name, block.number, "the request is not the one that was recorded")

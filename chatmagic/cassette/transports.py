@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from chatmagic.cassette.cassette import Cassette, Play
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange, Transport
+    from chatmagic.models import Origin, Reply
     from chatmagic.protocol.auth import Secret
-    from chatmagic.protocol.wire import Origin, Reply
 
 LONGEST_ERROR: Final = 65_536
 """How many bytes of an error's body are kept at most."""

@@ -14,8 +14,8 @@ from chatmagic.errors import (
     RequestRejectedError,
     ServiceError,
 )
-from chatmagic.plain import one_line
 from chatmagic.protocol.error_mapping import ANOTHER_KEY, KEY_REFUSED, NO_KEY_SENT
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

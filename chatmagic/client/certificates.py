@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.errors import ConnectError
-from chatmagic.plain import one_line
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,17 +13,18 @@ from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import (
     InputError,
 )
+from chatmagic.models import Message, Reply
 from chatmagic.protocol.auth import Auth, Secret
-from chatmagic.protocol.wire import Message, Reply, Request
+from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime, timedelta
 
-    from chatmagic.accounting import Credits
     from chatmagic.client.config import Connection
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Transport
+    from chatmagic.models import Credits
     from chatmagic.protocol.ratelimit import RequestLimit
 
 

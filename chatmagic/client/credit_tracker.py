@@ -11,7 +11,7 @@ from chatmagic.protocol.credits import Ledger
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from chatmagic.accounting import Credits
+    from chatmagic.models import Credits
     from chatmagic.protocol.ratelimit import RequestLimit
 
 

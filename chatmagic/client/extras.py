@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.errors import InputError
-from chatmagic.plain import one_line
 from chatmagic.protocol.auth import is_secret_name
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from chatmagic.protocol.auth import Secret

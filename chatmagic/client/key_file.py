@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from chatmagic.errors import InputError
-from chatmagic.plain import one_line
 from chatmagic.protocol.auth import Secret, looks_like_a_key
+from chatmagic.text import one_line
 
 VARIABLE: Final = "CHATMAGIC_API_KEY_FILE"
 

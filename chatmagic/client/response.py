@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import jsontext
+from chatmagic import _json
 from chatmagic.client.deadline import Deadline
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -245,7 +245,7 @@ class Reading:
         """Read a reply in one piece (interface §2.3), or chunks that are no events."""
         body, broken = self._to_the_end(head)
         text = decoded(body, self._exchange.headers)
-        found = jsontext.documents(text, sse.END_MARKS)
+        found = _json.documents(text, sse.END_MARKS)
         streamed = len(found.values) > 1
         for value in found.values:
             if (told := ErrorBody.in_reply(value)) is not None:
@@ -287,7 +287,7 @@ class Reading:
         """Give the error for JSON that ends too early, or that is none."""
         if not self._assembly.begun:
             self._check_packing()
-        if jsontext.is_cut(problem):
+        if _json.is_cut(problem):
             return CutOffError(
                 f"The answer ended in the middle of its JSON (HTTP {self._exchange.status}).",
                 hint=COST_UNKNOWN,

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from chatmagic.client.credit_tracker import Tally
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange, Transport
-    from chatmagic.protocol.wire import Reply, Request, State
+    from chatmagic.models import Reply, State
+    from chatmagic.protocol.wire import Request
 
 LONG_REQUEST: Final = 8_000
 """Bytes from which on a conversation may fill a model's context: some 2,000 tokens."""

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from chatmagic.client.sockets import Halt
     from chatmagic.client.timeouts import Timeout
     from chatmagic.errors import Which
+    from chatmagic.models import Origin
     from chatmagic.protocol.auth import Auth, Secret
-    from chatmagic.protocol.wire import Origin
 
 PIECE_BYTES = 65_536
 DRAIN_BYTES = 4_096

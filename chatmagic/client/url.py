@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from chatmagic.errors import InputError
-from chatmagic.plain import one_line
 from chatmagic.protocol.auth import is_secret_name, looks_like_a_key
 from chatmagic.protocol.wire import PATH
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from urllib.parse import SplitResult

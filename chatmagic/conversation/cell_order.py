@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from chatmagic.conversation.record import owner_of
-from chatmagic.plain import one_line
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

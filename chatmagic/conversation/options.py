@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.conversation import suggestions
 from chatmagic.errors import InputError
-from chatmagic.plain import one_line
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

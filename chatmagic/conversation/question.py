@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from chatmagic.errors import InputError
-from chatmagic.scalars import without_lone_surrogates
+from chatmagic.text import without_lone_surrogates
 
 # What stands above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
 ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"

@@ -13,11 +13,10 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self, get_args
 
-from chatmagic import digests
-from chatmagic.accounting import Credits, Usage
-from chatmagic.digests import digest
-from chatmagic.protocol.wire import Origin, State
-from chatmagic.scalars import iso, timestamp, whole_number, without_lone_surrogates
+from chatmagic import _json
+from chatmagic._json import digest, iso, timestamp, whole_number
+from chatmagic.models import Credits, Origin, State, Usage
+from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -209,7 +208,7 @@ class Record:
             self,
             carried=self.carried[start:],
             earlier=self.earlier + start,
-            chain=digests.chain_of(self.carried[:start], self.chain),
+            chain=_json.chain_of(self.carried[:start], self.chain),
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from chatmagic.digests import digest
+from chatmagic._json import digest
 
 FIELD: Final = "seal"
 """The field of a record that holds its seal."""

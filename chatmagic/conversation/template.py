@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic.conversation.record import Value
 from chatmagic.errors import InputError
-from chatmagic.plain import one_line
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

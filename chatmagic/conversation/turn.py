@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from chatmagic._json import digest, turn_digest
 from chatmagic.conversation.record import Record
-from chatmagic.digests import digest, turn_digest
-from chatmagic.protocol.wire import Message
+from chatmagic.models import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from chatmagic.conversation.record import Value
-    from chatmagic.protocol.wire import Reply, State
+    from chatmagic.models import Reply, State
 
 Entry = Literal["cell", "panel", "python"]
 

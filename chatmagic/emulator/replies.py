@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.accounting import Usage
-from chatmagic.scalars import without_lone_surrogates
+from chatmagic.models import Usage
+from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from chatmagic.protocol.wire import Message
+    from chatmagic.models import Message
 
 HIGHEST_COUNT: Final = 10_000
 LONGEST: Final = 100_000

@@ -33,13 +33,14 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import parse_qs
 
+from chatmagic._json import iso
 from chatmagic.emulator import replies
 from chatmagic.errors import InputError
+from chatmagic.models import Reply
 from chatmagic.protocol import sse
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.error_body import ErrorBody
-from chatmagic.protocol.wire import EMULATOR_SERVER, PATH, Chunk, Reply, Request
-from chatmagic.scalars import iso
+from chatmagic.protocol.wire import EMULATOR_SERVER, PATH, Chunk, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

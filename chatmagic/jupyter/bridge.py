@@ -5,7 +5,8 @@ reads what is no public interface; where it is missing, or another front end is 
 nothing is said and everything stands in the order as run. In the page nothing is saved:
 all that goes over the bridge are messages of the moment.
 
-Page to kernel: ``{"kind": "cells", …}``, as :func:`chatmagic.conversation.cell_order.word_from` reads it.
+Page to kernel: ``{"kind": "cells", …}``, as
+:func:`chatmagic.conversation.cell_order.word_from` reads it.
 Kernel to page: ``{"kind": "marks", "marks": {cell id: words}}``, all that cells wear now;
 ``{"kind": "say", "text": …}``, for the page's status region, with ``"first": true`` of the
 reply that came before there was a bridge, which a panel has said already; and
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from chatmagic.conversation.conversation import Mark
-    from chatmagic.protocol.wire import Reply
+    from chatmagic.models import Reply
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
 

@@ -9,9 +9,10 @@ from chatmagic.cassette.mode import MODES
 from chatmagic.client import extras, url
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import InputError
-from chatmagic.plain import one_line
+from chatmagic.models import Message
 from chatmagic.protocol.auth import AUTH_WAYS
-from chatmagic.protocol.wire import Message, Request
+from chatmagic.protocol.wire import Request
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

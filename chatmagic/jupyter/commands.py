@@ -10,7 +10,8 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from chatmagic import loading, plain
+from chatmagic import _lazy
+from chatmagic import text as plain
 from chatmagic.archive import output
 from chatmagic.conversation import cell_order, options, record, suggestions, template
 from chatmagic.conversation.conversation import Conversation
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.panel.widgets import Panels
     from chatmagic.jupyter.settings import Kept
-    from chatmagic.protocol.wire import Reply
+    from chatmagic.models import Reply
     from chatmagic.session.events import Event, View
     from chatmagic.session.session import Session
 
@@ -304,7 +305,7 @@ class Commands:
         """Let the page tell its order, from the first reply on; without it all works too."""
         with contextlib.suppress(Exception):
             # The widgets come when there is a page that has seen a word of a reply.
-            loading.load("chatmagic.jupyter.bridge")
+            _lazy.load("chatmagic.jupyter.bridge")
             from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415
 
             self._bridge = Bridge(self.session, said=reply)

@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chatmagic import plain
+from chatmagic import text
 from chatmagic.client import config, extras, keystore
 from chatmagic.client import url as address
 from chatmagic.client.extras import OF_AN_ADDRESS
@@ -104,7 +104,7 @@ class ConnectCommands:
                 print("No key for this address yet: %chat_login asks for it.")
                 print(f"A server without keys: {config.line_to_set(connection, 'none')}")
         if (model := self.model()) is not None:
-            print(f"Model: {plain.one_line(model, _SHOWN)}.")
+            print(f"Model: {text.one_line(model, _SHOWN)}.")
         if elsewhere := self.elsewhere():
             print(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
         if count := len(self._session.conversation):
@@ -299,7 +299,7 @@ def _words(line: str) -> tuple[str, str | None]:
     flag = next((word.partition("=")[0] for word in words if word.startswith("-")), "--model")
     if flag != "--model":
         raise InputError(
-            f"{plain.one_line(flag, _SHOWN)} is not an option of %chat_connect. Nothing was "
+            f"{text.one_line(flag, _SHOWN)} is not an option of %chat_connect. Nothing was "
             "changed.",
             hint="%chat_connect URL --model NAME names the model to ask for.",
         )

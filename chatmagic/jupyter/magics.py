@@ -13,7 +13,7 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 from traitlets import TraitError
 
 import chatmagic
-from chatmagic import loading
+from chatmagic import _lazy
 from chatmagic.cassette import mode
 from chatmagic.errors import InputError
 from chatmagic.jupyter import input_transformers
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.mode import Choice
     from chatmagic.jupyter.commands import Commands
+    from chatmagic.models import Reply
     from chatmagic.protocol.auth import Secret
-    from chatmagic.protocol.wire import Reply
     from chatmagic.session.session import Session
 
 
@@ -81,7 +81,7 @@ class ChatMagics(Configured, Magics):
     def join(self, session: Session) -> None:
         """Let a session ask as this shell's settings say."""
         # The commands, and all below them, come with the first use.
-        loading.load("chatmagic.jupyter.commands")
+        _lazy.load("chatmagic.jupyter.commands")
         from chatmagic.jupyter.commands import Commands  # noqa: PLC0415
 
         if self._commands is None or self._commands.session is not session:

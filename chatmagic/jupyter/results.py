@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.protocol.wire import Reply
+    from chatmagic.models import Reply
 
 REPLY: Final = ("chatmagic.protocol.wire", "Reply")
 MAGICS: Final = "chatmagic.jupyter.magics"

@@ -14,12 +14,13 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import digests, plain
+from chatmagic import text as plain
+from chatmagic._json import digest
 from chatmagic.archive import archive, notebook_file, output, restore
-from chatmagic.autolinks import unlinked
 from chatmagic.conversation import seal, template
 from chatmagic.conversation.record import VERSION, NewerVersionError
 from chatmagic.errors import InputError
+from chatmagic.text import unlinked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -207,7 +208,7 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
 
 def _markdown(conversation: Conversation, *, keep_values: bool) -> str:  # noqa: ARG001 - it holds none
     text = archive.markdown(conversation)
-    return f"{text}\n<!-- chatmagic {digests.digest(text)} -->\n"
+    return f"{text}\n<!-- chatmagic {digest(text)} -->\n"
 
 
 _CONTENTS: Final = {".json": _json, ".ipynb": _ipynb, ".md": _markdown}
@@ -256,7 +257,7 @@ def _is_markdown(content: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     seal = _MARK.search(text)
-    return seal is not None and digests.digest(text[: seal.start()]) == seal[1]
+    return seal is not None and digest(text[: seal.start()]) == seal[1]
 
 
 def _is_archive(content: bytes) -> bool:

@@ -27,7 +27,7 @@ CHECKED = [
     "temperature",
     "mode",
 ]
-"""The settings whose kind of value does not say enough; :mod:`chatmagic.jupyter.checks` knows more."""
+"""The settings whose type does not say enough; :mod:`chatmagic.jupyter.checks` checks them."""
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chatmagic import plain
+from chatmagic import text
 from chatmagic.client import config
 from chatmagic.conversation import options
 from chatmagic.errors import ChatError
@@ -230,7 +230,7 @@ def _names(value: Any, keys: Iterable[Secret]) -> str | None:
     words = ", ".join([value] if isinstance(value, str) else map(str, value or ()))
     for key in keys:
         words = key.redact(words)
-    return plain.one_line(words, SHOWN) or None
+    return text.one_line(words, SHOWN) or None
 
 
 def _set(value: Any, unset: str) -> str:

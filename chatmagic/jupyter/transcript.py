@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from chatmagic import plain
 from chatmagic.render import gauge, markdown
+from chatmagic.text import PROSE, UNTYPESET, one_line, to_terminal, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +52,7 @@ def marks(
     if conversation.stale(turn):
         found.append("stale: what stands above it has changed since")
     if turn.missing:
-        named = ", ".join(plain.one_line(name, EXCERPT) for name in turn.missing)
+        named = ", ".join(one_line(name, EXCERPT) for name in turn.missing)
         found.append(f"sent without the value of {named}, which was not kept: run its cell again")
     if settings := gauge.settings_words(turn.parameters, turn.asked_model):
         found.append(settings)
@@ -82,8 +82,8 @@ def table(
     """
     rows = []
     for number, turn in enumerate(conversation.turns, 1):
-        prompt = plain.one_line(_typed(turn), EXCERPT)
-        reply = plain.one_line(turn.reply.text, EXCERPT)
+        prompt = one_line(_typed(turn), EXCERPT)
+        reply = one_line(turn.reply.text, EXCERPT)
         rows.append((str(number), prompt, reply, "; ".join(marks(conversation, turn, notebooks))))
     end = _summary(conversation, order)
     head = ("Turn", "You", "Reply", "Notes")
@@ -116,12 +116,11 @@ def whole(
         title = f"{numbers[turn.number]}. You{f' ({notes})' if notes else ''}"
         html.append(
             f"<p><strong>{escape(title)}</strong></p>"
-            f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(_typed(turn)))}</pre>'
+            f'<pre dir="auto" style="{PROSE}">{escape(visible(_typed(turn)))}</pre>'
             f"<p><strong>Reply</strong></p>{markdown.to_html(turn.reply.text)}"
         )
         text.append(
-            f"{title}\n{plain.to_terminal(_typed(turn))}\n\nReply\n"
-            f"{plain.to_terminal(turn.reply.text)}"
+            f"{title}\n{to_terminal(_typed(turn))}\n\nReply\n{to_terminal(turn.reply.text)}"
         )
     if not turns:
         return table(conversation)
@@ -142,7 +141,7 @@ def _did(change: Change, words: dict[str, str], turns: tuple[Turn, ...]) -> str:
     if change.kind in {"reset", "set aside", "load"}:
         count = len(change.came or change.went)
         return f"{words[change.kind]} ({count:,} turn{'' if count == 1 else 's'})."
-    quoted = ", ".join(f"“{plain.one_line(_typed(turn), EXCERPT)}”" for turn in turns[-1:])
+    quoted = ", ".join(f"“{one_line(_typed(turn), EXCERPT)}”" for turn in turns[-1:])
     return f"{words[change.kind]} {quoted}."
 
 
@@ -164,5 +163,5 @@ def _typed(turn: Turn) -> str:
 
 
 def _group(html: str) -> str:
-    box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="Conversation"'
+    box = f'class="chatmagic {UNTYPESET}" role="group" aria-label="Conversation"'
     return f"<div {box}>{html}</div>"

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, clear_output, display
 
-from chatmagic import plain
 from chatmagic.archive import output
-from chatmagic.autolinks import unlinked
 from chatmagic.render import gauge
 from chatmagic.session.events import HELD_BACK, Silent
+from chatmagic.text import to_terminal, unlinked, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -222,7 +221,7 @@ def printable(text: str) -> str:
     Args:
         text: a reply, or a fragment of one.
     """
-    return plain.to_terminal(text)
+    return to_terminal(text)
 
 
 def show_data(data: dict[str, str]) -> None:
@@ -251,7 +250,7 @@ def _mark(words: str) -> str:
 
 
 def _notes(notes: Sequence[str]) -> str:
-    return "".join(f'<p style="{NOTE_STYLE}">{escape(plain.visible(note))}</p>' for note in notes)
+    return "".join(f'<p style="{NOTE_STYLE}">{escape(visible(note))}</p>' for note in notes)
 
 
 def _print(text: str) -> None:

@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.plain import one_line
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Final, Literal, NamedTuple, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
-from chatmagic import scalars
-from chatmagic.accounting import Credits
-from chatmagic.protocol import error_body
+from chatmagic import _json
+from chatmagic.models import Credits
+
+if TYPE_CHECKING:
+    from chatmagic.protocol import error_body
 
 Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 Level = Literal["unknown", "ok", "low", "empty"]
@@ -275,7 +277,7 @@ def _one(
 
 
 def _figure(text: str) -> int | None:
-    return _bounded(scalars.whole_number(text))
+    return _bounded(_json.whole_number(text))
 
 
 def _bounded(figure: int | None) -> int | None:
@@ -313,7 +315,7 @@ def _reset(text: str, seen_at: datetime) -> datetime | None:
     """Read ISO 8601; or a count since the epoch, if that is a time within reach."""
     number = _figure(text)
     if number is None:
-        return scalars.timestamp(text)
+        return _json.timestamp(text)
     for per_second in (1, 1000):
         since = number / per_second
         if abs(since - (seen_at - _EPOCH).total_seconds()) <= _YEAR.total_seconds():

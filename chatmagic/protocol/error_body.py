@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from chatmagic import scalars
+from chatmagic import _json
+from chatmagic._json import whole_number
 from chatmagic.protocol.wire import first_choice
-from chatmagic.scalars import whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,15 @@ class ErrorBody:
             nested = next((item for item in inner if isinstance(item, Mapping)), None)
             inner = None if nested else next((i for i in inner if isinstance(i, str)), None)
         outer = nested or value
-        code = scalars.text(outer.get("code"))
-        name = scalars.text(inner) or scalars.text(outer.get("type")) or code
+        code = _json.text(outer.get("code"))
+        name = _json.text(inner) or _json.text(outer.get("type")) or code
         message = (
             _words(outer.get("message"))
             or _words(outer.get("detail"))
             or _words(value.get("message"))
             or _words(value.get("detail"))
-            or scalars.text(value.get("error_description"))
-            or scalars.text(value.get("title"))
+            or _json.text(value.get("error_description"))
+            or _json.text(value.get("title"))
         )
         if name is None and message is None:
             return None if told is None else cls(error=_as_written(told))
@@ -72,7 +72,7 @@ class ErrorBody:
             message=message,
             limit=whole_number(outer.get("limit")),
             used=whole_number(outer.get("used")),
-            reset_at=scalars.text(outer.get("resetAt")) or _digits(outer.get("resetAt")),
+            reset_at=_json.text(outer.get("resetAt")) or _digits(outer.get("resetAt")),
             status=_status(outer.get("code")) or _status(outer.get("status")),
             code=code,
         )
@@ -104,7 +104,7 @@ class ErrorBody:
 
     def to_json(self) -> dict[str, Any]:
         """Give the body as the interface writes it."""
-        return scalars.known(
+        return _json.known(
             error=self.error,
             message=self.message,
             limit=self.limit,
@@ -137,7 +137,7 @@ def _words(value: object, depth: int = 3) -> str | None:
         names = ("msg", "message", "detail", "error")
         found = (_words(value.get(name), depth - 1) for name in names)
         return next((words for words in found if words), None)
-    return scalars.text(value)
+    return _json.text(value)
 
 
 def _as_written(value: object) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from chatmagic.accounting import Credits
+    from chatmagic.models import Credits
     from chatmagic.protocol.auth import Secret
 
 BODY_BYTES: Final = 65_536

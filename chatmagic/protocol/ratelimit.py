@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from chatmagic._json import whole_number
 from chatmagic.protocol import credits as crediting
-from chatmagic.scalars import whole_number
 
 _DAY: Final = timedelta(days=1)
 _HIGHEST: Final = 10**12

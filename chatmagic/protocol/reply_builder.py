@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.protocol.wire import Chunk, Origin, Reply, State
-from chatmagic.scalars import without_lone_surrogates
+from chatmagic.models import Origin, Reply, State
+from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from chatmagic.accounting import Credits, Usage
+    from chatmagic.models import Credits, Usage
+    from chatmagic.protocol.wire import Chunk
 
 JOINED_AT: Final = 1_000_000
 """How many characters are put to the text at once: a long reply is not held twice."""

@@ -14,7 +14,7 @@ import json
 from enum import Enum
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from chatmagic import jsontext
+from chatmagic import _json
 from chatmagic.protocol import wire
 
 Kind = Literal["sse", "json", "html", "empty", "other"]
@@ -295,7 +295,7 @@ def _parse(text: str) -> Any:
     """Give the JSON value that the whole text is, or ``_NOT_JSON``."""
     text = text.strip(" \t\n")
     try:
-        value, end = jsontext.DECODER.raw_decode(text)
+        value, end = _json.DECODER.raw_decode(text)
     except (ValueError, RecursionError):
         return _NOT_JSON
     return value if end == len(text) else _NOT_JSON

@@ -12,16 +12,12 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Self
 
-from chatmagic import scalars
-from chatmagic.accounting import Credits, Usage
-from chatmagic.digests import digest
-from chatmagic.scalars import whole_number, without_lone_surrogates
-
-State = Literal["complete", "interrupted", "cut off"]
-Origin = Literal["live", "replay", "emulator"]
+from chatmagic import _json
+from chatmagic._json import digest, whole_number
+from chatmagic.models import Message, Usage
+from chatmagic.text import without_lone_surrogates
 
 PATH: Final = "/v1/chat/completions"
 EMULATOR_SERVER: Final = "chatmagic-emulator"
@@ -32,36 +28,6 @@ NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
 """Fields by which a request is not known again: whose model answers, and what is told with it."""
 
 DONE: Final = "[DONE]"
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message of a conversation (interface §2.1).
-
-    Args:
-        role: who wrote it: ``user``, ``assistant``, or what else the service takes.
-        content: its text.
-    """
-
-    role: str
-    content: str
-
-    @classmethod
-    def from_json(cls, value: object) -> Self:
-        """Read a message.
-
-        Raises:
-            ValueError: ``value`` is not an object with two strings.
-        """
-        if isinstance(value, Mapping):
-            role, content = value.get("role"), value.get("content")
-            if isinstance(role, str) and isinstance(content, str):
-                return cls(role, content)
-        raise ValueError("a message is an object with the strings 'role' and 'content'")
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the message as the interface writes it."""
-        return {"role": self.role, "content": self.content}
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +168,14 @@ class Chunk:
             part = message
         if not isinstance(part, Mapping):
             part = {"content": choice.get("text")}
-        finish_reason = scalars.word(choice.get("finish_reason"))
+        finish_reason = _json.word(choice.get("finish_reason"))
         return cls(
             content=_content(part.get("content")),
             # Some servers write the word where they mean the value.
             finish_reason=None if finish_reason == "null" else finish_reason,
-            model=scalars.word(value.get("model")),
+            model=_json.word(value.get("model")),
             usage=Usage.from_json(value.get("usage")) or Usage.from_json(choice.get("usage")),
-            refusal=scalars.text(part.get("refusal")),
+            refusal=_json.text(part.get("refusal")),
             index=whole_number(choice.get("index")) or 0,
             whole=whole,
         )
@@ -220,58 +186,7 @@ class Chunk:
         if self.finish_reason is not None:
             choice["finish_reason"] = self.finish_reason
         usage = None if self.usage is None else self.usage.to_json()
-        return {**scalars.known(model=self.model, usage=usage), "choices": [choice]}
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A reply, whole or as far as it came (interface §2.3).
-
-    Args:
-        text: the text, exactly as it came.
-        model: name of the model, where it was told.
-        finish_reason: in the service's own words; ``stop`` is a normal end.
-        usage: token counts, where they were told.
-        credits: what this response said of the credits.
-        state: ``complete``, ``interrupted`` or ``cut off``.
-        refusal: what a model said instead of answering (compatible servers).
-        date: the response's own ``Date``, aware, in UTC.
-        origin: ``live``, ``replay`` or ``emulator``.
-        recorded: of a replayed reply, who answered when it was recorded.
-        by_order: whether it was replayed for its place, as the request was another one.
-        held_back: whether its stream came all at once, and nobody was told of that before; it
-            is of this run alone, so no record and no file has it.
-    """
-
-    text: str
-    model: str | None = None
-    finish_reason: str | None = None
-    usage: Usage | None = None
-    credits: Credits | None = None
-    state: State = "complete"
-    refusal: str | None = None
-    date: datetime | None = None
-    origin: Origin = "live"
-    recorded: Origin | None = None
-    by_order: bool = False
-    held_back: bool = field(default=False, compare=False)
-
-    def __str__(self) -> str:
-        """Give the text."""
-        return self.text
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the body of a reply as the interface writes it (§2.3)."""
-        return {
-            "model": self.model,
-            "choices": [
-                {
-                    "message": Message("assistant", self.text).to_json(),
-                    "finish_reason": self.finish_reason,
-                }
-            ],
-            "usage": None if self.usage is None else self.usage.to_json(),
-        }
+        return {**_json.known(model=self.model, usage=usage), "choices": [choice]}
 
 
 def _is_finite(number: float) -> bool:
@@ -295,7 +210,7 @@ def _part(part: object) -> str:
         return part
     if not isinstance(part, Mapping) or part.get("type", "text") not in ("text", "output_text"):
         return ""
-    return scalars.text(part.get("text")) or ""
+    return _json.text(part.get("text")) or ""
 
 
 def first_choice(choices: object) -> Mapping[str, Any]:

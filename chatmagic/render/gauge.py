@@ -10,14 +10,14 @@ from datetime import timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import plain
+from chatmagic import text
 from chatmagic.protocol import credits as crediting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from chatmagic.accounting import Credits, Usage
+    from chatmagic.models import Credits, Usage
 
 CELLS: Final = 10
 _SHOWN: Final = 60
@@ -69,7 +69,7 @@ def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
     parts = (
         None if temperature is None else f"t {_number(temperature)}",
         None if most is None else f"max {most:,}",
-        None if model is None else f"model {plain.one_line(model, _SHOWN)}",
+        None if model is None else f"model {text.one_line(model, _SHOWN)}",
     )
     return " · ".join(part for part in parts if part)
 

@@ -3,8 +3,8 @@ r"""A model's reply, which is hostile text, as HTML that cannot act and as plain
 Three walls stand one behind the other: markdown-it reads the reply with HTML turned off, the
 renderer below writes only what it knows, and nh3 drops whatever is not on a short list.
 
-What Markdown means in a reply is said in :mod:`chatmagic.render.markdown_parser`. A reply is not a page:
-images are links that say so, and headings start at level 4 and leave no level out. What is
+What Markdown means in a reply is said in :mod:`chatmagic.render.markdown_parser`. A reply is
+not a page: images are links that say so, and headings start at level 4 and leave no level out. What is
 longer than a page can bear is plain text, or left out with a line that says so; the whole reply
 is in its text.
 """
@@ -23,8 +23,8 @@ from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 
-from chatmagic.plain import PROSE, TYPESET, UNTYPESET, one_line, visible
 from chatmagic.render import bidi, formulas, links, markdown_parser
+from chatmagic.text import PROSE, TYPESET, UNTYPESET, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +144,7 @@ def code_blocks(text: str) -> tuple[CodeBlock, ...]:
     """Give the fenced code blocks of a reply, in order, those in lists and quotes too.
 
     A block whose end has not come counts as far as it goes. The code is as
-    :func:`chatmagic.plain.visible` gives it: what is taken is what was shown.
+    :func:`chatmagic.text.visible` gives it: what is taken is what was shown.
     """
     try:
         fences = [token for token in _MARKDOWN.parse(visible(text)) if token.type == "fence"]
@@ -335,7 +335,8 @@ class _Renderer(RendererHTML):
         cells = tokens[idx].meta["cells"]
         return (
             f"<p><em>Left out from here on: {cells:,} table cell{'' if cells == 1 else 's'}; "
-            f"{markdown_parser.MOST_CELLS:,} are shown at most. The plain text has them all.</em></p>\n"
+            f"{markdown_parser.MOST_CELLS:,} are shown at most. "
+            "The plain text has them all.</em></p>\n"
         )
 
     def fence(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:

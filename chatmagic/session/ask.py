@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError
-from chatmagic.protocol.wire import Message, Request
+from chatmagic.models import Message
+from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.cassette import Play
     from chatmagic.conversation.history import Change
-    from chatmagic.protocol.wire import Reply
+    from chatmagic.models import Reply
     from chatmagic.session.events import Answer, Ask, View
 
 _MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from chatmagic import loading
+from chatmagic import _lazy
 from chatmagic.client import config, url
 from chatmagic.client.config import Connection
 
@@ -56,7 +56,7 @@ class Clients:
         known = self._made.get(who)
         if known is None or known[0] != setup:
             # requests comes with the first question, not with the extension.
-            loading.load("chatmagic.client.transport")
+            _lazy.load("chatmagic.client.transport")
             from chatmagic.client.client import Client  # noqa: PLC0415
 
             door = setup.connection

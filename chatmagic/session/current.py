@@ -9,7 +9,7 @@ import chatmagic
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
-    from chatmagic.protocol.wire import Reply
+    from chatmagic.models import Reply
 
 
 def current_session() -> Session:

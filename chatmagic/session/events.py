@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from chatmagic.scalars import without_lone_surrogates
+from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.record import Record, Value
     from chatmagic.conversation.turn import Entry, Turn
-    from chatmagic.protocol.wire import Reply
+    from chatmagic.models import Reply
 
 HELD_BACK: Final = "came all at once: a proxy on the way may hold it back"
 """What is said of a reply whose stream nobody could see come, while its cell is live."""

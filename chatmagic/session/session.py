@@ -9,7 +9,7 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from chatmagic import scalars
+from chatmagic import _json
 from chatmagic.cassette import active, reproducibility, transports
 from chatmagic.cassette.active import Deck, Taping
 from chatmagic.cassette.interaction import Recorded
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
     from pathlib import Path
 
-    from chatmagic.accounting import Credits
     from chatmagic.cassette.cassette import Play, Who
     from chatmagic.client.client import Client
     from chatmagic.client.config import Connection
@@ -55,8 +54,9 @@ if TYPE_CHECKING:
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.turn import Context
+    from chatmagic.models import Credits, Reply
     from chatmagic.protocol.ratelimit import RequestLimit
-    from chatmagic.protocol.wire import Reply, Request
+    from chatmagic.protocol.wire import Request
 
 
 class Session:
@@ -341,7 +341,7 @@ class Session:
         course.context = context = self._context(ask)
         source = cast("Client | Taping | Setup", self._clients.given or taping or setup)
         request, course.digest = request_of(ask, context, source.extra_body)
-        course.asked_model = scalars.word(request.extra.get("model"))
+        course.asked_model = _json.word(request.extra.get("model"))
         course.play = play = None if taping is None else self._play(ask, context, request)
         # The view warms its renderer while requests is loaded and the headers awaited.
         view.began(

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic.accounting import Usage
 from chatmagic.client import response, stream
 from chatmagic.client.client import Client
 from chatmagic.errors import (
@@ -25,16 +24,16 @@ from chatmagic.errors import (
     CutOffError,
     RequestTimeoutError,
 )
-from chatmagic.plain import one_line
+from chatmagic.models import Message, Reply, Usage
 from chatmagic.protocol import sse
-from chatmagic.protocol.wire import Chunk, Message, Reply, Request
-from chatmagic.scalars import without_lone_surrogates
+from chatmagic.protocol.wire import Chunk, Request
+from chatmagic.text import one_line, without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from chatmagic.client.sockets import Halt
-    from chatmagic.protocol.wire import Origin
+    from chatmagic.models import Origin
 
 KEY = 'sk/fuzz+throw="away'
 FORMS = (KEY, quote(KEY, safe=""), json.dumps(KEY)[1:-1])

@@ -14,14 +14,14 @@ import nbformat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatmagic.accounting import Credits, Usage
 from chatmagic.archive import output
 from chatmagic.audit import audit
 from chatmagic.conversation import record, template
 from chatmagic.conversation.record import Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.panel import cell_export
-from chatmagic.protocol.wire import Message, Reply, Request
+from chatmagic.models import Credits, Message, Reply, Usage
+from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from chatmagic.audit.findings import Audit

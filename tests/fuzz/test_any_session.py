@@ -10,13 +10,14 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from chatmagic._json import turn_digest
 from chatmagic.client.client import Client
 from chatmagic.client.config import Connection
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.digests import turn_digest
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
+from chatmagic.models import Reply
 from chatmagic.protocol import sse
-from chatmagic.protocol.wire import Chunk, Reply
+from chatmagic.protocol.wire import Chunk
 from chatmagic.session.events import Answer, Ask
 from chatmagic.session.session import Session
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from chatmagic.client.sockets import Halt
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.turn import Entry
-    from chatmagic.protocol.wire import Origin
+    from chatmagic.models import Origin
 
 FATES = [
     "whole",

@@ -14,23 +14,22 @@ import requests
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from chatmagic import digests, errors, scalars
-from chatmagic.accounting import Credits, Usage
+from chatmagic import _json, errors
 from chatmagic.client import config
 from chatmagic.client import url as address
 from chatmagic.conversation.record import Record, Value
 from chatmagic.conversation.template import fill
 from chatmagic.errors import ChatError, InputError
-from chatmagic.plain import one_line
+from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse, wire
 from chatmagic.protocol.auth import SECRET_LENGTH, Secret
 from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.error_mapping import refusal
 from chatmagic.protocol.reply_builder import Assembly
-from chatmagic.protocol.wire import Chunk, Message, Reply, Request
+from chatmagic.protocol.wire import Chunk, Request
 from chatmagic.render import gauge
-from chatmagic.scalars import without_lone_surrogates
+from chatmagic.text import one_line, without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,8 +167,8 @@ def test_a_record_is_json(
         state=reply.state,
         owner=None,
         carried=carried,
-        request=digests.digest(prompt),
-        reply=digests.digest(reply.text),
+        request=_json.digest(prompt),
+        reply=_json.digest(reply.text),
         parameters={},
         model=reply.model,
         usage=reply.usage,
@@ -181,7 +180,7 @@ def test_a_record_is_json(
     ).to_json()
     assert json.loads(json.dumps(record, allow_nan=False), strict=True) == crossed(record)
     assert None not in record.values()
-    assert scalars.timestamp(record.get("date")) == reply.date
+    assert _json.timestamp(record.get("date")) == reply.date
 
 
 @given(value=JSON)
@@ -193,7 +192,7 @@ def test_a_digest_knows_no_order(value: Any) -> None:
             return {name: turned(item[name]) for name in reversed(item)}
         return [turned(one) for one in item] if isinstance(item, list) else item
 
-    assert digests.digest({"x": turned(value)}) == digests.digest({"x": value})
+    assert _json.digest({"x": turned(value)}) == _json.digest({"x": value})
 
 
 HALVES = st.text(st.sampled_from("a\ud83d\ude00"), max_size=12)

@@ -14,12 +14,13 @@ from copy import copy
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import loading, scalars
+from chatmagic import _lazy
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.jupyter import transcript
 from chatmagic.jupyter.panel import cell_export, messages
 from chatmagic.session.events import Ask, Silent
+from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -161,7 +162,7 @@ class Errands:
             return
         # A turn of the panel is asked again as a cell is run again: in the same place.
         ask = Ask(
-            scalars.without_lone_surrogates(str(text)),
+            without_lone_surrogates(str(text)),
             owner=secrets.token_hex(8) if old is None else old.owner,
             execution=secrets.token_hex(8),
             entry="panel",
@@ -178,7 +179,7 @@ class Errands:
             return
         # requests comes with the first question, and by one way: two threads that load it from
         # two ends, as when a cell asks at the same moment, may each find the other's half.
-        loading.load("chatmagic.client.transport")
+        _lazy.load("chatmagic.client.transport")
         from chatmagic.client.sockets import Halt  # noqa: PLC0415
 
         one.stage = "sending"

@@ -1,7 +1,7 @@
 """What the panel and the live gauge show, as values that a page can draw.
 
-Whatever a page puts in as HTML is made by :mod:`chatmagic.render.markdown`; everything else is plain
-text, with the characters that act made visible, and the page puts it in as text.
+Whatever a page puts in as HTML is made by :mod:`chatmagic.render.markdown`; everything else is
+plain text, with the characters that act made visible, and the page puts it in as text.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import plain, scalars
+from chatmagic import _json
 from chatmagic.archive import output
 from chatmagic.jupyter import transcript
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 from chatmagic.render import gauge, markdown
 from chatmagic.session.events import HELD_BACK
+from chatmagic.text import PROSE, UNTYPESET, one_line, to_terminal, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from chatmagic.accounting import Credits
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.turn import Turn
     from chatmagic.errors import ChatError, ChatInterrupted
+    from chatmagic.models import Credits, Reply
     from chatmagic.protocol.ratelimit import RequestLimit
-    from chatmagic.protocol.wire import Reply
 
 PAGE: Final = 30
 """How many turns a page is sent at once; it asks for earlier ones."""
@@ -81,16 +81,16 @@ def reply(reply: Reply) -> dict[str, Any]:
     # The gauge above the log tells the credits, once and as they are now.
     return {
         "html": _drawn(reply.text),
-        "text": plain.visible(reply.text),
-        "states": [plain.visible(line) for line in output.state_lines(reply)],
+        "text": visible(reply.text),
+        "states": [visible(line) for line in output.state_lines(reply)],
         "tokens": gauge.usage_words(reply.usage),
-        "model": plain.one_line(reply.model or "", 40),
+        "model": one_line(reply.model or "", 40),
     }
 
 
 def prompt(text: str) -> dict[str, Any]:
     """Give a prompt as its exact text, and as HTML for the page to show."""
-    return {"prompt": plain.visible(text), "asked": _drawn_prompt(text)}
+    return {"prompt": visible(text), "asked": _drawn_prompt(text)}
 
 
 def turn(turn: Turn, noted: Noted, after: int) -> dict[str, Any]:
@@ -204,11 +204,11 @@ def credits(
         "limit": limit,
         "left": left,
         "took": took,
-        "resets": scalars.iso(resets),
-        "seen": scalars.iso(seen),
-        "now": scalars.iso(now),
+        "resets": _json.iso(resets),
+        "seen": _json.iso(seen),
+        "now": _json.iso(now),
         "requests": "" if requests is None else ratelimit.words(requests),
-        "until": None if requests is None else scalars.iso(requests.ends_at),
+        "until": None if requests is None else _json.iso(requests.ends_at),
     }
 
 
@@ -218,8 +218,8 @@ def failure(error: BaseException) -> tuple[str, str]:
         error if hasattr(error, "hint") else None  # type: ignore[assignment] # ours have one
     )
     if told is None:
-        return plain.one_line(f"{type(error).__name__}: {error}", 300), ""
-    return plain.visible(told.message), plain.visible(told.hint or "")
+        return one_line(f"{type(error).__name__}: {error}", 300), ""
+    return visible(told.message), visible(told.hint or "")
 
 
 def ended(reply: Reply) -> str:
@@ -238,7 +238,7 @@ def live(text: str) -> str:
 
 def by(asker: str, entry: str) -> str:
     """Say where a question was asked."""
-    return "the panel" if entry == "panel" else plain.one_line(asker or entry, 40)
+    return "the panel" if entry == "panel" else one_line(asker or entry, 40)
 
 
 def saved(conversation: Conversation) -> tuple[str, str]:
@@ -256,7 +256,7 @@ def saved(conversation: Conversation) -> tuple[str, str]:
     words = AS_SAVED if parts else NOTHING_SAVED
     text = "\n\n".join([words, *(part for _, part in parts)])
     line = f'<p style="{gauge.QUIET}">{escape(words)}</p>'
-    kinds = f"chatmagic chatmagic-saved {plain.UNTYPESET}"
+    kinds = f"chatmagic chatmagic-saved {UNTYPESET}"
     box = f'class="{kinds}" role="group" aria-label="Saved conversation"'
     return f"<div {box}>{line}{html}</div>", text
 
@@ -284,7 +284,7 @@ def _drawn(text: str) -> str:
 def _drawn_prompt(text: str) -> str:
     """Give a prompt as safe HTML: its Markdown, line for line, and each formula as typed."""
     if len(text) > MOST_PROMPT_DRAWN:
-        return f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(text))}</pre>'
+        return f'<pre dir="auto" style="{PROSE}">{escape(visible(text))}</pre>'
     return markdown.to_html(text, live=True, breaks=True)
 
 
@@ -303,16 +303,16 @@ def _saved(place: int, turn: Turn) -> tuple[str, str]:
     asked = f"{place}. You, in {_PLACES[turn.entry]}"
     typed = _typed(turn)
     if turn.entry != "panel":
-        line = f"{asked}: {plain.one_line(typed, transcript.EXCERPT)}"
+        line = f"{asked}: {one_line(typed, transcript.EXCERPT)}"
         return f"<p>{escape(line)}</p>", line
     states = output.state_lines(turn.reply)
     html = (
         f"<p><strong>{escape(asked)}</strong></p>"
         f"{_drawn_prompt(typed)}<p><strong>Reply</strong></p>{_drawn(turn.reply.text)}"
-        + "".join(f"<p><strong>{escape(plain.visible(line))}</strong></p>" for line in states)
+        + "".join(f"<p><strong>{escape(visible(line))}</strong></p>" for line in states)
     )
     text = "\n".join(
-        plain.to_terminal(part) for part in (asked, typed, "Reply:", turn.reply.text, *states)
+        to_terminal(part) for part in (asked, typed, "Reply:", turn.reply.text, *states)
     )
     return html, text
 
