@@ -3,8 +3,8 @@
 It is honest about what it is: its ``Server`` header, its model name and its replies say
 so. What it answers, and what it chooses where the interface says *not shown*, is in
 :mod:`chatmagic.emulator.service`; what it says in :mod:`chatmagic.emulator.replies`; the faults
-that it can be told to make in :mod:`chatmagic.emulator.faults`. Here is the server alone, which runs in a
-thread with a loop of its own and does nothing while nobody asks.
+that it can be told to make in :mod:`chatmagic.emulator.faults`. Here is the server alone, which
+runs in a thread with a loop of its own and does nothing while nobody asks.
 """
 
 from __future__ import annotations

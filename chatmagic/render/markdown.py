@@ -4,9 +4,9 @@ Three walls stand one behind the other: markdown-it reads the reply with HTML tu
 renderer below writes only what it knows, and nh3 drops whatever is not on a short list.
 
 What Markdown means in a reply is said in :mod:`chatmagic.render.markdown_parser`. A reply is
-not a page: images are links that say so, and headings start at level 4 and leave no level out. What is
-longer than a page can bear is plain text, or left out with a line that says so; the whole reply
-is in its text.
+not a page: images are links that say so, and headings start at level 4 and leave no level out.
+What is longer than a page can bear is plain text, or left out with a line that says so; the
+whole reply is in its text.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from test_tex import BAD, GOOD, RARE
+from formula_cases import BAD, GOOD, RARE
 
 from chatmagic.render import formulas
 

@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from project import ROOT
 
 from chatmagic.cassette import serializer
 from chatmagic.cassette.interaction import Recorded
@@ -18,7 +19,9 @@ from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 
-ROOT = Path(__file__).parents[1]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 STEPS = ("open", "write", "flush", "fsync", "chmod", "replace", "fsync of the folder")
 
 

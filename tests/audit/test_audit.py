@@ -8,11 +8,11 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pages import cell, output, save, text_cell
+from project import ROOT
 
 from chatmagic import cli
 from chatmagic._json import timestamp
@@ -29,8 +29,8 @@ from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
 NOON = timestamp("2026-01-01T12:00:00Z")
 FIGURES = Credits(100, 99, 1, None, NOON)  # type: ignore[arg-type] # it is a time
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from test_safe import page
+from test_markdown import page
 
 from chatmagic.render.markdown import to_html
 

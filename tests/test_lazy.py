@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SLOW = """
 import sys, threading
 by = threading.current_thread().name
-sys.modules["test_loading"].at_import()
+sys.modules["test_lazy"].at_import()
 """
 
 

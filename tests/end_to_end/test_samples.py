@@ -9,11 +9,11 @@ import itertools
 import threading
 import tomllib
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from loopback import CHUNKS_END, PATIENCE, Peer, Server, chunked, head, wait_for
+from project import ROOT
 
 from chatmagic import errors
 from chatmagic._json import iso
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 KEY: Final = "key-7d1f-throw-away"
 ASK: Final = [Message("user", "Hello?")]
-FOLDER: Final = Path(__file__).parent / "samples"
+FOLDER: Final = ROOT / "tests" / "samples"
 MOST_PAIRS: Final = 300
 PLACES: Final = 700
 """A body with more places than this is cut at some twenty of them, and at no pairs."""

@@ -43,37 +43,46 @@ if TYPE_CHECKING:
     from types import FrameType
 
 PACKAGE: Final = Path(chatmagic.__file__).parent
+
+
+def watched(*names: str) -> tuple[str, ...]:
+    """Return the files of the package's modules; a module that is not there is an error."""
+    files = [PACKAGE / f"{name}.py" for name in names]
+    assert all(file.is_file() for file in files), [file for file in files if not file.is_file()]
+    return tuple(str(file) for file in files)
+
+
 # What only computes is left out: to stop there is to stop in the line that called it.
+BELOW_REPLIES: Final = watched(
+    "client/transport",
+    "client/connections",
+    "client/reuse",
+    "client/sockets",
+    "client/client",
+    "client/stream",
+)
 WATCHED: Final = (
-    *(
-        str(PACKAGE / f"{name}.py")
-        for name in (
-            *(
-                "transport",
-                "connection",
-                "reuse",
-                "sockets",
-                "client",
-                "stream",
-                "reading",
-                "deadline",
-                "tally",
-                "assembly",
-            ),
-            *(
-                "asking",
-                "changes",
-                "conversation",
-                "places",
-                "turn",
-                "course",
-                "deck",
-                "playback",
-                "session",
-                "turnstile",
-            ),
-            *("display", "commands", "connecting", "standing", "magics"),
-        )
+    *BELOW_REPLIES,
+    *watched(
+        "client/response",
+        "client/deadline",
+        "client/credit_tracker",
+        "protocol/reply_builder",
+        "session/events",
+        "conversation/history",
+        "conversation/conversation",
+        "conversation/slots",
+        "conversation/turn",
+        "session/ask",
+        "cassette/active",
+        "cassette/transports",
+        "session/session",
+        "session/lock",
+        "jupyter/views",
+        "jupyter/commands",
+        "jupyter/connect_command",
+        "jupyter/status",
+        "jupyter/magics",
     ),
     contextlib.__file__,
 )
@@ -212,7 +221,7 @@ def test_at_each_line_of_an_ask(service: Service) -> None:
 
 def test_at_each_line_of_a_cell(service: Service) -> None:
     """The same through the magic, the view and the output."""
-    outside = {(str(path), line) for path in WATCHED[:6] for line in range(1_000)}
+    outside = {(path, line) for path in BELOW_REPLIES for line in range(1_000)}
     at_each_line(service, in_a_cell(), outside, "whole", fresh=False)
 
 
