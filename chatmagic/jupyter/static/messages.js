@@ -38,7 +38,7 @@
  */
 
 /**
- * @typedef {{kind: "sync", from?: ?number, before?: number, first?: boolean}} Sync asks for a
+ * @typedef {{kind: "sync", start?: ?number, before?: number, first?: boolean}} Sync asks for a
  *   snapshot from a turn on, or from a page of turns before one on
  * @typedef {{kind: "want", ids: number[]}} Want
  * @typedef {{kind: "ask", nonce: string, text: ?string, replaces: ?number}} Ask

@@ -21,7 +21,7 @@ export class Store {
     /** @type {Map<number, string>} the versions that were asked for */
     this.requested = new Map();
     /** @type {?number} the turn with which the view begins; null is the kernel's choice */
-    this.from = null;
+    this.start = null;
     /** How many turns stand before those that are shown. */
     this.earlier = 0;
     /** @type {?Snapshot} the last one */
@@ -36,10 +36,10 @@ export class Store {
   takeSnapshot(snapshot) {
     const listed = new Map(snapshot.entries);
     let before = /** @type {[number, string][]} */ ([]);
-    if (this.from !== null && snapshot.view) {
+    if (this.start !== null && snapshot.view) {
       const [first = null] = Array.from(listed.keys()).filter((id) => id > 0);
-      this.from = listed.has(this.from) ? first : null;
-    } else if (this.from !== null && !listed.has(this.from)) {
+      this.start = listed.has(this.start) ? first : null;
+    } else if (this.start !== null && !listed.has(this.start)) {
       // The view shows earlier turns as well: they stay until the kernel has listed them.
       const known = Array.from(this.versions);
       before = known.slice(0, Math.max(known.findIndex(([id]) => listed.has(id)), 0));
@@ -52,7 +52,7 @@ export class Store {
       for (const id of known.keys()) if (!this.versions.has(id)) known.delete(id);
     }
     const more = this.takeEntries(snapshot.new);
-    return before.length ? [{ kind: "sync", from: this.from }, ...more] : more;
+    return before.length ? [{ kind: "sync", start: this.start }, ...more] : more;
   }
 
   /**
@@ -90,7 +90,7 @@ export class Store {
   /** Ask for the turns before those that are shown. @returns {FromPage} */
   wantEarlier() {
     const first = this.turns()[0];
-    this.from = first?.id ?? null;
+    this.start = first?.id ?? null;
     return first ? { kind: "sync", before: first.id } : { kind: "sync" };
   }
 
