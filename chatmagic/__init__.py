@@ -11,12 +11,11 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic import errors
-    from chatmagic.accounting import Credits, Usage
-    from chatmagic.client import Client
-    from chatmagic.current import ask, current_session
-    from chatmagic.patience import Timeout
-    from chatmagic.session import Session
-    from chatmagic.wire import Message, Reply
+    from chatmagic.client.client import Client
+    from chatmagic.client.timeouts import Timeout
+    from chatmagic.models import Credits, Message, Reply, Usage
+    from chatmagic.session.current import ask, current_session
+    from chatmagic.session.session import Session
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,15 +35,15 @@ on_session: Callable[[Session], object] | None = None
 """Called with this process's session when it is made; the extension sets it."""
 
 _HOMES: Final = {
-    "Client": "client",
-    "Credits": "accounting",
-    "Message": "wire",
-    "Reply": "wire",
-    "Session": "session",
-    "Timeout": "patience",
-    "Usage": "accounting",
-    "ask": "current",
-    "current_session": "current",
+    "Client": "client.client",
+    "Credits": "models",
+    "Message": "models",
+    "Reply": "models",
+    "Session": "session.session",
+    "Timeout": "client.timeouts",
+    "Usage": "models",
+    "ask": "session.current",
+    "current_session": "session.current",
 }
 
 
@@ -64,9 +63,9 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Let IPython load the extension: ``%load_ext chatmagic``."""
-    import_module("chatmagic.magics").load(shell)
+    import_module("chatmagic.jupyter.magics").load(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """Let IPython unload it: ``%unload_ext chatmagic``."""
-    import_module("chatmagic.magics").unload(shell)
+    import_module("chatmagic.jupyter.magics").unload(shell)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from chatmagic import __version__, demo
+from chatmagic.emulator.service import FAULTS, FRESH, Settings
 from chatmagic.errors import ChatError, InputError
-from chatmagic.secret import AUTH_WAYS
-from chatmagic.service import FAULTS, FRESH, Settings
+from chatmagic.protocol.auth import AUTH_WAYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -226,7 +226,7 @@ def _time(word: str) -> datetime:
 def _emulator(asked: Mapping[str, Any]) -> int:
     settings = emulator_settings(asked)
     # The server comes with tornado, which the demo and the help do without.
-    from chatmagic.emulator import serve  # noqa: PLC0415
+    from chatmagic.emulator.server import serve  # noqa: PLC0415
 
     # A shell may have told a background process to ignore Ctrl-C; here it is how to end.
     with demo.on_signals(signal.default_int_handler):
@@ -255,15 +255,15 @@ def emulator_settings(asked: Mapping[str, Any]) -> Settings:
 
 def _audit(asked: Mapping[str, Any]) -> int:
     # It comes with the first notebook, which the other commands do without.
-    from chatmagic import audit, audit_table  # noqa: PLC0415
+    from chatmagic.audit import audit, table  # noqa: PLC0415
 
     found = audit.audit_all(asked["files"])
     if asked["csv"]:
-        print(audit_table.as_csv(found), end="")
+        print(table.as_csv(found), end="")
     elif asked["json"]:
-        print(audit_table.as_json(found, values=asked["values"]))
+        print(table.as_json(found, values=asked["values"]))
     else:
-        print(audit_table.table(found, values=asked["values"]))
+        print(table.table(found, values=asked["values"]))
     return 0 if all(one.in_order for one in found) else 1
 
 

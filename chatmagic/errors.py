@@ -27,14 +27,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from chatmagic.autolinks import unlinked
+from chatmagic.text import unlinked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from chatmagic.accounting import Credits
-    from chatmagic.wire import Reply
+    from chatmagic.models import Credits, Reply
 
 Fault = Literal["you", "service", "network"]
 Which = Literal["connect", "first_byte", "silence", "total"]

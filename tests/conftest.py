@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, settings
 from loopback import serving
 from shells import FIXED, KEY, Shell, alone
 
-from chatmagic.current import current_session
-from chatmagic.emulator import Emulator
-from chatmagic.session import Session
+from chatmagic.emulator.server import Emulator
+from chatmagic.session.current import current_session
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     import ssl

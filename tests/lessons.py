@@ -22,7 +22,7 @@ NOTEBOOKS: Final = ROOT / "notebooks"
 CASSETTES: Final = NOTEBOOKS / "cassettes"
 sys.path.insert(0, str(ROOT))
 
-from chatmagic.emulator import FRESH, Emulator, Settings  # noqa: E402 - found by the line above
+from chatmagic.emulator.server import FRESH, Emulator, Settings  # noqa: E402 - found by the line above
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,8 +23,8 @@ import pytest
 
 import chatmagic
 from chatmagic import cli, demo
+from chatmagic.emulator.service import FRESH, Settings
 from chatmagic.errors import ChatError, InputError
-from chatmagic.service import FRESH, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -199,7 +199,7 @@ def test_what_is_asked_wrongly_is_told_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A bad value gives one line that names it, and the exit code 2; nothing is started."""
-    monkeypatch.setattr("chatmagic.emulator.serve", lambda *_: pytest.fail("it was started"))
+    monkeypatch.setattr("chatmagic.emulator.server.serve", lambda *_: pytest.fail("it was started"))
     assert cli.main(words) == 2
     said = capsys.readouterr()
     assert said.out == ""

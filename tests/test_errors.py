@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic import errors
-from chatmagic.accounting import Credits
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.wire import Reply
+from chatmagic.models import Credits, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,13 +8,16 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from project import ROOT
 
-from chatmagic import options
+from chatmagic.conversation import options
 
-ROOT = Path(__file__).parents[1]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 PACKAGE = ROOT / "chatmagic"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "browser")]
+sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "browser")]
 
 import loopback  # noqa: E402 - found by the line above
 import rig  # noqa: E402 - as above

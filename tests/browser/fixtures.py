@@ -11,7 +11,7 @@ import pytest
 import serving
 from rig import CHROMIUM, Front
 
-from chatmagic.emulator import Emulator, Settings
+from chatmagic.emulator.server import Emulator, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

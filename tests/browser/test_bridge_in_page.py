@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rig import Book
 
-    from chatmagic.emulator import Emulator
+    from chatmagic.emulator.server import Emulator
 
     Open = Callable[..., Book]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from test_tex import BAD, GOOD, RARE
+from formula_cases import BAD, GOOD, RARE
 
-from chatmagic import formulas
+from chatmagic.render import formulas
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ import loopback
 import pytest
 from hostile import CORPUS
 
-from chatmagic.plain import visible
+from chatmagic.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from chat import HELD, LOAD, PANEL, Chat
 from test_bridge_in_page import ask, bodies, bridged, turns
 
-from chatmagic.emulator import Settings
+from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rig import Book
 
-    from chatmagic.emulator import Emulator
+    from chatmagic.emulator.server import Emulator
 
 LISTEN = """() => {
   window.said = [];

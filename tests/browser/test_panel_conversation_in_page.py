@@ -9,14 +9,14 @@ from chat import HELD, LOAD, MESSAGES, OTHERS, PANEL, Chat, prompts
 from nbconvert import HTMLExporter
 from rig import cell
 
-from chatmagic.emulator import Settings
+from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rig import Book
 
-    from chatmagic.emulator import Emulator
+    from chatmagic.emulator.server import Emulator
 
 
 DRAFT = """words => window.heard.some(([direction, data]) =>

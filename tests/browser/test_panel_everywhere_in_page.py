@@ -11,7 +11,7 @@ import pytest
 from chat import HELD, LOAD, MESSAGES, OTHERS, PANEL, Chat
 from contrast import CONTRAST
 
-from chatmagic.emulator import Settings
+from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator
     from rig import Book
 
-    from chatmagic.emulator import Emulator
+    from chatmagic.emulator.server import Emulator
 
 
 HOSTILE = (
@@ -179,11 +179,11 @@ def test_the_gauge_counts_without_the_kernel(lab: Callable[..., Book]) -> None:
 
 LIMITED = """
 from datetime import timedelta
-import chatmagic, chatmagic.ratelimit
+import chatmagic, chatmagic.protocol.ratelimit
 asked = chatmagic.current_session()
 told = asked._clients.latest._tally
 seen = asked.credits.seen_at
-told.requests = chatmagic.ratelimit.RequestLimit(100, 93, seen + timedelta(hours=1), seen)
+told.requests = chatmagic.protocol.ratelimit.RequestLimit(100, 93, seen + timedelta(hours=1), seen)
 """
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 from chat import HELD, LOAD, MESSAGES, PANEL, Chat, prompts
 
-from chatmagic.emulator import Settings
+from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rig import Book
 
-    from chatmagic.emulator import Emulator
+    from chatmagic.emulator.server import Emulator
 
 
 SLOW = Settings(delay=0.1)

@@ -9,14 +9,14 @@ import loopback
 import pytest
 from contrast import CONTRAST
 
-from chatmagic.emulator import Settings
+from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rig import Book
 
-    from chatmagic.emulator import Emulator
+    from chatmagic.emulator.server import Emulator
 
     Open = Callable[..., Book]
 

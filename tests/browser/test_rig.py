@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from rig import Book
 
-    from chatmagic.emulator import Emulator
+    from chatmagic.emulator.server import Emulator
 
 
 @pytest.mark.parametrize("front", ["lab", "notebook7"])

@@ -10,7 +10,7 @@ import pytest
 from lessons import NOTEBOOKS, fresh, read, write
 from rig import Book
 
-from chatmagic import seal
+from chatmagic.conversation import seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,9 +15,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic import reading, sse, stream
-from chatmagic.accounting import Usage
-from chatmagic.client import Client
+from chatmagic.client import response, stream
+from chatmagic.client.client import Client
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -25,15 +24,16 @@ from chatmagic.errors import (
     CutOffError,
     RequestTimeoutError,
 )
-from chatmagic.plain import one_line
-from chatmagic.scalars import without_lone_surrogates
-from chatmagic.wire import Chunk, Message, Reply, Request
+from chatmagic.models import Message, Reply, Usage
+from chatmagic.protocol import sse
+from chatmagic.protocol.wire import Chunk, Request
+from chatmagic.text import one_line, without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from chatmagic.sockets import Halt
-    from chatmagic.wire import Origin
+    from chatmagic.client.sockets import Halt
+    from chatmagic.models import Origin
 
 KEY = 'sk/fuzz+throw="away'
 FORMS = (KEY, quote(KEY, safe=""), json.dumps(KEY)[1:-1])
@@ -54,7 +54,7 @@ class StandingClock(datetime):
 def clock() -> Iterator[None]:
     """Let the client's clock stand still."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "datetime", StandingClock)
+        patch.setattr(response, "datetime", StandingClock)
         patch.setattr(stream, "datetime", StandingClock)
         yield
 

@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from test_any_session import Service
 
-from chatmagic.asking import Ask, Listener
-from chatmagic.client import Client
-from chatmagic.deck import Taping
+from chatmagic.cassette.active import Taping
+from chatmagic.cassette.matching import Question, Reel
+from chatmagic.cassette.mode import Choice
+from chatmagic.cassette.storage import File
+from chatmagic.client.client import Client
+from chatmagic.client.config import Connection
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.mode import Choice
-from chatmagic.recording import File
-from chatmagic.reel import Question, Reel
-from chatmagic.session import Session
-from chatmagic.settings import Connection
+from chatmagic.session.events import Ask, Listener
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
-    from chatmagic.mode import Mode
-    from chatmagic.sockets import Halt
-    from chatmagic.tape import Recorded
+    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.mode import Mode
+    from chatmagic.client.sockets import Halt
 
 FATES = ["whole", "whole", "whole", "no credits", "cut off", "stopped while waiting"]
 NAMES = ("talk.jsonl", "other.jsonl")

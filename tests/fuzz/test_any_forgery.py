@@ -14,14 +14,17 @@ import nbformat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatmagic import audit, cells, output, prompt, record
-from chatmagic.accounting import Credits, Usage
-from chatmagic.record import Value
-from chatmagic.turn import Turn
-from chatmagic.wire import Message, Reply, Request
+from chatmagic.archive import output
+from chatmagic.audit import audit
+from chatmagic.conversation import record, template
+from chatmagic.conversation.record import Value
+from chatmagic.conversation.turn import Turn
+from chatmagic.jupyter.panel import cell_export
+from chatmagic.models import Credits, Message, Reply, Usage
+from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
-    from chatmagic.findings import Audit
+    from chatmagic.audit.findings import Audit
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 PROMPTS = st.text("ab {}\n\u2028éש?%", min_size=1, max_size=12).filter(str.strip)
@@ -64,7 +67,7 @@ def valued(turn: Turn, texts: list[str], *, kept: bool) -> Turn:
     typed = turn.prompt.replace("{", "").replace("}", "") + "".join(
         f"{{{{ {one.expression} }}}}" for one in made
     )
-    sent = prompt.refill(typed, made)
+    sent = template.refill(typed, made)
     return replace(
         turn, prompt=sent, typed=typed, values=tuple(one if kept else one.bare for one in made)
     )
@@ -83,7 +86,7 @@ def books(draw: st.DrawFn) -> dict[str, Any]:
         carried = carried if turn.last is None else carried[max(0, len(carried) - turn.last) :]
         told = turn.to_record(carried, Request((Message("user", "x"),)).digest())
         data, metadata = output.of(turn.reply, told.listing(set(carried)))
-        source = cells.source(told.prompt) if not turn.values else f"%%chat\n{told.prompt}"
+        source = cell_export.source(told.prompt) if not turn.values else f"%%chat\n{told.prompt}"
         made.append(nbformat.v4.new_code_cell(source, outputs=[display(data, metadata)]))  # type: ignore[no-untyped-call]
         held.append(turn)
     for kind in draw(st.sampled_from([(), ("undo", "redo"), ("reset",)])):

@@ -10,23 +10,24 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from chatmagic import sse
-from chatmagic.asking import Answer, Ask
-from chatmagic.client import Client
-from chatmagic.conversation import Conversation
-from chatmagic.digests import turn_digest
+from chatmagic._json import turn_digest
+from chatmagic.client.client import Client
+from chatmagic.client.config import Connection
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
-from chatmagic.session import Session
-from chatmagic.settings import Connection
-from chatmagic.wire import Chunk, Reply
+from chatmagic.models import Reply
+from chatmagic.protocol import sse
+from chatmagic.protocol.wire import Chunk
+from chatmagic.session.events import Answer, Ask
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from chatmagic.changes import Change
-    from chatmagic.sockets import Halt
-    from chatmagic.turn import Entry
-    from chatmagic.wire import Origin
+    from chatmagic.client.sockets import Halt
+    from chatmagic.conversation.history import Change
+    from chatmagic.conversation.turn import Entry
+    from chatmagic.models import Origin
 
 FATES = [
     "whole",

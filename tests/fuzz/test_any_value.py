@@ -14,24 +14,27 @@ import requests
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from chatmagic import address, digests, errors, gauge, scalars, settings, sse, wire
-from chatmagic import credits as crediting
-from chatmagic.accounting import Credits, Usage
-from chatmagic.assembly import Assembly
-from chatmagic.errorbody import ErrorBody
+from chatmagic import _json, errors
+from chatmagic.client import config
+from chatmagic.client import url as address
+from chatmagic.conversation.record import Record, Value
+from chatmagic.conversation.template import fill
 from chatmagic.errors import ChatError, InputError
-from chatmagic.plain import one_line
-from chatmagic.prompt import fill
-from chatmagic.record import Record, Value
-from chatmagic.refusal import refusal
-from chatmagic.scalars import without_lone_surrogates
-from chatmagic.secret import SECRET_LENGTH, Secret
-from chatmagic.wire import Chunk, Message, Reply, Request
+from chatmagic.models import Credits, Message, Reply, Usage
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import sse, wire
+from chatmagic.protocol.auth import SECRET_LENGTH, Secret
+from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.error_mapping import refusal
+from chatmagic.protocol.reply_builder import Assembly
+from chatmagic.protocol.wire import Chunk, Request
+from chatmagic.render import gauge
+from chatmagic.text import one_line, without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.settings import Connection
+    from chatmagic.client.config import Connection
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=12)
@@ -164,8 +167,8 @@ def test_a_record_is_json(
         state=reply.state,
         owner=None,
         carried=carried,
-        request=digests.digest(prompt),
-        reply=digests.digest(reply.text),
+        request=_json.digest(prompt),
+        reply=_json.digest(reply.text),
         parameters={},
         model=reply.model,
         usage=reply.usage,
@@ -177,7 +180,7 @@ def test_a_record_is_json(
     ).to_json()
     assert json.loads(json.dumps(record, allow_nan=False), strict=True) == crossed(record)
     assert None not in record.values()
-    assert scalars.timestamp(record.get("date")) == reply.date
+    assert _json.timestamp(record.get("date")) == reply.date
 
 
 @given(value=JSON)
@@ -189,7 +192,7 @@ def test_a_digest_knows_no_order(value: Any) -> None:
             return {name: turned(item[name]) for name in reversed(item)}
         return [turned(one) for one in item] if isinstance(item, list) else item
 
-    assert digests.digest({"x": turned(value)}) == digests.digest({"x": value})
+    assert _json.digest({"x": turned(value)}) == _json.digest({"x": value})
 
 
 HALVES = st.text(st.sampled_from("a\ud83d\ude00"), max_size=12)
@@ -431,8 +434,8 @@ def test_any_settings_give_a_connection_or_an_error(
     chosen, cell, file = addresses
     given_as: dict[str, Any] = {"chosen": chosen, "cell_config": cell, "file_config": file}
     found_by: list[Callable[[], Connection]] = [
-        lambda: settings.resolve(environ, auth_config=auth, **given_as),
-        lambda: settings.for_client(environ, base_url=chosen, api_key=key, auth=auth),
+        lambda: config.resolve(environ, auth_config=auth, **given_as),
+        lambda: config.for_client(environ, base_url=chosen, api_key=key, auth=auth),
     ]
     for find in found_by:
         try:

@@ -1,0 +1,195 @@
+"""Numbers, times and texts as JSON tells them; digests of JSON values; JSON that may be cut.
+
+Reading is lenient and raises nothing on what a server sent; writing is canonical.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from datetime import UTC, datetime
+from functools import lru_cache, reduce
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from chatmagic.text import without_lone_surrogates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{8}T\d{4}", re.ASCII)
+
+
+def whole_number(value: object) -> int | None:
+    """Read an integer that may come as text; anything else, or below 0, is ``None``."""
+    if isinstance(value, str) and value.strip().isdecimal() and value.isascii():
+        # Figures longer than this are nobody's; and int() refuses 4,300 digits.
+        value = int(value) if len(value) <= 18 else None  # noqa: PLR2004
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    return None
+
+
+def timestamp(value: object) -> datetime | None:
+    """Read an ISO 8601 timestamp as an aware time in UTC; anything else is ``None``.
+
+    A timestamp without a zone is taken as UTC, as the interface says they are (§8).
+    """
+    if not isinstance(value, str) or not _TIMESTAMP.match(text := value.strip().upper()):
+        return None
+    try:
+        when = datetime.fromisoformat(text)
+        return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def iso(when: datetime | None) -> str | None:
+    """Write a time as the interface does: ISO 8601 in UTC with a ``Z``."""
+    return None if when is None else when.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def text(value: object) -> str | None:
+    """Read a text; anything else, and an empty one, is ``None``."""
+    return value if isinstance(value, str) and value else None
+
+
+def word(value: object) -> str | None:
+    """Read a text that comes whole; half a surrogate pair has no other half to wait for."""
+    found = text(value)
+    return None if found is None else without_lone_surrogates(found)
+
+
+def known(**items: Any) -> dict[str, Any]:
+    """Give the items that are not ``None``."""
+    return {name: item for name, item in items.items() if item is not None}
+
+
+_HASHED_AT_ONCE: Final = 100_000
+_KEPT: Final = 2**14
+"""How many chain digests are kept: each request of a long talk carries the same turns."""
+
+
+def digest(value: object) -> str:
+    """Give the SHA-256 of a JSON value's canonical form, or of a text, in hexadecimal."""
+    return _sha256(_parts(value if isinstance(value, str) else canonical(value)))
+
+
+def turn_digest(prompt: str, reply: str) -> str:
+    """Give the digest by which a later request's record names a turn that it carried.
+
+    It is that of the JSON array of the two.
+    """
+    quoted = (canonical(part)[1:-1] for part in _parts(prompt))
+    replied = (canonical(part)[1:-1] for part in _parts(reply))
+    return _sha256(chain(['["'], quoted, ['","'], replied, ['"]']))
+
+
+@lru_cache(maxsize=_KEPT)
+def chain_digest(before: str | None, turn: str) -> str:
+    """Return the digest of a turn together with all turns that its request carried.
+
+    It names a whole list of turns in one word: each turn's is made of its predecessor's.
+
+    Args:
+        before: chain digest of the turn that stands just before it in the list; ``None`` for
+            the first turn.
+        turn: the turn's own digest (:func:`turn_digest`).
+    """
+    return digest([before, turn])
+
+
+def chain_of(turns: Iterable[str], before: str | None = None) -> str | None:
+    """Return the chain digest of a list of turns; ``None`` for an empty one.
+
+    Args:
+        turns: the turns' own digests, oldest first.
+        before: chain digest of what stands before them in the list.
+    """
+    return reduce(chain_digest, turns, before)
+
+
+def canonical(value: object) -> str:
+    """Return a JSON value's canonical form: sorted names, no spaces."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Give a text in parts, so that a long one is not held twice."""
+    return (text[at : at + _HASHED_AT_ONCE] for at in range(0, len(text), _HASHED_AT_ONCE))
+
+
+def _sha256(parts: Iterable[str]) -> str:
+    made = hashlib.sha256()
+    for part in parts:
+        made.update(part.encode("utf-8", "surrogatepass"))
+    return made.hexdigest()
+
+
+# Raw control characters inside a string are let through: the text matters, not the letter.
+# A number that is longer than Python reads is beyond every figure.
+_LONG: Final = 1_000
+DECODER: Final = json.JSONDecoder(
+    strict=False, parse_int=lambda digits: int(digits) if len(digits) < _LONG else math.inf
+)
+"""Reads a value where it stands; raises :exc:`ValueError` and :exc:`RecursionError`."""
+
+_BETWEEN: Final = re.compile(r"\s*")
+_WORDS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
+# Of a letter that is written out, and of a number.
+_HALVES: Final = re.compile(r"u[0-9a-fA-F]{0,4}|\.|[eE][+-]?")
+
+
+class Documents(NamedTuple):
+    """What a body that is JSON holds.
+
+    Args:
+        values: the values as far as they could be read; the items of a list that is one.
+        done: whether an end mark stood after them.
+        problem: why the rest could not be read, if it could not; a
+            :exc:`json.JSONDecodeError` says where.
+    """
+
+    values: list[Any]
+    done: bool = False
+    problem: ValueError | None = None
+
+
+def documents(text: str, end_marks: tuple[str, ...] = ()) -> Documents:
+    """Read a body that is JSON: one value, or one after the other, as some servers stream.
+
+    Args:
+        text: the whole body, or as much of it as came.
+        end_marks: what ends the values, where it stands behind one.
+    """
+    text = text.strip()
+    values: list[Any] = []
+    at = 0
+    try:
+        while at < len(text):
+            if values and text.startswith(end_marks, at):
+                return Documents(values, done=True)
+            value, at = DECODER.raw_decode(text, at)
+            values += value if isinstance(value, list) and value else [value]
+            at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it always matches
+    except ValueError as problem:
+        return Documents(values, problem=problem)
+    except RecursionError:
+        return Documents(values, problem=ValueError("nested too deeply"))
+    return Documents(values)
+
+
+def is_cut(error: ValueError) -> bool:
+    """Tell whether the problem of :func:`documents` is JSON that ends too early."""
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    rest = error.doc[error.pos :].rstrip()
+    return (
+        error.msg.startswith("Unterminated")
+        or any(word.startswith(rest) for word in _WORDS)
+        or _HALVES.fullmatch(rest) is not None
+    )

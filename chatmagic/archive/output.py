@@ -1,0 +1,122 @@
+"""A turn's output as a notebook keeps it: its data by type, and its record, sealed."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+
+from chatmagic import __version__, _lazy
+from chatmagic import text as plain
+from chatmagic.conversation.seal import sealed
+from chatmagic.render import gauge
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from chatmagic.conversation.record import Record, Value
+    from chatmagic.models import Reply
+
+STATE_WORDS: Final = {
+    "complete": "",
+    "interrupted": "Interrupted: this reply is not complete.",
+    "cut off": "Cut off: this reply is not complete.",
+}
+STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
+RENDERERS: Final = ("markdown-it-py", "nh3", "pygments")
+"""The packages that make a reply's HTML together with this one."""
+
+
+def of(reply: Reply, record: Record) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a turn's output: its data by type, and its metadata.
+
+    Args:
+        reply: whole or in part.
+        record: the turn's.
+    """
+    data = bundle(reply, record)
+    told = {**record.to_json(), "versions": dict(versions())}
+    return data, {"chatmagic": sealed(told, data)}
+
+
+def said(
+    html: str, text: str, record: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the output of something of ours that is no reply: its data, and its metadata.
+
+    Args:
+        html: safe HTML.
+        text: the same in words.
+        record: what a notebook should remember of it.
+    """
+    data = {"text/html": html, "text/plain": text}
+    return data, {"chatmagic": sealed(record, data)} if record else {}
+
+
+@lru_cache(maxsize=1)
+def versions() -> Mapping[str, str]:
+    """Return the versions of what renders a reply here, by package."""
+    # It takes a while to load, and only a last state needs it.
+    from importlib import metadata  # noqa: PLC0415
+
+    return {"chatmagic": __version__, **{name: metadata.version(name) for name in RENDERERS}}
+
+
+def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
+    """Give a reply as safe HTML, and as its exact text.
+
+    Args:
+        reply: whole or in part.
+        record: the turn's, where it is known; its values that keep their text are shown, folded.
+    """
+    _lazy.load("chatmagic.render.markdown")
+    from chatmagic.render import markdown  # noqa: PLC0415 - markdown-it comes with the first question
+
+    states = "".join(
+        f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
+        for line in state_lines(reply)
+    )
+    kept = "" if record is None else _kept(record.values)
+    footer = gauge.line_html(reply.credits, reply.usage, settings_words(record))
+    return {
+        "text/html": frame(markdown.to_html(reply.text) + states + kept + footer),
+        "text/plain": reply.text,
+    }
+
+
+def frame(html: str) -> str:
+    """Return a reply's HTML as a named group.
+
+    Args:
+        html: safe HTML.
+    """
+    return f'<div class="chatmagic {plain.UNTYPESET}" role="group" aria-label="Reply">{html}</div>'
+
+
+def state_lines(reply: Reply) -> list[str]:
+    """Say how a reply ended, a line each, where that was not its normal end."""
+    lines = [STATE_WORDS[reply.state]]
+    if reply.refusal:
+        lines.append(f"The model refused: {reply.refusal}")
+    if reply.finish_reason not in (None, "stop"):
+        lines.append(f"The reply ended with: {reply.finish_reason}")
+    elif not reply.text and not reply.refusal:
+        lines.append("The reply is empty.")
+    return [line for line in lines if line]
+
+
+def settings_words(record: Record | None) -> str:
+    """Return the settings that a reply was asked with, where they are not the service's own."""
+    return "" if record is None else gauge.settings_words(record.parameters, record.asked_model)
+
+
+def _kept(values: Sequence[Value]) -> str:
+    """Show what the record keeps of the prompt's values, so that nothing in it is hidden."""
+    return "".join(
+        '<details class="chatmagic-value"><summary>Value of '
+        f"<code>{escape(plain.visible(value.expression))}</code>, kept with this output:"
+        f" {value.size:,} character{'' if value.size == 1 else 's'}</summary>"
+        f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(value.text))}</pre></details>'
+        for value in values
+        if value.text is not None
+    )

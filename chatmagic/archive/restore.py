@@ -1,0 +1,232 @@
+"""A notebook's records to the conversation they tell of, without asking anything again.
+
+The cells are gone through from top to bottom, as Run All would: each turn is put where its
+cell puts it, and what was undone, done again or reset is so again. A turn that carried
+others than those that now stand above it is stale, as it was before.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from chatmagic import text
+from chatmagic._json import chain_of, turn_digest
+from chatmagic.archive import archive
+from chatmagic.archive.notebook_file import cells
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.turn import newest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from chatmagic.archive.notebook_file import Notebook, Told
+    from chatmagic.conversation.record import Record
+    from chatmagic.conversation.turn import Turn
+
+SHOWN: Final = 200
+NOT_KEPT: Final = (
+    "the value was not kept; until the cell runs again, its prompt goes out with the expression "
+    "in its place."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A conversation that a notebook told.
+
+    Args:
+        conversation: it.
+        numbers: the number of each turn, by its place among the notebook's turns; ``None``
+            for a turn that was not kept in the conversation, or cannot be.
+        problems: a line for each record that could not be put to use.
+    """
+
+    conversation: Conversation
+    numbers: tuple[int | None, ...]
+    problems: tuple[str, ...]
+
+
+def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) -> Restored:
+    """Rebuild a notebook's conversation.
+
+    Args:
+        notebook: as it was read.
+        by_id: whether the front end knows a cell by its identity on disk, as JupyterLab
+            does; otherwise a turn's owner is the one that its record names.
+        changed: whether what is not as it was sealed is taken as it stands; otherwise it is
+            left out.
+    """
+    told_turns = notebook.turns
+    turns, problems = _turns(notebook, by_id=by_id, changed=changed)
+    digests = {index: _digest(told_turns[index], turn) for index, turn in turns.items()}
+    # Turns are numbered in the order in which they are added, so their numbers are known.
+    numbers = {index: number for number, index in enumerate(turns, 1)}
+    known: dict[str, list[int]] = defaultdict(list)
+    for index, digest in digests.items():
+        known[digest].append(numbers[index])
+    by_number = {numbers[index]: digest for index, digest in digests.items()}
+    lists: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    conversation = Conversation()
+    index = -1
+    for told in notebook.told:
+        if told.fault and not changed:
+            # A turn is counted also where it is left out.
+            index += told.kind == "turn"
+        elif told.kind == "undo":
+            conversation.undo()
+        elif told.kind == "redo":
+            conversation.redo()
+        elif told.kind == "reset":
+            conversation.reset()
+        else:
+            index += 1
+            if index in turns:
+                turn = turns[index]
+                context = conversation.context(turn.owner, turn.execution).numbers
+                above = [by_number[number] for number in context]
+                record = _listed(told_turns[index][1], lists, above)
+                if not record.earlier:
+                    lists[digests[index]].append(record.carried)
+                now = newest(context, turn.last)
+                stand = tuple(by_number[number] for number in now)
+                # Most turns carried what stands above them.
+                same = record.carried == stand
+                carried = now if same else _numbers(record.carried, known, now)
+                # One 0 stands for all those that no digest tells.
+                carried = (0, *carried) if record.earlier else carried
+                conversation.add(replace(turn, carried=carried, record=record))
+    places = range(len(told_turns))
+    return Restored(conversation, tuple(map(numbers.get, places)), tuple(problems))
+
+
+def _turns(notebook: Notebook, *, by_id: bool, changed: bool) -> tuple[dict[int, Turn], list[str]]:
+    """Give the turns that were kept in the conversation, by their places, and what failed."""
+    found: dict[int, Turn] = {}
+    left_out = "" if changed else "; it was left out"
+    faulty = [told for told in notebook.told if told.fault]
+    problems = [f"cell {told.cell}: {told.fault}{left_out}." for told in faulty]
+    problems = [*notebook.problems, *problems]
+    owners = _owners(notebook, by_id=by_id)
+    for index, (told, record) in enumerate(notebook.turns):
+        if not record.in_history or (told.fault and not changed):
+            continue
+        if told.text is None:
+            problems.append(f"cell {told.cell}: its reply is gone, so its turn was left out.")
+            continue
+        try:
+            found[index] = archive.turn_of(
+                record,
+                told.text,
+                owner=owners[told.cell],
+                execution=f"cell {told.cell}",
+                shown=True,
+            )
+        except ValueError as error:
+            problems.append(f"cell {told.cell}: its record was left out: {error}.")
+    return found, problems
+
+
+def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
+    """Find out which cell owns what; a copied cell brought a record along that is another's."""
+    found: dict[int, str | None] = {}
+    taken: set[str] = set()
+    for told, record in notebook.turns:
+        if told.cell not in found:
+            wanted = (told.own, record.owner) if by_id else (record.owner, told.own)
+            free = (owner for owner in wanted if owner is not None and owner not in taken)
+            owner = found[told.cell] = next(free, None)
+            taken |= {owner} if owner else set()
+    return found
+
+
+def _digest(found: tuple[Told, Record], turn: Turn) -> str:
+    """Give the digest by which later records name the turn."""
+    told, record = found
+    # A prompt whose values were not kept is another text now; its record knows better.
+    known = told.agrees and (not told.fault or turn.missing)
+    return record.turn if record.turn and known else turn_digest(turn.prompt, turn.reply.text)
+
+
+def _listed(
+    record: Record, lists: Mapping[str, Sequence[tuple[str, ...]]], above: Sequence[str]
+) -> Record:
+    """Return a record that lists all turns its request carried, where these can be found out.
+
+    Args:
+        record: as it was read: of the earlier turns it has the number and the chain digest.
+        lists: what turns carried, by the turns' digests.
+        above: digests of the turns that stand above it now.
+    """
+    count, first = record.earlier, record.carried[:1]
+    if not count:
+        return record
+    # Its predecessor carried the same, or it stands as it stood; a replaced one is left out.
+    found = [listed[-count:] for digest in first for listed in lists.get(digest, ())]
+    ends = [end for end, digest in enumerate(above) if (digest,) == first]
+    ends += [len(above), len(above) - 1]
+    found += [tuple(above[max(0, end - count) : max(0, end)]) for end in ends]
+    for listed in found:
+        if len(listed) == count and chain_of(listed) == record.chain:
+            return replace(record, carried=(*listed, *record.carried), earlier=0, chain=None)
+    return record
+
+
+def _numbers(
+    carried: Sequence[str], known: dict[str, list[int]], context: Sequence[int]
+) -> tuple[int, ...]:
+    """Find the turns that a request carried: those above where they fit, else any, else 0."""
+    here = set(context)
+    fitting: dict[str, Iterator[int]] = {}
+    found = []
+    for digest in carried:
+        candidates = known.get(digest, [0])
+        if digest not in fitting:
+            # Of several equal turns each is carried once, in their order.
+            fitting[digest] = iter([number for number in candidates if number in here])
+        found.append(next(fitting[digest], candidates[0]))
+    return tuple(found)
+
+
+def summary(restored: Restored, notebook: Notebook) -> list[str]:
+    """Say what was restored and what was not, a line each."""
+    conversation = restored.conversation
+    count, stale = len(conversation), len(conversation.stale_turns())
+    what = f"{count:,} turn{'' if count == 1 else 's'}{f' ({stale:,} stale)' if stale else ''}"
+    lines = [f"Restored {what} from {notebook.path.name} as last saved. Nothing was sent."]
+    live = {turn.number: turn for turn in conversation}
+    changed = []
+    for (told, _), number in zip(notebook.turns, restored.numbers, strict=True):
+        turn = live.get(number or 0)
+        if turn is None:
+            continue
+        if not told.agrees:
+            changed.append(told.cell)
+        if turn.missing:
+            lines.append(f"cell {told.cell}: {named(turn)}: {NOT_KEPT}")
+    if changed:
+        lines.append(f"{cells(changed)}: the reply was changed by hand; it goes out as it stands.")
+    return [*lines, *restored.problems, *gaps(restored, notebook)]
+
+
+def gaps(restored: Restored, notebook: Notebook) -> list[str]:
+    """Say what a notebook's conversation lacks because no output of the file tells of it."""
+    live = {turn.number: turn for turn in restored.conversation}
+    turns = [
+        (told.cell, live[number])
+        for (told, _), number in zip(notebook.turns, restored.numbers, strict=True)
+        if number in live
+    ]
+    lines = [notebook.missing] if notebook.missing else []
+    if lacking := [cell for cell, turn in turns if 0 in turn.carried]:
+        lines.append(
+            f"{cells(lacking)} carried a turn that no output here tells of: asked with --quiet, "
+            "from Python or in a panel, or asked again since."
+        )
+    return lines
+
+
+def named(turn: Turn) -> str:
+    """Name the expressions of a turn whose values were not kept."""
+    return text.one_line(", ".join(f"{{{{ {name} }}}}" for name in turn.missing), SHOWN)

@@ -1,0 +1,4 @@
+"""What notebooks and cassettes tell, checked and tabulated, without a kernel.
+
+Nothing here asks, writes or runs anything.
+"""

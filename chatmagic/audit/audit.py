@@ -1,0 +1,239 @@
+"""What notebooks and cassettes tell of their conversations: no kernel, and nothing is run.
+
+A notebook is in order when each record and its output are as they were sealed, each reply is
+the text that was recorded, each turn was asked after those that stand above it and with the
+question that its cell holds now, and every record can be read. A cassette is in order when it
+can be read and each request carried what stands above it. Given both, each reply that a
+notebook shows is to be in a cassette.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Final
+
+from chatmagic._json import iso
+from chatmagic.archive import archive, notebook_file, output, restore
+from chatmagic.audit import cassettes as audit_cassette
+from chatmagic.audit import disclosures, findings
+from chatmagic.audit.findings import Audit
+from chatmagic.conversation import question
+from chatmagic.conversation.turn import is_stale
+from chatmagic.errors import InputError
+from chatmagic.models import Usage
+from chatmagic.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from chatmagic.archive.notebook_file import Asking, Notebook, Told
+    from chatmagic.archive.restore import Restored
+    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.conversation.record import Record
+    from chatmagic.conversation.turn import Turn
+
+LONGEST_NAME: Final = 100
+_QUIET: Final = "ChatMagics.quiet"
+_MAY_REPEAT: Final = re.compile(r"\(|\b(?:for|while)\b")
+
+
+def audit(path: Path) -> Audit:
+    """Look through one file."""
+    return audit_all([path])[0]
+
+
+def audit_all(paths: Sequence[Path]) -> list[Audit]:
+    """Look through files; one that cannot be read has a problem and no turns.
+
+    Args:
+        paths: notebooks and cassettes; what notebooks show is compared with the cassettes.
+    """
+    cassettes = [path for path in paths if audit_cassette.is_cassette(path)]
+    found = {path: audit_cassette.audit(path) for path in cassettes}
+    held = [one for _, holds in found.values() for one in holds]
+    names = " and ".join(one_line(path.name, LONGEST_NAME) for path in found)
+    return [found[path][0] if path in found else _audit(path, names, held) for path in paths]
+
+
+def _audit(path: Path, names: str, held: Sequence[Recorded]) -> Audit:
+    """Look through one notebook."""
+    try:
+        read = notebook_file.read(path)
+    except InputError as error:
+        return Audit(str(path), (), (str(error),), (), ())
+    restored = restore.restore(read, changed=True)
+    turns = _turns(read, restored)
+    problems = [*restored.problems, *_edited(read), *_without_record(read), *_gone(read)]
+    problems += _not_done(read)
+    problems += [
+        f"cell {turn.cell}: its HTML is not what its reply is rendered as."
+        for turn in turns
+        if turn.rendered is False
+    ]
+    problems += audit_cassette.missing(read, held, names) if names else []
+    remarks = restore.gaps(restored, read)
+    if others := [turn.cell for turn in turns if turn.sealed and turn.rendered is None]:
+        remarks.append(
+            f"{notebook_file.cells(others)}: not rendered again: other versions made it."
+        )
+    return Audit(str(path), turns, tuple(problems), tuple(remarks), disclosures.lines(read))
+
+
+def _turns(read: Notebook, restored: Restored) -> tuple[findings.Turn, ...]:
+    order = _order(read, restored)
+    found = []
+    for (told, record), number in zip(read.turns, restored.numbers, strict=True):
+        usage, credits = record.usage or Usage(), record.credits
+        found.append(
+            findings.Turn(
+                cell=told.cell,
+                prompt=record.prompt,
+                model_asked=record.asked_model,
+                model=record.model,
+                prompt_tokens=usage.prompt_tokens,
+                completion_tokens=usage.completion_tokens,
+                total_tokens=usage.total_tokens,
+                credits_left=None if credits is None else credits.remaining,
+                credits_limit=None if credits is None else credits.limit,
+                took=record.took,
+                finish_reason=record.finish_reason,
+                state=record.state,
+                origin=record.origin,
+                date=iso(record.date),
+                agrees=told.agrees,
+                sealed=not told.fault,
+                rendered=_rendered(told, record),
+                in_order=None if number is None else order.get(number, True),
+            )
+        )
+    return tuple(found)
+
+
+def _rendered(told: Told, record: Record) -> bool | None:
+    """Tell whether a reply is rendered as it stands; ``None`` where that was not tried."""
+    if told.versions != output.versions() or told.fault or told.text is None:
+        return None
+    try:
+        reply = archive.turn_of(record, told.text, owner=None).reply
+    except ValueError:
+        return None
+    return bool(output.bundle(reply, record)["text/html"] == told.html)
+
+
+def _edited(read: Notebook) -> list[str]:
+    """Return a line for each cell whose question is another one than the one that was asked."""
+    asked: dict[int, list[str]] = defaultdict(list)
+    for told, record in read.turns:
+        asked[told.cell].append(record.prompt.rstrip("\n"))
+    lines = []
+    for one in read.asking:
+        were, now = asked[one.cell], question.of(one.source)
+        if were and (_is_edited(one.source, were) if now is None else now.prompt not in were):
+            lines.append(f"cell {one.cell}: its question was edited after it was asked.")
+        elif now is not None and len(were) > 1:
+            lines.append(f"cell {one.cell}: it asks once, and shows {len(were):,} replies.")
+    return lines
+
+
+def _is_edited(source: str, asked: Sequence[str]) -> bool:
+    """Tell whether a cell with several lines that ask has one that was asked otherwise."""
+    now = _now(source)
+    # A line may not have come to its turn, and a function that is called may ask as well.
+    return bool(now) and not now <= set(asked) and not set(asked) <= now
+
+
+def _now(source: str) -> set[str]:
+    """Return the prompts of a cell with several lines that ask, but for the quiet ones."""
+    return {one.prompt for one in question.each(source) if not one.quiet}
+
+
+def _without_record(read: Notebook) -> list[str]:
+    """Return a line for each cell that shows its reply, and whose record is gone."""
+    return [
+        f"cell {one.cell}: its reply has no record: removed, or saved before the reply had ended."
+        for one in read.asking
+        if one.bare and (question.of(one.source) or _now(one.source))
+    ]
+
+
+def _gone(read: Notebook) -> list[str]:
+    """Return a line where nothing tells of an answer, or for each cell that lost its output."""
+    silent = [one for one in read.asking if one.is_silent]
+    asked = [question.of(one.source) for one in silent]
+    if read.told:
+        return [
+            f"cell {one.cell}: it was run, and its output is gone: stripped, or cleared."
+            for one in silent
+            if one.ran and _shows(one, read)
+        ]
+    if all(now is not None and now.quiet for now in asked):
+        return []
+    return ["no cell that asks has an output: the notebook was never run, or it was stripped."]
+
+
+def _not_done(read: Notebook) -> list[str]:
+    """Return a line for each cell that shows more undos, redos or resets than it does."""
+    # Of each cell the source comes first.
+    sources = dict(reversed(read.texts))
+    shown = Counter((told.cell, told.kind) for told in read.told if told.kind != "turn")
+    return [
+        f"cell {cell}: it shows {kind} more often than it asks for it."
+        for (cell, kind), count in shown.items()
+        # What a loop or a function does cannot be counted.
+        if not _MAY_REPEAT.search(sources[cell]) and sources[cell].count(f"chat_{kind}") < count
+    ]
+
+
+def _shows(one: Asking, read: Notebook) -> bool:
+    """Tell whether a cell asks one question and shows what is answered."""
+    now = question.of(one.source)
+    return now is not None and not now.quiet and not any(_QUIET in text for _, text in read.texts)
+
+
+def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
+    """Tell of each turn's number whether the order is the cells'; ``None`` where nobody can."""
+    places = zip(read.turns, restored.numbers, strict=True)
+    cells = {number: told.cell for (told, _), number in places if number is not None}
+    loads = [one.cell for one in read.asking if one.loads]
+    quiet = [
+        one.cell for one in read.asking if one.loads or (one.is_quiet and not _shows(one, read))
+    ]
+    turns = restored.conversation.turns
+    found: dict[int, bool | None] = {}
+    for index, turn in enumerate(turns):
+        fits = not is_stale(turns, index)
+        own = cells[turn.number]
+        # A load puts what it brings in place of all above it, or brings the same again.
+        above = (
+            [other for other in turns[:index] if cells[other.number] >= begin]
+            for begin in (0, *(cell for cell in loads if cell <= own))
+        )
+        untold = not fits and any(_is_untold(some, turn, cells, quiet) for some in above)
+        found[turn.number] = None if untold else fits
+    return found
+
+
+def _is_untold(
+    above: Sequence[Turn],
+    turn: Turn,
+    cells: Mapping[int, int],
+    quiet: Sequence[int],
+) -> bool:
+    """Tell whether a turn carried those above it, and others of cells that do not show them."""
+    known = [number for number in turn.carried if number]
+    # Of those that no digest tells, some may stand above.
+    is_part = turn.last is not None or (turn.record is not None and turn.record.earlier)
+    newest = len(known) if is_part else len(above)
+    if known != [one.number for one in above[len(above) - newest :]]:
+        return False
+    gaps: set[tuple[int, int]] = set()
+    begin, is_gap = 0, False
+    for number in (*turn.carried, turn.number):
+        if number:
+            if is_gap:
+                gaps.add((begin, cells[number]))
+            begin = max(begin, cells[number])
+        is_gap = not number
+    return all(any(begin <= number <= end for number in quiet) for begin, end in gaps)

@@ -1,0 +1,157 @@
+"""What a cassette tells of its exchanges: in order, held once, and as they were recorded."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from chatmagic._json import iso
+from chatmagic.archive.notebook_file import numbered
+from chatmagic.audit.findings import Audit, Turn
+from chatmagic.cassette.storage import File
+from chatmagic.errors import InputError
+from chatmagic.models import Message, Usage
+from chatmagic.protocol import credits as crediting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from chatmagic.archive.notebook_file import Notebook
+    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.conversation.record import Record
+
+    _Said = tuple[str, str | None]
+
+_LEFT: Final = "x-ratelimit-remaining"
+
+
+def is_cassette(path: Path) -> bool:
+    """Tell whether a file is a cassette, by its name: one of any name but a notebook's."""
+    return path.suffix.lower() not in {".ipynb", ".json"}
+
+
+def audit(path: Path) -> tuple[Audit, tuple[Recorded, ...]]:
+    """Look through one cassette; one that cannot be read has a problem and no exchanges.
+
+    Args:
+        path: the cassette.
+
+    Returns:
+        What was found, and what the cassette holds.
+    """
+    file = File(path)
+    try:
+        held = file.read()
+        failed = "" if file.exists() else f"{path} is not there."
+    except InputError as error:
+        held, failed = (), str(error)
+    if failed:
+        return Audit(str(path), (), (failed,), (), (), kind="cassette"), ()
+    problems, remarks = _doubles(held)
+    found = Audit(str(path), _turns(held), tuple(problems), tuple(remarks), (), kind="cassette")
+    return found, held
+
+
+def missing(read: Notebook, held: Sequence[Recorded], names: str) -> list[str]:
+    """Return a line for each whole reply of a notebook that no cassette holds as it is shown.
+
+    Args:
+        read: the notebook.
+        held: what the cassettes hold.
+        names: the cassettes' names.
+    """
+    texts: dict[str, set[str | None]] = defaultdict(set)
+    tells = set()
+    for one in held:
+        texts[one.request].add(one.text)
+        tells.add((one.request, one.text, *_ended(one)))
+    every = {one.text for one in held if one.is_reply}
+    lines = []
+    for told, record in read.turns:
+        # A reply that was cut off is in no cassette, and one by its place answered another request.
+        if record.state != "complete" or (record.by_order and told.text in every):
+            continue
+        if record.request not in texts:
+            lines.append(f"cell {told.cell}: {names} does not hold its request.")
+        elif told.text not in texts[record.request]:
+            lines.append(f"cell {told.cell}: {names} holds another answer to its request.")
+        elif (record.request, told.text, *_ended(record)) not in tells:
+            lines.append(
+                f"cell {told.cell}: {names} tells another model, end or tokens of its reply."
+            )
+    return lines
+
+
+def _ended(one: Record | Recorded) -> tuple[object, ...]:
+    """Return what a service told of its reply, but for what tells the time."""
+    return one.model, one.finish_reason, one.usage
+
+
+def _turns(held: Sequence[Recorded]) -> tuple[Turn, ...]:
+    first = {(one.prompt, one.text): n for n, one in reversed([*enumerate(held)]) if one.is_reply}
+    found = []
+    for place, one in enumerate(held):
+        usage, date = one.usage or Usage(), crediting.date(one.headers)
+        seen = None if date is None else crediting.from_headers(one.headers, date)
+        found.append(
+            Turn(
+                cell=place + 1,
+                prompt=one.prompt if one.typed is None else one.typed,
+                model_asked=one.asked_model,
+                model=one.model,
+                prompt_tokens=usage.prompt_tokens,
+                completion_tokens=usage.completion_tokens,
+                total_tokens=usage.total_tokens,
+                credits_left=None if seen is None else seen.remaining,
+                credits_limit=None if seen is None else seen.limit,
+                took=one.took,
+                finish_reason=one.finish_reason if one.is_reply else f"HTTP {one.status}",
+                state="complete" if one.is_reply else "error",
+                origin=one.origin,
+                date=iso(date),
+                agrees=True,
+                sealed=None,
+                rendered=None,
+                in_order=_in_order(place, one, first),
+            )
+        )
+    return tuple(found)
+
+
+def _in_order(place: int, one: Recorded, first: Mapping[_Said, int]) -> bool | None:
+    """Tell whether the turns that a request carried stand above it; ``None`` is not known."""
+    unknown = [item for item in (one.after, *one.before) if isinstance(item, str)]
+    stand: list[int | None] = [None for _ in unknown]
+    messages = [item for item in one.before if isinstance(item, Message)]
+    for asked, answered in pairwise(messages):
+        if (asked.role, answered.role) == ("user", "assistant"):
+            stand.append(first.get((asked.content, answered.content)))
+    if any(other is not None and other >= place for other in stand):
+        return False
+    return None if None in stand else True
+
+
+def _doubles(held: Sequence[Recorded]) -> tuple[list[str], list[str]]:
+    """Return a line for each exchange that stands twice, and for requests with many answers."""
+    same: dict[str, list[int]] = defaultdict(list)
+    problems: list[str] = []
+    remarks: list[str] = []
+    for place, one in enumerate(held):
+        earlier = next((n for n in same[one.request] if held[n] == one), None)
+        if earlier is not None:
+            # Two replies leave other credits; two errors, or where none are told, may be equal.
+            copied = one.is_reply and _LEFT in {name.lower() for name, _ in one.headers}
+            line = f"exchange {place + 1}: it is exchange {earlier + 1} once more."
+            (problems if copied else remarks).append(line)
+        same[one.request].append(place)
+    remarks += [
+        f"{numbered([n + 1 for n in places], 'exchange')} answer the same request, in this order."
+        for places in same.values()
+        if len({held[place].text for place in places}) > 1
+    ]
+    if left := [place + 1 for place, one in enumerate(held) if one.superseded]:
+        are = "is" if len(left) == 1 else "are"
+        remarks.append(f"{numbered(left, 'exchange')} {are} superseded: asked otherwise since.")
+    return problems, remarks

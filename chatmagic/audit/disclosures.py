@@ -1,0 +1,57 @@
+"""What a notebook would give away, beside what its cells say anyway."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from chatmagic.archive import notebook_file
+
+if TYPE_CHECKING:
+    from chatmagic.archive.notebook_file import Notebook
+
+_PATH: Final = re.compile(
+    r"(?<![\w/.:])(?:/(?:home|Users|root|mnt|tmp|var|opt|data)/|[A-Z]:\\)[^\s\"'<>|:;,)\]}]+"
+)
+_ADDRESS: Final = re.compile(r"https?://[^\s\"'<>)\]}]+")
+_KEY: Final = re.compile(r"CHATMAGIC_API_KEY[\"']?\]?\s*[=,]\s*[\"']?[^\s\"'{]{8}")
+_HOST: Final = re.compile(r"[\w.-]+")
+
+
+def lines(read: Notebook) -> tuple[str, ...]:
+    """Return a line for each thing that the file would give away.
+
+    Args:
+        read: the notebook.
+    """
+    said: list[str] = []
+    for told, record in read.turns:
+        for value in record.values:
+            size = f"{value.size:,} character{'' if value.size == 1 else 's'}"
+            kept = "its size and digest" if value.text is None else "all of it"
+            said.append(f"cell {told.cell}: value of {{{{ {value.expression} }}}} ({size}): {kept}")
+    for what, pattern in (("path", _PATH), ("host", _ADDRESS)):
+        found: dict[str, list[int]] = {}
+        for number, text in read.texts:
+            for match in pattern.finditer(text):
+                found.setdefault(_named(match[0]) if what == "host" else match[0], []).append(
+                    number
+                )
+        said += [
+            f"{notebook_file.cells(cells)}: {what} {name}" for name, cells in found.items() if name
+        ]
+    keys = [number for number, text in read.texts if _KEY.search(text)]
+    if keys:
+        said.append(f"{notebook_file.cells(keys)}: perhaps an API key, in words that set one")
+    if read.timed:
+        said.append(f"{notebook_file.cells(read.timed)}: when the cell ran, in its metadata")
+    return tuple(said)
+
+
+def _named(address: str) -> str:
+    try:
+        host = urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+    return host if _HOST.fullmatch(host) else ""

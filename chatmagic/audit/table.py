@@ -1,0 +1,167 @@
+"""What an audit found, as a table to read in a terminal, as JSON and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from chatmagic.audit.findings import Turn
+from chatmagic.text import one_line, to_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chatmagic.audit.findings import Audit
+
+EXCERPT: Final = 32
+WIDEST: Final = 300
+EARLY: Final = ("interrupted", "cut off", "error")
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def table(audits: Sequence[Audit], *, values: bool) -> str:
+    """Give what was found for a person to read in a terminal.
+
+    Args:
+        audits: of each file.
+        values: whether to say what the files would give away.
+    """
+    parts = [_of_one(found, values=values) for found in audits]
+    wrong = sum(not found.in_order for found in audits)
+    if len(audits) > 1:
+        said = f"{wrong:,} of them not in order" if wrong else "all in order"
+        parts.append(f"{len(audits):,} files, {said}.")
+    return "\n\n".join(parts)
+
+
+def as_json(audits: Sequence[Audit], *, values: bool) -> str:
+    """Give what was found as JSON: a list of files."""
+    found = []
+    for one in audits:
+        value: dict[str, Any] = {**asdict(one), "in_order": one.in_order}
+        if not values:
+            del value["values"]
+        found.append(value)
+    return json.dumps(found, indent=1)
+
+
+def as_csv(audits: Sequence[Audit]) -> str:
+    """Give the turns as CSV, a row each, safe to open in a spreadsheet.
+
+    A file without a turn, or with a problem, has a row that says so.
+    """
+    names = list(Turn.__dataclass_fields__)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["file", *names, "problem"])
+    for one in audits:
+        for turn in one.turns:
+            row = asdict(turn)
+            writer.writerow([_cell(one.path), *(_cell(row[name]) for name in names), ""])
+        for problem in one.problems:
+            writer.writerow([_cell(one.path), *("" for _ in names), _cell(problem)])
+    return text.getvalue()
+
+
+def _of_one(found: Audit, *, values: bool) -> str:
+    lines = [one_line(found.path, WIDEST)]
+    what, after = _WORDS[found.kind]
+    if found.turns:
+        lines += _grid([(what, *_HEAD), *map(_row, found.turns)])
+        lines.append(_totals(found.turns))
+    elif not found.problems:
+        lines.append("No turn of a conversation.")
+    lines += [f"! {one_line(line, WIDEST)}" for line in found.problems]
+    lines += [
+        f"! {what} {turn.cell}: the reply is not the one that was recorded."
+        for turn in found.turns
+        if not turn.agrees
+    ]
+    lines += [
+        f"! {what} {turn.cell}: it {after}." for turn in found.turns if turn.in_order is False
+    ]
+    lines += found.remarks
+    if values:
+        lines.append("What the file would give away:" if found.values else "No values, no paths.")
+        lines += [f"  {one_line(line, WIDEST)}" for line in found.values]
+    return "\n".join(lines)
+
+
+_WORDS: Final = {
+    "notebook": ("cell", "was asked after other turns than those above it now"),
+    "cassette": ("exchange", "carried a turn that is recorded below it"),
+}
+_HEAD: Final = (
+    "prompt",
+    "model",
+    "tokens",
+    "credits",
+    "took",
+    "ended",
+    "origin",
+    "agrees",
+    "order",
+)
+
+
+def _row(turn: Turn) -> tuple[str, ...]:
+    tokens = (turn.prompt_tokens, turn.completion_tokens)
+    told = [f"{count:,}" for count in tokens if count is not None]
+    total = "?" if turn.total_tokens is None else f"{turn.total_tokens:,}"
+    left, limit = turn.credits_left, turn.credits_limit
+    figures = "?" if left is None else f"{left:,}" + ("" if limit is None else f" of {limit:,}")
+    ended = turn.state if turn.state != "complete" else turn.finish_reason or "?"
+    order = {None: "-", True: "yes", False: "NO"}[turn.in_order]
+    return (
+        f"{turn.cell:,}",
+        one_line(turn.prompt, EXCERPT),
+        one_line(_model(turn), EXCERPT),
+        " + ".join(told) if len(told) == len(tokens) else total,
+        figures,
+        "?" if turn.took is None else f"{turn.took:,}",
+        one_line(ended, EXCERPT),
+        turn.origin,
+        "yes" if turn.agrees and turn.sealed is not False else "NO",
+        order,
+    )
+
+
+def _model(turn: Turn) -> str:
+    """Name the model that answered, and before it the one that was asked for, where it differs."""
+    told = turn.model or "?"
+    return told if turn.model_asked in {None, told} else f"{turn.model_asked} -> {told}"
+
+
+def _grid(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _totals(turns: Sequence[Turn]) -> str:
+    count = len(turns)
+    parts = [f"{count:,} turn{'' if count == 1 else 's'}"]
+    early = {state: sum(turn.state == state for turn in turns) for state in EARLY}
+    parts += [f"{number:,} {state}" for state, number in early.items() if number]
+    tokens = [turn.total_tokens for turn in turns if turn.total_tokens is not None]
+    took = [turn.took for turn in turns if turn.took is not None]
+    if tokens:
+        parts.append(f"{sum(tokens):,} tokens told of {len(tokens):,}")
+    if took:
+        count = sum(took)
+        parts.append(f"about {count:,} credit{'' if count == 1 else 's'}, known of {len(took):,}")
+    return ", ".join(parts) + "."
+
+
+def _cell(value: object) -> object:
+    """Give a value for a spreadsheet, which must not take a text for a formula."""
+    if not isinstance(value, str):
+        return value
+    text = to_terminal(value)
+    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text

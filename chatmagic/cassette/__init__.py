@@ -1,0 +1,4 @@
+"""Record and replay, as transports.
+
+Nothing of IPython or of a page comes in here.
+"""

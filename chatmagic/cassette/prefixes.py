@@ -1,0 +1,189 @@
+"""Lists of messages by one word each: the digest of a part together with all that precede it.
+
+In a cassette each request carries the talk so far. Named like this, a talk is written once,
+however long it gets, and is read and checked in one pass.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from chatmagic import _json
+from chatmagic.models import Message
+from chatmagic.protocol.wire import NOT_IN_DIGEST
+from chatmagic.text import without_lone_surrogates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+Part: TypeAlias = tuple[Message | str, ...]
+"""A turn (a question and its reply), another message, or the digest of a turn not known here."""
+
+
+@dataclass(slots=True, eq=False)
+class Prefix:
+    """A list of messages.
+
+    Args:
+        name: its chain digest.
+        before: the list without its last part; ``None`` where that is empty.
+        part: its last part.
+        messages: all of it.
+        hashes: SHA-256 states of :meth:`hashed`, by the text before the messages.
+    """
+
+    name: str
+    before: Prefix | None
+    part: Part
+    messages: Part
+    hashes: dict[str, Any] = field(default_factory=dict)
+
+    def newest(self, count: int) -> list[Part]:
+        """Return its last parts, oldest first.
+
+        Args:
+            count: how many; fewer where it has fewer.
+        """
+        found: list[Part] = []
+        at: Prefix | None = self
+        while at is not None and len(found) < count:
+            found.append(at.part)
+            at = at.before
+        return found[::-1]
+
+    def hashed(self, head: str) -> Any:
+        """Return the SHA-256 of a text and these messages as JSON; ``None`` if one is not known.
+
+        Args:
+            head: the text before the messages.
+        """
+        todo: list[Prefix] = []
+        at: Prefix | None = self
+        while at is not None and head not in at.hashes:
+            todo.append(at)
+            at = at.before
+        made = _sha256(head) if at is None else at.hashes[head]
+        for prefix in reversed(todo):
+            made = prefix.hashes[head] = _extended(made, prefix)
+        return made
+
+
+class Prefixes:
+    """Lists of messages, each made once."""
+
+    def __init__(self) -> None:
+        """Hold none yet."""
+        self._made: dict[tuple[Prefix | None, Part], Prefix] = {}
+        self._latest: Prefix | None = None
+
+    def of(self, messages: Sequence[Message | str], before: Prefix | None = None) -> Prefix | None:
+        """Return a list of messages behind another one; ``None`` where both are empty.
+
+        Args:
+            messages: those of a request before its prompt, oldest first.
+            before: the list before them.
+        """
+        latest = self._latest
+        if before is None and latest is not None:
+            # Most requests go on from the turn before them, and a comparison is quick.
+            count = len(latest.messages)
+            if tuple(messages[:count]) == latest.messages:
+                before, messages = latest, messages[count:]
+        for part in _parts(messages):
+            before = self._behind(before, part)
+        return before
+
+    def turn(self, before: Prefix | None, prompt: str, reply: str) -> Prefix:
+        """Return a list of messages and a turn behind it.
+
+        Args:
+            before: the list; ``None`` is empty.
+            prompt: the turn's question.
+            reply: its reply.
+        """
+        turn = (Message("user", prompt), Message("assistant", reply))
+        self._latest = made = self._behind(before, turn)
+        return made
+
+    def _behind(self, before: Prefix | None, part: Part) -> Prefix:
+        made = self._made.get((before, part))
+        if made is None:
+            name = _json.chain_digest(None if before is None else before.name, _digest(part))
+            messages = part if before is None else (*before.messages, *part)
+            made = self._made[before, part] = Prefix(name, before, part, messages)
+        return made
+
+
+def request_digest(before: Prefix | None, body: Mapping[str, Any]) -> str | None:
+    """Return the digest of a request (see ``wire.Request.digest``); ``None`` if not known.
+
+    Args:
+        before: the messages before the prompt.
+        body: the request's canonical body, with the prompt as its only message.
+    """
+    names = sorted(name for name in body if name not in NOT_IN_DIGEST)
+    fields = {name: f"{_json.canonical(name)}:{_json.canonical(body[name])}" for name in names}
+    head = "".join(f"{fields[name]}," for name in names if name < "messages")
+    tail = "".join(f",{fields[name]}" for name in names if name > "messages")
+    head = f'{{{head}"messages":['
+    made = _sha256(head) if before is None else before.hashed(head)
+    if made is None:
+        return None
+    whole = made.copy()
+    prompt = _json.canonical(body["messages"][0])
+    whole.update(f"{'' if before is None else ','}{prompt}]{tail}}}".encode())
+    return str(whole.hexdigest())
+
+
+def _parts(messages: Sequence[Message | str]) -> Iterator[Part]:
+    """Cut a list of messages, a question and its reply as one part."""
+    asked: Message | None = None
+    for item in messages:
+        if asked is not None:
+            if isinstance(item, Message) and item.role == "assistant":
+                yield asked, item
+                asked = None
+                continue
+            yield (asked,)
+            asked = None
+        if isinstance(item, Message) and item.role == "user":
+            asked = item
+        else:
+            yield (item,)
+    if asked is not None:
+        yield (asked,)
+
+
+def _digest(part: Part) -> str:
+    """Return a turn's own digest, or that of another message."""
+    first, last = part[0], part[-1]
+    if isinstance(first, str):
+        return first
+    if first is not last and isinstance(last, Message):
+        return _json.turn_digest(first.content, last.content)
+    return _json.digest(first.to_json())
+
+
+def _extended(made: Any, prefix: Prefix) -> Any:
+    """Return the hash that goes on with a list's last part."""
+    if made is None or isinstance(prefix.part[0], str):
+        return None
+    parts = [
+        _json.canonical(
+            {
+                "role": without_lone_surrogates(message.role),
+                "content": without_lone_surrogates(message.content),
+            }
+        )
+        for message in prefix.part
+        if isinstance(message, Message)
+    ]
+    longer = made.copy()
+    longer.update(f"{'' if prefix.before is None else ','}{','.join(parts)}".encode())
+    return longer
+
+
+def _sha256(text: str) -> Any:
+    return hashlib.sha256(text.encode())

@@ -1,0 +1,4 @@
+"""One request over HTTP: address, key, time-outs, connection, transport, stream and Client.
+
+Nothing of conversations, notebooks or pages comes in here.
+"""

@@ -1,0 +1,92 @@
+"""Next steps for a refused request: its address, how the key is sent, which model was asked for."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from chatmagic.client import config
+from chatmagic.errors import (
+    HTTPS_WANTED,
+    AuthenticationError,
+    ChatError,
+    NotUnderstoodError,
+    RequestRejectedError,
+    ServiceError,
+)
+from chatmagic.protocol.error_mapping import ANOTHER_KEY, KEY_REFUSED, NO_KEY_SENT
+from chatmagic.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from chatmagic.client.config import Connection
+    from chatmagic.protocol.auth import Auth
+
+HOW_TO_SET_A_MODEL: Final = (
+    '%config ChatMagics.model = "NAME", %chat_connect URL --model NAME, or Client(model="NAME")'
+)
+_OTHER_WAYS: Final[Mapping[Auth, Auth]] = {
+    "bearer": "x-api-key",
+    "x-api-key": "bearer",
+    "query": "bearer",
+}
+_MAY_LACK_A_MODEL: Final = {400, 404, 422}
+_SHOWN: Final = 60
+
+
+def advised(
+    error: ChatError, connection: Connection, model: object, *, replayed: bool = False
+) -> ChatError:
+    """Return an error of an answer, with what its reader can do about the connection.
+
+    Args:
+        error: what the answer was made into.
+        connection: where the request was posted, and with which key.
+        model: the request's ``model``; ``None`` where it named none.
+        replayed: whether a recording answered, so that nothing was posted.
+    """
+    steps = [error.hint]
+    if not replayed:
+        if error.status == 404 and isinstance(error, NotUnderstoodError):  # noqa: PLR2004 - HTTP's
+            _reword(error, f"{error.message} It was posted to {config.posted_to(connection)}.")
+        if isinstance(error, AuthenticationError) and error.status == 401:  # noqa: PLR2004 - HTTP's
+            steps = [_about_the_key(error, connection)]
+    if _is_about_a_model(error, model):
+        steps.insert(0, _about_the_model(model))
+    error.hint = " ".join(step for step in steps if step) or None
+    return error
+
+
+def _reword(error: ChatError, message: str) -> None:
+    error.message = message
+    error.args = (message,)
+
+
+def _about_the_key(error: ChatError, connection: Connection) -> str:
+    if connection.auth == "none":
+        _reword(error, error.message.replace(KEY_REFUSED, NO_KEY_SENT))
+        line, step = config.line_to_set(connection, "bearer"), connection.key_step
+        return f"{line} sends one; {step.format('one')}."
+    hint, other = error.hint or "", config.line_to_set(connection, _OTHER_WAYS[connection.auth])
+    if connection.key_step != config.KEY_STEP:
+        hint = hint.replace(ANOTHER_KEY, connection.key_step.format("another one"))
+    return f"{hint.rstrip('.')}; or is it sent another way? {other}"
+
+
+def _is_about_a_model(error: ChatError, model: object) -> bool:
+    """Tell whether a model may be what the answer lacks, where nothing else is known to be."""
+    kinds = (AuthenticationError, NotUnderstoodError, RequestRejectedError, ServiceError)
+    if not isinstance(error, kinds) or "--last" in (error.hint or "") or error.hint == HTTPS_WANTED:
+        return False
+    if model is None and error.status in _MAY_LACK_A_MODEL:
+        return True
+    is_refusal = not isinstance(error, NotUnderstoodError) or error.status == 404  # noqa: PLR2004
+    return is_refusal and re.search(r"\bmodels?\b", error.message, re.IGNORECASE) is not None
+
+
+def _about_the_model(model: object) -> str:
+    if model is None:
+        return f"No model was named: {HOW_TO_SET_A_MODEL} names one."
+    shown = one_line(str(model), _SHOWN)
+    return f"The model asked for was {shown}: {HOW_TO_SET_A_MODEL} names another."

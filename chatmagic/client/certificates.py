@@ -1,0 +1,53 @@
+"""The certificate authorities that the environment names, in place of the built-in ones."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from chatmagic.errors import ConnectError
+from chatmagic.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_VARIABLES: Final = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
+"""Those that requests knows, in its order; then the one that OpenSSL and Python know."""
+
+_SHOWN: Final = 120
+
+
+def bundle(environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the variable that names a CA bundle, and its path; ``None`` where none does."""
+    found = ((name, environment.get(name, "")) for name in _VARIABLES)
+    return next(((name, path) for name, path in found if path), None)
+
+
+def problem(environment: Mapping[str, str]) -> ConnectError | None:
+    """Return the error for a CA bundle that is none; ``None`` where it is one, or none is named."""
+    named = bundle(environment)
+    if named is None:
+        return None
+    name, path = named
+    if not Path(path).exists():
+        why = "it was not found"
+    elif _can_be_loaded(path):
+        return None
+    else:
+        why = "it holds none that can be read"
+    return ConnectError(
+        f"{name} names no file of certificate authorities: {why}. Nothing was sent.",
+        hint=f"Correct {name}, which is {one_line(path, _SHOWN)}, or unset it.",
+        fault="you",
+    )
+
+
+def _can_be_loaded(path: str) -> bool:
+    if Path(path).is_dir():
+        return True  # looked into when a certificate is verified, and not before
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,295 @@
+"""Whom to ask: one service with one key, over one connection that is kept between asks."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from chatmagic.client import config, extras, url
+from chatmagic.client.credit_tracker import Tally
+from chatmagic.client.stream import ReplyStream
+from chatmagic.client.timeouts import Timeout
+from chatmagic.errors import (
+    InputError,
+)
+from chatmagic.models import Message, Reply
+from chatmagic.protocol.auth import Auth, Secret
+from chatmagic.protocol.wire import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime, timedelta
+
+    from chatmagic.client.config import Connection
+    from chatmagic.client.sockets import Halt
+    from chatmagic.client.transport import Transport
+    from chatmagic.models import Credits
+    from chatmagic.protocol.ratelimit import RequestLimit
+
+
+class Client:
+    """Asks one service, with one key, over one connection that is kept between asks.
+
+    Args:
+        base_url: address of the service, with or without ``/v1``; ``None`` takes
+            ``CHATMAGIC_BASE_URL``.
+        api_key: the key; ``None`` takes the environment's, which goes to the
+            environment's own address alone (interface §5).
+        auth: ``bearer``, ``x-api-key``, ``query`` or ``none``; ``None`` takes
+            ``CHATMAGIC_AUTH``, else ``bearer``.
+        timeout: a :class:`chatmagic.Timeout`, seconds for the first byte and for silence,
+            or seconds by name.
+        model: the model to ask for; the interface knows none, so none is named by itself.
+        extra_body: fields that a compatible server wants beside the interface's own.
+        extra_headers: headers that a gateway wants; never the key.
+
+    Raises:
+        ConnectError: no address is known.
+        InputError: the address, the key or another argument cannot be used.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        auth: Auth | None = None,
+        timeout: Timeout | Mapping[str, float | None] | float | None = None,
+        model: str | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Find out where to and with which key; nothing is sent."""
+        key = None
+        if api_key is not None:
+            key = Secret.of(api_key)
+            del api_key  # a traceback with its locals shows only a Secret
+            if key is None:
+                raise InputError(config.NO_KEY.format("api_key"))
+        connection = config.for_client(os.environ, base_url=base_url, api_key=key, auth=auth)
+        self._start(connection, timeout, extras.fields(extra_body, model), extra_headers)
+
+    @classmethod
+    def connected(
+        cls,
+        connection: Connection,
+        *,
+        timeout: Timeout | Mapping[str, float | None] | float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Make a client for a connection that was found out elsewhere."""
+        client = cls.__new__(cls)
+        client._start(connection, timeout, extra_body, extra_headers)  # noqa: SLF001 - its own
+        return client
+
+    def _start(
+        self,
+        connection: Connection,
+        timeout: Timeout | Mapping[str, float | None] | float | None,
+        extra_body: Mapping[str, Any] | None,
+        extra_headers: Mapping[str, str] | None,
+    ) -> None:
+        # requests comes with the first client, not with the extension.
+        from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
+
+        self.connection = connection
+        self.timeout = Timeout.of(timeout)
+        self.extra_body = extras.fields(extra_body)
+        self.extra_headers = _headers(extra_headers, connection)
+        self._tally = Tally()
+        self._transport: Transport = HttpTransport(
+            url.endpoint(connection.base_url),
+            auth=connection.auth,
+            key=connection.key,
+            timeout=self.timeout,
+            direct=url.is_loopback(connection.base_url),
+            headers=self.extra_headers,
+        )
+        for warning in config.news(connection.warnings):
+            warnings.warn(warning, stacklevel=3)
+
+    def retune(
+        self,
+        connection: Connection,
+        *,
+        timeout: Timeout | Mapping[str, float | None] | float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Ask the same service with the same key, but otherwise in another way from now on.
+
+        The connection that is kept stays, and what is known of the credits.
+        """
+        # With requests, as in Client.
+        from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
+
+        self.timeout, self.extra_body = Timeout.of(timeout), extras.fields(extra_body)
+        self.extra_headers = _headers(extra_headers, connection)
+        self.connection = connection
+        if isinstance(self._transport, HttpTransport):
+            self._transport.timeout = self.timeout
+            self._transport.headers = self.extra_headers
+
+    @property
+    def credits(self) -> Credits | None:
+        """The credits as the latest answer that told them has them; ``None`` is unknown."""
+        return self._tally.ledger.credits
+
+    @property
+    def credits_received_at(self) -> datetime | None:
+        """The time here when the answer that told the credits came; ``None`` before the first."""
+        return self._tally.received_at
+
+    @property
+    def took(self) -> int | None:
+        """About how many credits the latest answer took; ``None`` is unknown."""
+        return self._tally.ledger.took
+
+    @property
+    def request_limit(self) -> RequestLimit | None:
+        """How many requests are left, as the latest answer that told has it; never credits."""
+        return self._tally.requests
+
+    @property
+    def lacks_usage(self) -> bool:
+        """Whether the latest reply was streamed by a service and told no tokens."""
+        return self._tally.lacks_usage
+
+    @property
+    def clock_off(self) -> timedelta | None:
+        """How far the clock here is ahead of the service's (below 0: behind), at least.
+
+        Told by the ``Date`` of the latest live answer from another machine; ``None`` where
+        there is none, and while the clock may be right.
+        """
+        return self._tally.clock_off
+
+    def complete(
+        self,
+        messages: Iterable[Message | Mapping[str, str]],
+        *,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+    ) -> Reply:
+        """Ask for a reply in one piece (interface §2.3).
+
+        Args:
+            messages: the conversation so far, oldest first.
+            max_tokens: upper limit on generated tokens.
+            temperature: sampling temperature.
+
+        Raises:
+            ChatError: as the tree in :mod:`chatmagic.errors` has it.
+        """
+        request = self._request(messages, max_tokens, temperature, stream=False)
+        with self.send(request) as stream:
+            for _ in stream:
+                pass
+            return stream.reply
+
+    def stream(
+        self,
+        messages: Iterable[Message | Mapping[str, str]],
+        *,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+    ) -> ReplyStream:
+        """Ask for a reply fragment by fragment (interface §4.1).
+
+        Args:
+            messages: the conversation so far, oldest first.
+            max_tokens: upper limit on generated tokens.
+            temperature: sampling temperature.
+
+        Returns:
+            A context manager, which sends the request, and an iterator of fragments.
+
+        Raises:
+            InputError: the request cannot be sent as it stands.
+        """
+        return self.send(self._request(messages, max_tokens, temperature, stream=True))
+
+    def send(
+        self,
+        request: Request,
+        halt: Halt | None = None,
+        through: Callable[[Transport], Transport] | None = None,
+    ) -> ReplyStream:
+        """Ask with a request that was made elsewhere.
+
+        Args:
+            request: what is asked.
+            halt: stops it from another thread.
+            through: what stands between the client and its transport for this ask (a
+                cassette, which answers itself or lets the transport answer and listens).
+        """
+        return ReplyStream(
+            request,
+            self._transport if through is None else through(self._transport),
+            self.connection,
+            self._tally,
+            halt,
+            recorded=through is not None,
+        )
+
+    def close(self) -> None:
+        """Close the connection that is kept."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        """Give the client."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Say where it asks, and nothing of the key."""
+        # One whose making failed may be shown too, by whoever shows a traceback's locals.
+        connection = getattr(self, "connection", None)
+        return f"Client({url.origin(connection.base_url)!r})" if connection else "Client()"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied: a client has a key and an open connection.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError("a Client has a key, so it is not pickled or copied; make one there")
+
+    def _request(
+        self,
+        messages: Iterable[Message | Mapping[str, str]],
+        max_tokens: int | None,
+        temperature: float | None,
+        *,
+        stream: bool,
+    ) -> Request:
+        try:
+            return Request(
+                tuple(
+                    item if isinstance(item, Message) else Message.from_json(item)
+                    for item in messages
+                ),
+                stream=stream,
+                max_tokens=max_tokens,
+                temperature=temperature,
+                extra=self.extra_body,
+            )
+        except ValueError as error:
+            raise InputError(f"{error}. Nothing was sent.") from None
+
+
+def _headers(extra_headers: object, connection: Connection) -> dict[str, str]:
+    """Return the headers, once neither they nor the address hold a key, which a log would show."""
+    given, keys = extras.headers(extra_headers), (*connection.guarded, connection.key)
+    extras.refuse_keys(given, keys)
+    if any(key.is_in(connection.base_url) for key in keys if key is not None):
+        raise InputError(
+            "The base address holds your API key. Nothing was sent.",
+            hint="Leave it out: %chat shows how the key is sent.",
+        )
+    return given

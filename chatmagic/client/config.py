@@ -1,0 +1,339 @@
+"""Where the address and the key come from, and which key may go where.
+
+The address: ``%chat_connect``, else the environment, else ``%config`` in a cell, else a
+configuration file. The key belongs to the origin that it was given for: one that was typed
+or kept, to its own; the environment's, to the environment's address or, where that is
+unset, to the configuration file's. Any other address gets no key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from chatmagic.client import key_file
+from chatmagic.client.url import EMULATOR, origin, shown, warnings_for, without_user
+from chatmagic.errors import ConnectError, InputError
+from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from chatmagic.client.keystore import KeyStore
+
+NO_KEY: Final = "{} holds no key: a key is one word of printable ASCII characters."
+KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", key_file.VARIABLE)
+
+AUTH_LINE: Final = '%config ChatMagics.auth = "{}"'
+KEY_STEP: Final = "%chat_login asks for {}"
+
+local_emulator: Callable[[], tuple[str, Secret]] | None = None
+"""Starts the emulator of this process and gives its address and a key; set by the extension."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where a request goes, and with which key.
+
+    Args:
+        base_url: address of the service, or ``emulator``.
+        auth: in which of the interface's ways the key is given (interface §5).
+        key: the key; ``None`` where there is none for this address.
+        url_from: who decided the address, in words.
+        key_from: where the key comes from, in words.
+        elsewhere: what the environment's key belongs to, in words, where that is not here.
+        guarded: the keys that are known, for whichever address: no request may hold one.
+        warnings: what is unwise about the address or the key's file, a line each.
+        auth_line: the line that sets another way of the key, with ``{}`` for the way.
+        key_step: how to give a key, in words, with ``{}`` for which.
+    """
+
+    base_url: str
+    auth: Auth
+    key: Secret | None
+    url_from: str
+    key_from: str | None = None
+    elsewhere: str | None = None
+    guarded: tuple[Secret, ...] = ()
+    warnings: tuple[str, ...] = ()
+    auth_line: str = AUTH_LINE
+    key_step: str = KEY_STEP
+
+    def is_door_of(self, other: Connection) -> bool:
+        """Tell whether both ask the same service with the same key, whoever decided it."""
+        ours = (self.base_url, self.auth, self.key)
+        return ours == (other.base_url, other.auth, other.key)
+
+
+def resolve(
+    environ: Mapping[str, str],
+    *,
+    chosen: str | None = None,
+    cell_config: str | None = None,
+    file_config: str | None = None,
+    auth_config: str | None = None,
+    typed: Mapping[str, Secret] | None = None,
+    store: KeyStore | None = None,
+) -> Connection:
+    """Find out where to ask and with which key; nothing is sent.
+
+    Args:
+        environ: the environment's variables.
+        chosen: what ``%chat_connect`` chose.
+        cell_config: ``ChatMagics.base_url`` as a cell set it.
+        file_config: ``ChatMagics.base_url`` as a configuration file has it.
+        auth_config: ``ChatMagics.auth``.
+        typed: keys from a hidden prompt, by origin.
+        store: the keys that were kept.
+
+    Raises:
+        ConnectError: no address is set.
+        InputError: an address, a way of the key, or the environment's key cannot be used.
+    """
+    environ = _Unshown(environ)
+    guarded = (*known_keys(environ), *(typed or {}).values())
+    place = placed(environ, chosen=chosen, cell_config=cell_config, file_config=file_config)
+    open_door = replace(place, guarded=guarded)
+    if place.base_url == EMULATOR:
+        return open_door
+    way = _auth((environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"), (auth_config, "auth"))
+    # The environment's word beats the setting, so that one has to be changed.
+    line = "%env CHATMAGIC_AUTH={}" if environ.get("CHATMAGIC_AUTH", "").strip() else AUTH_LINE
+    open_door = replace(open_door, auth=way, auth_line=line)
+    if way == "none":
+        return open_door
+    own = environ.get("CHATMAGIC_BASE_URL", "").strip() or file_config
+    return _with_key(open_door, environ, own, typed or {}, store)
+
+
+def placed(
+    environ: Mapping[str, str],
+    *,
+    chosen: str | None = None,
+    cell_config: str | None = None,
+    file_config: str | None = None,
+) -> Connection:
+    """Return the address that counts, and who decided it, without a key; as :func:`resolve`."""
+    return _address(
+        (chosen, "%chat_connect"),
+        (environ.get("CHATMAGIC_BASE_URL"), "CHATMAGIC_BASE_URL"),
+        (cell_config, "%config"),
+        (file_config, "configuration file"),
+    )
+
+
+def for_client(
+    environ: Mapping[str, str],
+    *,
+    base_url: str | None = None,
+    api_key: str | Secret | None = None,
+    auth: str | None = None,
+) -> Connection:
+    """Find out what a client in Python was given, or else what the environment has.
+
+    Args:
+        environ: the environment's variables.
+        base_url: address of the service; ``None`` takes the environment's.
+        api_key: the key, for whichever address it is; ``None`` takes the environment's,
+            which goes to the environment's address alone.
+        auth: in which way the key is given; ``None`` takes the environment's.
+
+    Raises:
+        ConnectError: no address is set, or the emulator cannot be started here.
+        InputError: an argument cannot be used.
+    """
+    environ = _Unshown(environ)
+    own = environ.get("CHATMAGIC_BASE_URL")
+    if base_url in (None, "") and not own:
+        raise ConnectError(
+            "No address is set for this client. Give base_url, or set CHATMAGIC_BASE_URL.",
+            hint="A kernel's own connection is used by chatmagic.ask and current_session().",
+            fault="you",
+        )
+    place = _address((base_url, "argument"), (own, "CHATMAGIC_BASE_URL"))
+    open_door = replace(place, guarded=known_keys(environ))
+    if place.base_url == EMULATOR:
+        return practised(open_door)
+    way = _auth((auth, "auth"), (environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"))
+    open_door = replace(
+        open_door, auth=way, auth_line='Client(auth="{}")', key_step="Client(api_key=…) gives {}"
+    )
+    if way == "none":
+        return open_door
+    if api_key is None:
+        return _with_key(open_door, environ, own, {}, None)
+    key = api_key if isinstance(api_key, Secret) else Secret.of(api_key)
+    del api_key
+    return replace(open_door, key=_usable(key, "api_key"), key_from="argument")
+
+
+def practised(connection: Connection) -> Connection:
+    """Give the real address of the emulator, starting it; anything else as it is.
+
+    Raises:
+        ConnectError: there is nobody here to start it.
+    """
+    if connection.base_url != EMULATOR:
+        return connection
+    if local_emulator is None:
+        raise ConnectError(
+            "The emulator of a kernel starts with %load_ext chatmagic.",
+            hint="Elsewhere, run `chatmagic emulator` and give its address.",
+        )
+    base_url, key = local_emulator()
+    return replace(connection, base_url=base_url, key=key)
+
+
+def is_emulator(connection: Connection) -> bool:
+    """Tell whether a connection is to the emulator of this process."""
+    return connection.key_from == EMULATOR
+
+
+def no_key_message(connection: Connection) -> tuple[str, str]:
+    """Say that there is no key for an address, and what to do, on two lines."""
+    what = f"There is no API key for {origin(connection.base_url)}. Nothing was sent."
+    if connection.elsewhere is not None:
+        what += f" The environment's key belongs to {connection.elsewhere}."
+    none = line_to_set(connection, "none")
+    return what, f"{connection.key_step.format('one')}; for a server without keys: {none}"
+
+
+def posted_to(connection: Connection) -> str:
+    """Return the address that requests are posted to, for a message: no key is in it."""
+    url = shown(connection.base_url)
+    for key in (*connection.guarded, connection.key):
+        url = url if key is None else key.redact(url)
+    return url
+
+
+def line_to_set(connection: Connection, way: Auth) -> str:
+    """Give the line that sends the key in another way from then on, to be typed as it is."""
+    return connection.auth_line.format(way)
+
+
+def news(warnings: Iterable[str]) -> list[str]:
+    """Give the warnings that were not given before in this process."""
+    new = [warning for warning in warnings if warning not in _told]
+    _told.update(new)
+    return new
+
+
+_told: set[str] = set()
+
+
+class _Unshown(Mapping[str, str]):
+    """The environment, in a form that no traceback with its locals shows."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    def __getitem__(self, name: str) -> str:
+        return self._environ[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._environ)
+
+    def __len__(self) -> int:
+        return len(self._environ)
+
+
+def _with_key(
+    connection: Connection,
+    environ: Mapping[str, str],
+    own: str | None,
+    typed: Mapping[str, Secret],
+    store: KeyStore | None,
+) -> Connection:
+    """Add the key that was given for the connection's origin, if there is one.
+
+    Args:
+        connection: where to ask.
+        environ: the environment's variables.
+        own: the address that the environment's key belongs to.
+        typed: keys from a hidden prompt, by origin.
+        store: the keys that were kept.
+    """
+    here = origin(connection.base_url)
+    if here in typed:
+        return replace(connection, key=typed[here], key_from="%chat_login")
+    home = _home(own)
+    found: tuple[Secret, str] | None = _from_environment(environ) if here == home else None
+    if found is None and store is not None:
+        found = store.load(here)
+    if found is not None:
+        warnings = connection.warnings
+        if found[1] == key_file.VARIABLE:
+            open_file = key_file.warning(environ[key_file.VARIABLE])
+            warnings += () if open_file is None else (open_file,)
+        return replace(connection, key=found[0], key_from=found[1], warnings=warnings)
+    named = any(environ.get(name, "").strip() for name in KEY_VARIABLES)
+    if not named:
+        return connection
+    return replace(connection, elsewhere=home or "no address, as CHATMAGIC_BASE_URL gives none")
+
+
+def _home(own: str | None) -> str | None:
+    """Give the origin that the environment's key belongs to.
+
+    An address that cannot be used has none: that is no reason to stop an ask elsewhere.
+    """
+    try:
+        return origin(own) if own else None
+    except InputError:
+        return None
+
+
+def _address(*found: tuple[str | None, str]) -> Connection:
+    """Give the first address that is set, with no key yet."""
+    for url, url_from in found:
+        name = f"The base address ({url_from})"
+        if url is not None and not isinstance(url, str):
+            raise InputError(f"{name} is text, not {type(url).__name__}.")
+        word = (url or "").strip()
+        if word.lower() == EMULATOR:
+            return Connection(EMULATOR, "bearer", None, url_from, EMULATOR)
+        if word:
+            base_url = without_user(word, name)
+            return Connection(base_url, "bearer", None, url_from, warnings=warnings_for(word))
+    raise ConnectError(
+        "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or run "
+        "%chat_connect URL and %chat_login.",
+        hint="To try without an account: %chat_connect emulator.",
+        fault="you",
+    )
+
+
+def _auth(*found: tuple[str | None, str]) -> Auth:
+    """Give the first way that is set; what was set is not repeated: it might be a key."""
+    for way, name in found:
+        word = way.strip().lower() if isinstance(way, str) else way
+        for known in AUTH_WAYS:
+            if word == known:
+                return known
+        if word:
+            raise InputError(f"{name} is one of {', '.join(AUTH_WAYS)}; it is something else.")
+    return "bearer"
+
+
+def known_keys(environ: Mapping[str, str]) -> tuple[Secret, ...]:
+    """Give the environment's keys, wherever they belong; what is none is no matter here."""
+    variable, file_variable = KEY_VARIABLES
+    key = Secret.of(environ.get(variable, "").strip())
+    return (*([] if key is None else [key]), *key_file.keys_in(environ.get(file_variable, "")))
+
+
+def _from_environment(environ: Mapping[str, str]) -> tuple[Secret, str] | None:
+    """Give the environment's key and its variable; no message repeats what they hold."""
+    variable, file_variable = KEY_VARIABLES
+    if environ.get(variable, "").strip():
+        return _usable(Secret.of(environ[variable].strip()), variable), variable
+    if environ.get(file_variable, "").strip():
+        return _usable(key_file.key_in(environ[file_variable]), file_variable), file_variable
+    return None
+
+
+def _usable(key: Secret | None, name: str) -> Secret:
+    if key is None:
+        raise InputError(NO_KEY.format(name))
+    return key

@@ -1,0 +1,268 @@
+"""Connections that put the key on, and that can be stopped: by a person, or by a clock.
+
+What ``urllib3`` and ``requests`` see, log and report never holds the key: it goes on
+below them, when the request is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+import ssl
+import threading
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import quote
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    LocationParseError,
+    NameResolutionError,
+    NewConnectionError,
+)
+
+from chatmagic.client.reuse import Kept, Reuse, Use
+from chatmagic.client.sockets import reach
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from urllib3 import HTTPResponse
+
+    from chatmagic.client.sockets import Halt
+    from chatmagic.client.timeouts import Timeout
+    from chatmagic.errors import Which
+    from chatmagic.protocol.auth import Auth, Secret
+
+
+class Clock:
+    """Knows for what an exchange waits, and stops it when the time for that is up.
+
+    A socket's own time-out begins anew with each byte, so connecting and the first byte
+    have a deadline besides; silence is what a socket's time-out measures.
+
+    Args:
+        timeout: how long to wait for what.
+        halt: what stops the exchange.
+    """
+
+    def __init__(self, timeout: Timeout, halt: Halt) -> None:
+        """Start nothing yet."""
+        self.timeout = timeout
+        self.halt = halt
+        self.which: Which = "connect"
+        self.in_handshake = False
+        """Whether there is a TCP connection to the service, on which TLS has begun."""
+        self._timers: dict[str, threading.Timer] = {}
+
+    def start(self) -> None:
+        """Begin to count the total."""
+        self._count("total")
+
+    def enter(self, which: Which) -> None:
+        """Begin another wait, which ends the one before."""
+        self._cancel(self.which)
+        self.which = which
+        self.halt.settimeout(getattr(self.timeout, which))
+        if which != "silence":
+            self._count(which)
+
+    def stop(self) -> None:
+        """Count no more."""
+        for which in list(self._timers):
+            self._cancel(which)
+
+    def _count(self, which: Which) -> None:
+        seconds = getattr(self.timeout, which)
+        if seconds is not None:
+            self._timers[which] = timer = threading.Timer(seconds, self.halt.stop, [which])
+            timer.daemon = True
+            timer.start()
+
+    def _cancel(self, which: str) -> None:
+        if (timer := self._timers.get(which)) is not None:
+            timer.cancel()
+
+
+class Current(threading.local):
+    """The clock of the exchange that this thread is making a connection for."""
+
+    clock: Clock
+
+
+def keyed_pools(
+    auth: Auth, key: Secret | None, current: Current, opened: list[HTTPConnectionPool]
+) -> dict[str, type[HTTPConnectionPool]]:
+    """Make the pools whose connections put ``key`` on each request, and nowhere else.
+
+    Args:
+        auth: in which of the interface's ways the key is given (interface §5).
+        key: the key; ``None`` puts nothing on.
+        current: for which exchange a connection is made or used.
+        opened: takes the pools that are made, for whoever has to close them.
+    """
+
+    class Plain(_Connection, HTTPConnection):
+        pass
+
+    class Tls(_Connection, HTTPSConnection):
+        is_tls = True
+
+    class Pool(HTTPConnectionPool):
+        QueueCls = Kept
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            opened.append(self)
+
+    class PlainPool(Pool):
+        ConnectionCls = Plain
+
+    class TlsPool(Pool, HTTPSConnectionPool):
+        ConnectionCls = Tls
+
+    reuse = Reuse()
+    for kind in (Plain, Tls):
+        kind.auth, kind.key, kind.current, kind.reuse = auth, key, current, reuse
+    return {"http": PlainPool, "https": TlsPool}
+
+
+class _Answer(http.client.HTTPResponse):
+    """An answer without what could not be read of its headers, nor interim ones before it.
+
+    urllib3 would log the former, and in it a server may say the key back. The latter (RFC
+    9110, 15.2) may come before any answer.
+    """
+
+    def begin(self) -> None:
+        super().begin()
+        self.msg.defects.clear()
+        self.msg.set_payload("")
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc] # not typed
+            if not HTTPStatus.SWITCHING_PROTOCOLS < line[1] < HTTPStatus.OK:
+                return line
+            http.client.parse_headers(self.fp)
+
+
+class _Connection(HTTPConnection):
+    """A connection that puts the key on, and shows its socket to the exchange's halt."""
+
+    auth: ClassVar[Auth]
+    key: ClassVar[Secret | None]
+    current: ClassVar[Current]
+    reuse: ClassVar[Reuse]
+    is_tls: ClassVar[bool] = False
+    response_class = _Answer
+    debuglevel = 0
+    """Else ``http.client``, told to debug, prints each request with its key."""
+    _halt: Halt | None = None
+    use: Use
+
+    @property
+    def is_connected(self) -> bool:
+        # What urllib3 asks of a connection that was kept, before it uses it again.
+        if self.sock is None:
+            return False
+        self._claim()
+        halt = self.current.clock.halt
+        try:
+            return self.reuse.allows(self.use, self.sock, lambda: halt.reason is not None)
+        except BaseException:
+            # An interrupt: the pool has let go of it, and nobody else holds it yet.
+            self.close()
+            raise
+
+    def connect(self) -> None:
+        self.use = Use()
+        self.current.clock.enter("connect")
+        with contextlib.ExitStack() as twins:
+            self._twins = twins
+            super().connect()
+        self.current.clock.in_handshake = False
+        self._watch()
+
+    def _new_conn(self) -> socket.socket:
+        halt = self.current.clock.halt
+        try:
+            sock = reach(
+                self.host,
+                self.port,
+                self.timeout,
+                halt,
+                source=self.source_address,
+                options=self.socket_options,
+            )
+        except socket.gaierror as error:
+            raise NameResolutionError(self.host, self, error) from error
+        except UnicodeError:
+            raise LocationParseError(self.host) from None
+        except TimeoutError as error:
+            raise ConnectTimeoutError(self, "Connecting took too long.") from error
+        except OSError as error:
+            raise NewConnectionError(self, f"Failed to connect: {error}") from error
+        # TLS takes this socket's descriptor over; its twin can be shut down all the same.
+        halt.watch(self._twins.enter_context(sock.dup()))
+        self.current.clock.in_handshake = self.is_tls and self.proxy is None
+        return sock
+
+    def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
+        if self.sock is not None:
+            self._watch()
+        if self.key is None:
+            super().putrequest(method, url, *args, **kwargs)
+        elif self.auth == "query":
+            mark = "&" if "?" in url else "?"
+            super().putrequest(
+                method,
+                f"{url}{mark}api_key={quote(self.key.reveal(), safe='')}",
+                *args,
+                **kwargs,
+            )
+        else:
+            super().putrequest(method, url, *args, **kwargs)
+            if self.auth == "bearer":
+                self.putheader("Authorization", f"Bearer {self.key.reveal()}")
+            elif self.auth == "x-api-key":
+                self.putheader("X-API-Key", self.key.reveal())
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        with self._noting_a_loss():
+            super().request(*args, **kwargs)
+
+    def getresponse(self) -> HTTPResponse:  # type: ignore[override] # as urllib3's own
+        with self._noting_a_loss():
+            response = super().getresponse()
+        if response.status == HTTPStatus.REQUEST_TIMEOUT and self.use.answers:
+            # Said while the request was on its way, by a server that waited for none any more.
+            self.reuse.closing = True
+        self.use.hear(response.headers.get("keep-alive", ""))
+        return response
+
+    @contextlib.contextmanager
+    def _noting_a_loss(self) -> Iterator[None]:
+        """Use no connection again once a request was lost on one that was used again."""
+        try:
+            yield
+        except (ConnectionError, ssl.SSLError, http.client.HTTPException):
+            if self.use.answers and self.current.clock.halt.reason is None:
+                self.reuse.closing = True
+            raise
+
+    def _watch(self) -> None:
+        """Have the exchange's halt stop this connection, and its clock wait for the answer."""
+        self._claim()
+        self.current.clock.enter("first_byte")
+
+    def _claim(self) -> None:
+        """Let the exchange's halt stop this connection from now on, and no earlier one's."""
+        halt = self.current.clock.halt
+        if self._halt is not None and self._halt is not halt:
+            self._halt.watch(None)
+        self._halt = halt
+        halt.watch(self.sock)

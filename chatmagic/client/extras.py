@@ -1,0 +1,107 @@
+"""What a request has beside the interface's own: a model, more fields, more headers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from chatmagic.errors import InputError
+from chatmagic.protocol.auth import is_secret_name
+from chatmagic.text import one_line
+
+if TYPE_CHECKING:
+    from chatmagic.protocol.auth import Secret
+
+OF_AN_ADDRESS: Final = ("model", "extra_headers")
+"""The settings that belong to the address that they were set for, as a key does."""
+
+OWN_HEADERS: Final = re.compile(
+    "accept-encoding|connection|content-(?:encoding|length|type)|expect|host|keep-alive|te|trailer"
+    "|transfer-encoding|upgrade",
+    re.IGNORECASE,
+)
+"""Headers that the connection sets itself."""
+
+_TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110, 5.6.2
+_SHOWN: Final = 60
+
+
+def fields(extra_body: object, model: object = None) -> dict[str, Any]:
+    """Return the fields that a request has beside the interface's own.
+
+    Args:
+        extra_body: a mapping of names to values; ``None`` is empty.
+        model: the request's ``model``; ``None`` leaves it to ``extra_body``.
+
+    Raises:
+        InputError: one of them is of the wrong kind, or they name two models.
+    """
+    if model is not None and not (isinstance(model, str) and model.strip()):
+        raise InputError("A model is named by a text that is not empty.")
+    if extra_body is not None and not isinstance(extra_body, Mapping):
+        raise InputError(
+            "extra_body is a mapping of field names to values, such as {'model': 'small'}, "
+            f"not {type(extra_body).__name__}."
+        )
+    given = dict(extra_body or {})
+    if model is None:
+        return given
+    if given.setdefault("model", model) != model:
+        raise InputError(
+            "extra_body names another model than the one that is set.",
+            hint="Name it in one of the two places.",
+        )
+    return given
+
+
+def headers(extra_headers: object) -> dict[str, str]:
+    """Return the headers that a request has beside those of the connection.
+
+    Args:
+        extra_headers: a mapping of names to values; ``None`` is empty.
+
+    Raises:
+        InputError: one of them cannot be sent, is the connection's own, or is a secret's.
+    """
+    if extra_headers is not None and not isinstance(extra_headers, Mapping):
+        raise InputError(
+            "extra_headers is a mapping of names to texts, such as {'X-Team': 'a'}, "
+            f"not {type(extra_headers).__name__}."
+        )
+    given = dict(extra_headers or {})
+    for name, value in given.items():
+        if not isinstance(name, str) or _TOKEN.fullmatch(name) is None:
+            raise InputError("extra_headers has a name that no header can have.")
+        shown = one_line(name, _SHOWN)
+        if is_secret_name(name):
+            raise InputError(
+                f"extra_headers cannot set {shown}, which is a secret's name.",
+                hint="A key is set by %chat_login or CHATMAGIC_API_KEY, how it is sent by "
+                "ChatMagics.auth.",
+            )
+        if OWN_HEADERS.fullmatch(name):
+            raise InputError(f"extra_headers cannot set {shown}, which the connection sets.")
+        is_text = isinstance(value, str) and value.isascii() and value.isprintable()
+        if not is_text or not value or value != value.strip():
+            raise InputError(
+                f"extra_headers has no value for {shown} that can be sent: a value is printable "
+                "ASCII text without spaces around it."
+            )
+    if len({name.lower() for name in given}) < len(given):
+        raise InputError("extra_headers names a header twice.")
+    return given
+
+
+def refuse_keys(given: Mapping[str, str], keys: Iterable[Secret | None]) -> None:
+    """Refuse headers that hold a key.
+
+    Raises:
+        InputError: one does.
+    """
+    texts = [text for item in given.items() for text in item]
+    if any(key.is_in(text) for key in keys if key is not None for text in texts):
+        raise InputError(
+            "extra_headers holds your API key. Nothing was sent.",
+            hint="Take it out; a key that was shown to anybody is better revoked.",
+        )

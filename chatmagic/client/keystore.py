@@ -1,0 +1,190 @@
+"""Where a key can be kept for the next kernel: the system's keyring, or a private file.
+
+The file is JSON in the user's configuration folder, one key for each origin, readable and
+writable by its owner alone; one that others can read is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from chatmagic.errors import InputError
+from chatmagic.protocol.auth import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Place = Literal["keyring", "private file"]
+SERVICE: Final = "chatmagic"
+FILE: Final = "keys.json"
+CAREFULLY: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""No link is followed, and no pipe in the file's place is waited for."""
+
+
+@dataclass(frozen=True)
+class KeyStore:
+    """The keys that are kept, each for one origin.
+
+    Args:
+        folder: where the private file is.
+        find_keyring: gives the keyring module, or ``None`` without a usable one.
+    """
+
+    folder: Path
+    find_keyring: Callable[[], Any]
+
+    @property
+    def keyring(self) -> Any:
+        """The keyring module; ``None`` without a usable one."""
+        return self.find_keyring()
+
+    def load(self, origin: str) -> tuple[Secret, Place] | None:
+        """Give the key that was kept for an origin, and where it was.
+
+        Raises:
+            InputError: the private file is not private.
+        """
+        if self.keyring is not None:
+            with contextlib.suppress(Exception):
+                if value := self.keyring.get_password(SERVICE, origin):
+                    return Secret(value), "keyring"
+        value = self._read().get(origin)
+        with contextlib.suppress(ValueError):
+            return None if value is None else (Secret(value), "private file")
+        return None
+
+    def save(self, origin: str, key: Secret, place: Place) -> Place:
+        """Keep a key for an origin; where the keyring fails, in the private file.
+
+        It is taken out of the other place, so that an older key never comes back from there.
+
+        Returns:
+            Where it is.
+
+        Raises:
+            InputError: the private file is not private, or cannot be written.
+        """
+        if place == "keyring" and self.keyring is not None:
+            with contextlib.suppress(Exception):
+                self.keyring.set_password(SERVICE, origin, key.reveal())
+                with contextlib.suppress(InputError):
+                    self._drop(origin)
+                return "keyring"
+        self._write({**self._read(), origin: key.reveal()})
+        self._forget_in_keyring(origin)
+        return "private file"
+
+    def forget(self, origin: str) -> list[Place]:
+        """Forget the key of an origin, wherever it is; give the places where it was.
+
+        Raises:
+            InputError: as :meth:`save`.
+        """
+        gone: list[Place] = []
+        if self._forget_in_keyring(origin):
+            gone.append("keyring")
+        if self._drop(origin):
+            gone.append("private file")
+        return gone
+
+    def _forget_in_keyring(self, origin: str) -> bool:
+        if self.keyring is not None:
+            with contextlib.suppress(Exception):
+                if self.keyring.get_password(SERVICE, origin):
+                    self.keyring.delete_password(SERVICE, origin)
+                    return True
+        return False
+
+    def _drop(self, origin: str) -> bool:
+        kept = self._read()
+        if kept.pop(origin, None) is None:
+            return False
+        self._write(kept)
+        return True
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / FILE
+
+    def _read(self) -> dict[str, str]:
+        """Read the file; what is read is the very file that was looked at, and no link."""
+        try:
+            handle = os.open(self._file, os.O_RDONLY | CAREFULLY)
+        except FileNotFoundError:
+            return {}
+        except OSError:
+            raise self._not_private() from None
+        state = os.fstat(handle)
+        if os.name == "posix" and (
+            not stat.S_ISREG(state.st_mode)
+            or state.st_uid != os.getuid()
+            or state.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+        ):
+            os.close(handle)
+            raise self._not_private()
+        with os.fdopen(handle, "rb") as file:
+            kept = _object(file.read())
+        if kept is None:
+            raise InputError(
+                f"{self._file} is damaged, so no key is read from it.",
+                hint="Remove it, and give the keys again by %chat_login.",
+            )
+        return {name: value for name, value in kept.items() if isinstance(value, str)}
+
+    def _not_private(self) -> InputError:
+        return InputError(
+            f"{self._file} is not private to you, so it is not used.",
+            hint="Make it so (chmod 600), or remove it, and revoke the keys that were in it.",
+        )
+
+    def _write(self, keys: dict[str, str]) -> None:
+        """Replace the file in one step; it is private from its first byte on."""
+        name = None
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self.folder)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(keys, file)
+            Path(name).replace(self._file)
+        except OSError as error:
+            if name is not None:
+                # It holds the keys, and nobody would look for it.
+                Path(name).unlink(missing_ok=True)
+            raise InputError(f"{self._file} cannot be written: {error.strerror}.") from None
+
+
+def _object(content: bytes) -> dict[str, Any] | None:
+    """Read a JSON object; ``None`` is none, and no exception quotes what was read."""
+    try:
+        kept = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return kept if isinstance(kept, dict) else None
+
+
+def open_store(environ: Mapping[str, str]) -> KeyStore:
+    """Open the store of this user."""
+    # The XDG specification has a relative path ignored.
+    base = environ.get("APPDATA" if os.name == "nt" else "XDG_CONFIG_HOME", "")
+    folder = Path(base) if Path(base).is_absolute() else Path.home() / ".config"
+    return KeyStore(folder / "chatmagic", _keyring)
+
+
+@cache
+def _keyring() -> Any:
+    """Give the keyring module if it is installed and has somewhere to keep a key."""
+    try:
+        keyring = import_module("keyring")
+        usable = keyring.get_keyring().priority >= 1
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, there is none
+        return None
+    return keyring if usable else None

@@ -1,0 +1,354 @@
+"""Reading an answer: its body to the fragments of a reply, or to an error."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from chatmagic import _json
+from chatmagic.client.deadline import Deadline
+from chatmagic.errors import (
+    COST_UNKNOWN,
+    ChatError,
+    CutOffError,
+    NotUnderstoodError,
+    RequestTimeoutError,
+    ServiceError,
+)
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import sse
+from chatmagic.protocol.body_text import decoded, excerpt, packing
+from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.error_mapping import ADDRESS_HINT, BODY_BYTES, in_reply, refusal
+from chatmagic.protocol.wire import Chunk, first_choice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from chatmagic.client.arrival import Arrival
+    from chatmagic.client.credit_tracker import Entry
+    from chatmagic.client.sockets import Halt
+    from chatmagic.client.transport import Exchange
+    from chatmagic.protocol.auth import Secret
+    from chatmagic.protocol.reply_builder import Assembly
+
+BODY_SECONDS: Final = 5.0
+"""How long an error's body may take: the status is known, and is what counts."""
+
+GRACE_SECONDS: Final = 2.0
+"""How long a stream may be held open after its finish reason and the latest event."""
+
+
+class Reading:
+    """One answer that is read, from its status and headers on.
+
+    Args:
+        exchange: the answer.
+        assembly: the reply in the making, to which each chunk is added.
+        entry: where an error that the answer tells is entered with its credits.
+        halt: what is cut where a body does not come to its end.
+        key: the key that was sent, which no error shows.
+        arrival: takes note of when the events of a stream come.
+        base_url: the address that was asked.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        assembly: Assembly,
+        entry: Entry,
+        halt: Halt,
+        key: Secret | None,
+        *,
+        arrival: Arrival,
+        base_url: str = "",
+    ) -> None:
+        """Read nothing yet."""
+        self.ended = False
+        """Whether the answer has been read to its end."""
+        self.came = False
+        """Whether anything came, be it a reply or none: comments and white space tell nothing."""
+        self._exchange = exchange
+        self._assembly = assembly
+        self._entry = entry
+        self._halt = halt
+        self._key = key
+        self._arrival = arrival
+        self._base_url = base_url
+        self._grace = Deadline(GRACE_SECONDS, halt)
+        self._foreign = ""
+        self._complaint: ErrorBody | None = None
+
+    @property
+    def came_at_once(self) -> bool:
+        """Whether a stream came all at once after a wait, so that nobody could see it come."""
+        return self._arrival.at_once
+
+    def fragments(self) -> Iterator[str]:
+        """Give the fragments of the reply as they come.
+
+        Raises:
+            ChatError: the reply is cut off, or is none.
+        """
+        content_type = next(
+            (value for name, value in self._exchange.headers if name.lower() == "content-type"),
+            None,
+        )
+        head = b""
+        kind = None
+        while kind is None:
+            piece = self._exchange.read()
+            head += piece
+            kind = sse.kind(content_type, head, ended=not piece)
+            if kind is None and head.isspace():
+                head = b""  # signs of life, of which there may be any number
+        self.came = kind not in ("sse", "empty")
+        if kind == "sse":
+            yield from self._events(head)
+        elif kind == "json":
+            yield from self._document(head)
+        elif kind == "empty":
+            raise ServiceError(
+                f"The answer is empty (HTTP {self._exchange.status}).",
+                hint=COST_UNKNOWN,
+            )
+        else:
+            raise self._refusal(self._beginning(head)[0])
+
+    def _events(self, head: bytes) -> Iterator[str]:
+        """Read a stream; interface §4.1, and what else servers make of it."""
+        decoder = sse.Decoder()
+        try:
+            piece = head
+            while piece:
+                events = decoder.feed(piece)
+                self._arrival.came(sum(event is not sse.DONE for event in events))
+                self.came = self._arrival.events > 0
+                for event in events:
+                    if fragment := self._event(event):
+                        yield fragment
+                if decoder.done:
+                    break
+                self._arrival.wait_again()
+                piece = self._next(told=bool(events))
+            else:
+                for event in decoder.end():
+                    if fragment := self._event(event):
+                        yield fragment
+        finally:
+            self._grace.stop()
+        if rest := self._assembly.rest():
+            yield rest
+        # An end mark alone ends no reply.
+        self._check_end(done=decoder.done and self.came, cut=decoder.cut)
+        self.ended = True
+
+    def _next(self, *, told: bool) -> bytes:
+        """Give the next piece of a stream; after a finish reason only for a while.
+
+        Args:
+            told: whether the piece before held an event.
+        """
+        if self._assembly.finish_reason is None:
+            return self._exchange.read()
+        if told:
+            self._grace.extend()
+        if self._grace.passed:
+            return b""
+        try:
+            return self._exchange.read()
+        except (CutOffError, RequestTimeoutError) as error:
+            fell_silent = isinstance(error, RequestTimeoutError) and error.which == "silence"
+            if not fell_silent and not self._grace.passed:
+                raise
+            return b""
+
+    def _check_end(self, *, done: bool, cut: bool) -> None:
+        """Tell the end of a reply from that of something else, and from a cut."""
+        key, finish_reason = self._key, self._assembly.finish_reason
+        if finish_reason == "error":
+            raise self._told(self._complaint or ErrorBody())
+        if self._complaint and not done and finish_reason is None:
+            raise self._told(self._complaint)
+        if self._foreign and not self._assembly.begun:
+            words = excerpt(self._foreign, key, 80)
+            raise NotUnderstoodError(
+                f'The stream is not the chat service\'s; it holds "{words}".', hint=ADDRESS_HINT
+            )
+        if done:
+            return
+        if not self._assembly.begun:
+            self._check_packing()
+            raise CutOffError("The stream ended before the reply began.", hint=COST_UNKNOWN)
+        if cut or finish_reason is None:
+            raise CutOffError(
+                "The reply was cut off: the stream ended without its end mark.", hint=COST_UNKNOWN
+            )
+
+    def _event(self, event: sse.Event) -> str:
+        """Take one event in and give the fragment that it adds."""
+        if isinstance(event, sse.Payload):
+            value = event.value
+            if (told := _error_in(event)) is not None:
+                raise self._told(told)
+            return "".join(map(self._item, value if isinstance(value, list) else [value]))
+        if isinstance(event, sse.Malformed):
+            if event.event in (None, "message") or event.text.startswith(("{", "[")):
+                raise self._unreadable(event.text)
+            # Words under the name of another event: a ping, the time, a farewell.
+            self._foreign = self._foreign or event.text
+        return ""
+
+    def _item(self, value: object) -> str:
+        """Take a chunk in, or what stands where one should, and give the fragment that it adds."""
+        if isinstance(value, dict):
+            self._complaint = None
+            if "choices" not in value:
+                self._foreign = self._foreign or json.dumps(value)[:BODY_BYTES]
+                # In no shape of an error by itself; but it may be the last that came.
+                self._complaint = ErrorBody.from_json(value)
+            return self._assembly.add(Chunk.from_json(value))
+        if isinstance(value, str):
+            self._foreign = self._foreign or value[:BODY_BYTES]
+        return ""
+
+    def _told(self, told: ErrorBody) -> ChatError:
+        """Give the error for an error object inside a stream, or instead of a reply."""
+        return self._counted(
+            in_reply(
+                self._exchange.status,
+                self._exchange.headers,
+                told,
+                now=time_of(self._exchange),
+                key=self._key,
+                begun=bool(self._assembly.text),
+            )
+        )
+
+    def _check_packing(self) -> None:
+        """Say so where nothing of a reply could be read because of how it is packed."""
+        if packed := packing(self._exchange.headers):
+            words = excerpt(packed, self._key, 20)
+            what = f"The answer is packed as {words}, which was not asked for."
+            raise NotUnderstoodError(what, hint=COST_UNKNOWN)
+
+    def _unreadable(self, text: str) -> ChatError:
+        words = excerpt(text, self._key, 80)
+        if self._assembly.text:
+            return CutOffError(
+                f'A part of the reply could not be read: "{words}".', hint=COST_UNKNOWN
+            )
+        return NotUnderstoodError(f'The answer could not be read: "{words}".', hint=ADDRESS_HINT)
+
+    def _document(self, head: bytes) -> Iterator[str]:
+        """Read a reply in one piece (interface §2.3), or chunks that are no events."""
+        body, broken = self._to_the_end(head)
+        text = decoded(body, self._exchange.headers)
+        found = _json.documents(text, sse.END_MARKS)
+        streamed = len(found.values) > 1
+        for value in found.values:
+            if (told := ErrorBody.in_reply(value)) is not None:
+                self.ended = True
+                raise self._told(told)
+            if not isinstance(value, dict) or "choices" not in value:
+                raise self._refusal(text[:BODY_BYTES].encode("utf-8", "replace"))
+            choice = first_choice(value["choices"])
+            streamed = streamed or "delta" in choice
+            if not streamed and not choice:
+                self.ended = True
+                raise ServiceError(
+                    f"The answer holds no choice, so no reply (HTTP {self._exchange.status}).",
+                    hint=COST_UNKNOWN,
+                )
+            if fragment := self._assembly.add(Chunk.from_json(value)):
+                yield fragment
+        if rest := self._assembly.rest():
+            yield rest
+        if broken is not None and (found.problem or (streamed and not found.done)):
+            raise broken
+        if found.problem is not None:
+            raise self._unread(found.problem, text)
+        self._check_end(done=found.done or not streamed, cut=False)
+        # What is whole is whole, however its connection ended.
+        self.ended = True
+
+    def _to_the_end(self, head: bytes) -> tuple[bytes, ChatError | None]:
+        """Read a body to its end; give what came, and why no more did if it broke off."""
+        pieces = [head]
+        try:
+            while piece := self._exchange.read():
+                pieces.append(piece)
+        except (CutOffError, RequestTimeoutError) as broken:
+            return b"".join(pieces), broken
+        return b"".join(pieces), None
+
+    def _unread(self, problem: ValueError, text: str) -> ChatError:
+        """Give the error for JSON that ends too early, or that is none."""
+        if not self._assembly.begun:
+            self._check_packing()
+        if _json.is_cut(problem):
+            return CutOffError(
+                f"The answer ended in the middle of its JSON (HTTP {self._exchange.status}).",
+                hint=COST_UNKNOWN,
+            )
+        return self._unreadable(text[:BODY_BYTES])
+
+    def refusal(self) -> ChatError:
+        """Read the body of an answer that is no reply; give the error that it tells."""
+        body, self.ended = self._beginning()
+        return self._refusal(body)
+
+    def _refusal(self, body: bytes) -> ChatError:
+        return self._counted(
+            refusal(
+                self._exchange.status,
+                self._exchange.headers,
+                body,
+                now=time_of(self._exchange),
+                key=self._key,
+                base_url=self._base_url,
+            )
+        )
+
+    def _counted(self, error: ChatError) -> ChatError:
+        """Enter what an error says of the credits, in place of its headers alone."""
+        self._entry.write(error.credits)
+        return error
+
+    def _beginning(self, head: bytes = b"") -> tuple[bytes, bool]:
+        """Read on to the bounds from the head of a body; say whether that is all of it.
+
+        A body that drips is cut: by then the connection is good for nothing else.
+        """
+        deadline = Deadline(BODY_SECONDS, self._halt)
+        deadline.extend()
+        pieces = [head]
+        size = len(head)
+        try:
+            while size < BODY_BYTES and not deadline.passed:
+                piece = self._exchange.read()
+                if not piece:
+                    return b"".join(pieces), not deadline.passed
+                pieces.append(piece)
+                size += len(piece)
+        except ChatError:
+            pass  # The status is known, which is more than how its body ended.
+        finally:
+            deadline.stop()
+        return b"".join(pieces)[:BODY_BYTES], False
+
+
+def time_of(exchange: Exchange) -> datetime:
+    """Give the time here or, for a replayed answer, the time that it tells itself."""
+    here = datetime.now(UTC)
+    return (crediting.date(exchange.headers) or here) if exchange.origin == "replay" else here
+
+
+def _error_in(event: sse.Payload) -> ErrorBody | None:
+    value = event.value
+    if event.event != "error" or (isinstance(value, dict) and "choices" in value):
+        return ErrorBody.in_reply(value)
+    if isinstance(value, str):
+        return ErrorBody(message=value)
+    return ErrorBody.from_json(value) or ErrorBody(error="error")

@@ -1,0 +1,258 @@
+"""One ask as a stream of fragments: sent once, read as it comes, closed whatever happens."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
+from http import HTTPStatus
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Self
+
+from chatmagic.cassette import mode
+from chatmagic.client import advice, config, url
+from chatmagic.client.arrival import Arrival
+from chatmagic.client.credit_tracker import Entry
+from chatmagic.client.response import Reading, time_of
+from chatmagic.errors import (
+    COST_UNKNOWN,
+    AuthenticationError,
+    ChatError,
+    ChatInterrupted,
+    InputError,
+    NotRecordedError,
+)
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import ratelimit
+from chatmagic.protocol.error_mapping import LESS_HINT, WHAT_CAME_IS_KEPT
+from chatmagic.protocol.reply_builder import Assembly
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from chatmagic.client.config import Connection
+    from chatmagic.client.credit_tracker import Tally
+    from chatmagic.client.sockets import Halt
+    from chatmagic.client.transport import Exchange, Transport
+    from chatmagic.models import Reply, State
+    from chatmagic.protocol.wire import Request
+
+LONG_REQUEST: Final = 8_000
+"""Bytes from which on a conversation may fill a model's context: some 2,000 tokens."""
+
+
+class ReplyStream:
+    """One ask: enter it to send, iterate over its fragments, then look at ``reply``.
+
+    Leaving it early closes the connection. Whatever happens, ``reply`` holds what came.
+
+    Args:
+        request: what is asked.
+        transport: what sends it.
+        connection: where it goes, and with which key.
+        tally: where it is entered what the answer tells.
+        halt: stops it from another thread.
+        recorded: whether a cassette stands before the transport.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        transport: Transport,
+        connection: Connection,
+        tally: Tally,
+        halt: Halt | None = None,
+        *,
+        recorded: bool = False,
+    ) -> None:
+        """Send nothing yet."""
+        # requests comes with the first client, not with the extension.
+        from chatmagic.client.sockets import Halt  # noqa: PLC0415
+
+        self._request = request
+        self._transport = transport
+        self._connection = connection
+        self._tally = tally
+        self._entry = Entry(tally)
+        self._halt = halt or Halt()
+        self._is_recorded = recorded
+        self._exchange: Exchange | None = None
+        self._reading: Reading | None = None
+        self._sent = False
+        self._size = 0
+        self._iterator: Iterator[str] | None = None
+        self._assembly = Assembly()
+        self._state: State = "interrupted"
+        self._finished = False
+
+    @property
+    def reply(self) -> Reply:
+        """The reply as far as it has come; ``complete`` only after the loop.
+
+        Its text is as it came. What goes into records beside it never holds the key.
+        """
+        reply = self._assembly.reply(self._state)
+        key = self._connection.key
+        if key is None:
+            return reply
+        model, reason, refusal = reply.model, reply.finish_reason, reply.refusal
+        return replace(
+            reply,
+            model=model and key.redact(model),
+            finish_reason=reason and key.redact(reason),
+            refusal=refusal and key.redact(refusal),
+        )
+
+    def __enter__(self) -> Self:
+        """Send the request; give the stream when the answer has begun.
+
+        Raises:
+            InputError: it was sent already, or cannot be sent as it stands.
+            NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
+            ChatError: as the tree in :mod:`chatmagic.errors` has it.
+        """
+        if self._sent:
+            raise InputError("This stream was sent already; ask for another one.")
+        if not self._is_recorded and (why := mode.replay(os.environ)) is not None:
+            raise NotRecordedError(
+                f"{why}, and a client by itself is not recorded. Nothing was sent.",
+                hint="This process's own questions are: chatmagic.ask(…).",
+            )
+        connection = self._connection
+        if connection.key is None and connection.auth != "none":
+            what, hint = config.no_key_message(connection)
+            raise AuthenticationError(what, hint=hint)
+        try:
+            body = self._request.encode()
+        except ValueError as error:
+            raise InputError(f"{error}. Nothing was sent.") from None
+        # As typed and as JSON writes it, which differ where a key holds a quotation mark.
+        texts = [body.decode(), *(message.content for message in self._request.messages)]
+        keys = {*connection.guarded, connection.key} - {None}
+        if any(key.is_in(text) for key in keys if key for text in texts):
+            raise InputError(
+                "The prompt, the conversation or extra_body holds your API key. Nothing was sent.",
+                hint="Take it out; a key that was shown to anybody is better revoked.",
+            )
+        self._sent = True
+        self._size = len(body)
+        arrival = Arrival(monotonic)
+        asked = datetime.now(UTC)
+        try:
+            self._exchange = self._transport.send(
+                body, stream=self._request.stream, halt=self._halt
+            )
+            self._reading = Reading(
+                self._exchange,
+                self._assembly,
+                self._entry,
+                self._halt,
+                connection.key,
+                arrival=arrival,
+                base_url=connection.base_url,
+            )
+            self._begin(self._exchange, self._reading, asked)
+            return self  # noqa: TRY300 - an interrupt here closes the connection too
+        except BaseException as error:
+            self.close()
+            if self._exchange is None:
+                # Without an answer, what the next one took cannot be told.
+                self._entry.write(None)
+            if isinstance(error, ChatError):
+                raise error.alone()  # noqa: B904 - it is that very error
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Keep the connection if the reply has ended, else close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Keep the connection if the answer has ended, else close it; may be repeated."""
+        try:
+            if self._exchange is not None and self._has_ended and not self._finished:
+                self._finished = True
+                self._exchange.finish()
+        finally:
+            try:
+                if self._exchange is not None:
+                    self._exchange.abort()
+            finally:
+                self._halt.cut()
+
+    @property
+    def _has_ended(self) -> bool:
+        """Whether the answer has been read to its end."""
+        return self._reading is not None and self._reading.ended
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the fragments as they come; a second loop goes on where the first one stopped.
+
+        Raises:
+            ChatError: the reply is cut off, or is none; the part that came is in ``reply``.
+            ChatInterrupted: it was stopped from another thread.
+        """
+        if self._exchange is None or self._reading is None:
+            raise InputError("Enter the stream first: with client.stream(…) as stream: …")
+        if self._iterator is None:
+            self._iterator = self._iterate(self._exchange, self._reading)
+        return self._iterator
+
+    def _iterate(self, exchange: Exchange, reading: Reading) -> Iterator[str]:
+        """Give the fragments; tell the state, and add to an error what is known."""
+        try:
+            yield from reading.fragments()
+        except (ChatError, ChatInterrupted) as error:
+            self._state = "interrupted" if isinstance(error, ChatInterrupted) else "cut off"
+            error.reply = error.reply or (self.reply if self.reply.text else None)
+            if error.hint == COST_UNKNOWN:
+                error.hint = self._outlook(error, reading)
+            error.credits = error.credits or self._assembly.credits
+            error.status = error.status or exchange.status
+            if isinstance(error, ChatError) and error.reply is None:
+                self._advised(error, exchange)
+            raise error.alone()  # noqa: B904 - it is that very error
+        self._state = "complete"
+        origin = url.origin(self._connection.base_url)
+        if reading.came_at_once and config.news([f"{origin} holds replies back."]):
+            self._assembly.held_back = True
+        is_live_stream = self._request.stream and exchange.origin == "live"
+        self._tally.lacks_usage = is_live_stream and self._assembly.usage is None
+
+    def _outlook(self, error: ChatError | ChatInterrupted, reading: Reading) -> str:
+        """Say what an answer that broke off leaves behind, and what may have been its reason."""
+        if error.reply is not None:
+            return WHAT_CAME_IS_KEPT
+        if reading.came or self._size < LONG_REQUEST:
+            return f"{COST_UNKNOWN} Ask again to try once more."
+        return (
+            f"{COST_UNKNOWN} The conversation is long ({self._size:,} bytes were sent) and may "
+            f"fill the model's context. {LESS_HINT}"
+        )
+
+    def _advised(self, error: ChatError, exchange: Exchange) -> ChatError:
+        """Add what can be done about the connection to the error of an answer."""
+        model, replayed = self._request.extra.get("model"), exchange.origin == "replay"
+        return advice.advised(error, self._connection, model, replayed=replayed)
+
+    def _begin(self, exchange: Exchange, reading: Reading, asked: datetime) -> None:
+        """Take note of what the status and headers say; refuse what is no reply."""
+        now = time_of(exchange)
+        headers = exchange.headers
+        assembly = self._assembly
+        assembly.credits = crediting.from_headers(headers, now)
+        assembly.date = crediting.date(headers)
+        assembly.origin = exchange.origin
+        self._tally.requests = ratelimit.from_headers(headers, now) or self._tally.requests
+        here = url.is_loopback(self._connection.base_url)
+        if assembly.origin == "live" and not here and assembly.date is not None:
+            self._tally.clock_off = crediting.clock_off(assembly.date, asked, now)
+        good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
+        if not good or exchange.status == HTTPStatus.NO_CONTENT:
+            raise self._advised(reading.refusal(), exchange)
+        self._entry.write(assembly.credits)

@@ -1,0 +1,325 @@
+"""HTTP, and nothing but HTTP: send one request, read its answer, finish or abort it.
+
+The only module that sends with ``requests`` and ``urllib3``. Four things are done here, and
+in :mod:`chatmagic.client.connections` below it, that neither does by itself:
+
+- The key is put on in the connection, below everything that logs, redirects or reports, so
+  no URL, header or exception of theirs ever holds it.
+- The body is read with ``read1``, which hands every fragment on as it comes.
+- A reader that waits can be stopped from another thread, connected or not, headers or not
+  (:class:`~chatmagic.client.sockets.Halt`).
+- A reply that has ended is drained for a moment, so that its connection serves again.
+
+Nothing is ever sent twice: no retry, no redirect.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from http.cookiejar import DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from requests.utils import get_environ_proxies
+
+import chatmagic
+from chatmagic.client import certificates, network_errors
+from chatmagic.client import url as address
+from chatmagic.client.connections import Clock, Current, keyed_pools
+from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.protocol.wire import EMULATOR_SERVER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from urllib3.connectionpool import HTTPConnectionPool
+
+    from chatmagic.client.sockets import Halt
+    from chatmagic.client.timeouts import Timeout
+    from chatmagic.errors import Which
+    from chatmagic.models import Origin
+    from chatmagic.protocol.auth import Auth, Secret
+
+PIECE_BYTES = 65_536
+DRAIN_BYTES = 4_096
+DRAIN_SECONDS = 0.05
+
+
+class Exchange(Protocol):
+    """One request on its way and its answer, as a transport gives it."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+
+    @property
+    def headers(self) -> Sequence[tuple[str, str]]:
+        """The answer's headers in order, as sent."""
+
+    @property
+    def origin(self) -> Origin:
+        """Who answered: the service, its emulator, or a recording."""
+
+    def read(self) -> bytes:
+        """Give the next piece of the body as soon as there is one; empty at the end."""
+
+    def finish(self) -> None:
+        """Be done with an answer that was read to its end; the connection may serve again."""
+
+    def abort(self) -> None:
+        """Be done at once: close the connection. Harmless after an end."""
+
+
+class Transport(Protocol):
+    """What carries a request to the service and its answer back."""
+
+    def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
+        """Send a request and give its answer as soon as the status and headers are there."""
+
+    def close(self) -> None:
+        """Close what is open."""
+
+
+class HttpTransport:
+    """Sends to one address, with one key.
+
+    Args:
+        url: the whole address of the endpoint.
+        auth: in which of the interface's ways the key is given (interface §5).
+        key: the key; ``None`` with ``auth="none"``.
+        timeout: how long to wait for what.
+        direct: never go through a proxy (for loopback).
+        headers: more headers for each request.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        auth: Auth,
+        key: Secret | None,
+        timeout: Timeout,
+        direct: bool,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Open nothing yet."""
+        self._url = url
+        self.timeout = timeout
+        self.headers = headers or {}
+        self._direct = direct
+        self._has_answered = False
+        self._current = Current()
+        self._opened: list[HTTPConnectionPool] = []
+        self._pools = keyed_pools(auth, key, self._current, self._opened)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._session = _Session()
+        # No .netrc, no environment: what they may say is asked for by name, below.
+        self._session.trust_env = False
+        self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        adapter = _Adapter(self._pools)
+        self._session.mount("https://", adapter)
+        self._session.mount("http://", adapter)
+
+    def send(self, body: bytes, *, stream: bool, halt: Halt) -> HttpExchange:
+        """Send a request and give its answer as soon as the status and headers are there.
+
+        Args:
+            body: the JSON bytes.
+            stream: whether a stream is asked for.
+            halt: stops this exchange.
+
+        Raises:
+            ChatError: what went wrong, as the tree in :mod:`chatmagic.errors` has it.
+            ChatInterrupted: ``halt`` was stopped by a person.
+        """
+        clock = self._current.clock = Clock(self.timeout, halt)
+        bundle = certificates.bundle(os.environ)
+        try:
+            clock.start()
+            response = self._session.post(
+                self._url,
+                data=body,
+                headers={**_headers(stream=stream), **self.headers},
+                stream=True,
+                # The clock has the time-outs from there on.
+                timeout=(self.timeout.connect, self.timeout.first_byte),
+                allow_redirects=False,
+                proxies={} if self._direct else get_environ_proxies(self._url),
+                verify=True if bundle is None else bundle[1],
+            )
+            exchange = HttpExchange(response, clock)
+            self._has_answered = True
+            return exchange  # noqa: TRY300 - an interrupt here closes the connection too
+        except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
+            clock.stop()
+            halt.cut()
+            if not isinstance(error, (ChatError, *_KNOWN)):
+                # It may have come while a lock of theirs was taken: the next ask has others.
+                self.close()
+            problem = _reported(error, clock, self._url, doubted=not self._has_answered)
+        raise problem
+
+    def close(self) -> None:
+        """Close the connections that wait for their next use."""
+        # urllib3 leaves this to the garbage collector, which may take its time.
+        while self._opened:
+            self._opened.pop().close()
+        self._begin()
+
+
+class HttpExchange:
+    """An answer whose status and headers are there (see :class:`Exchange`)."""
+
+    def __init__(self, response: requests.Response, clock: Clock) -> None:
+        """Take over a response whose body has not been read."""
+        self.status = response.status_code
+        raw: urllib3.HTTPResponse = response.raw
+        self.headers = tuple(raw.headers.items())
+        server = raw.headers.get("server", "")
+        self.origin: Origin = "emulator" if server.startswith(EMULATOR_SERVER) else "live"
+        self._raw = raw
+        self._clock = clock
+        self._halt = clock.halt
+        self._decode = "content-encoding" in raw.headers
+
+    def read(self) -> bytes:
+        """Give the next piece of the body as soon as there is one; empty at the end.
+
+        Raises:
+            ChatError: the connection broke, fell silent, or did not speak HTTP.
+            ChatInterrupted: it was stopped by a person.
+        """
+        try:
+            piece = self._raw.read1(PIECE_BYTES, decode_content=self._decode)
+        except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
+            self.abort()
+            problem = _reported(error, self._clock)
+        else:
+            return self._taken(piece)
+        raise problem
+
+    def _taken(self, piece: bytes) -> bytes:
+        """Take note of what a piece that came tells."""
+        if self._halt.reason is not None:
+            self.abort()
+            raise _halted(self._halt.reason, self._clock)
+        if self._raw.connection is None:
+            # The end was read with the piece: the connection may be another's by now.
+            self._halt.watch(None)
+        if piece and self._clock.which == "first_byte":
+            self._clock.enter("silence")
+        return piece
+
+    def finish(self) -> None:
+        """Drain what little is left and give the connection back, or close it."""
+        self._clock.stop()
+        # A socket's own time-out begins anew with each byte, and what comes may drip.
+        late = threading.Timer(DRAIN_SECONDS, self._halt.cut)
+        late.daemon = True
+        left = DRAIN_BYTES
+        try:
+            if self._raw.connection:
+                late.start()
+            while self._raw.connection and left > 0 and not late.finished.is_set():
+                left -= len(self._raw.read1(left, decode_content=self._decode))
+        except (urllib3.exceptions.HTTPError, OSError):
+            pass
+        except RuntimeError as error:
+            raise _unwrapped(error) from None
+        finally:
+            late.cancel()
+            # An answer that was read to its end has given its connection back by itself.
+            self.abort()
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._clock.stop()
+        self._raw.close()
+        # Last, so that whoever is interrupted before this can still cut the connection off.
+        self._halt.watch(None)
+
+
+class _Session(requests.Session):
+    """A session that sees no redirect; told not to follow one, requests reads its body whole."""
+
+    def get_redirect_target(self, resp: requests.Response) -> None:  # noqa: ARG002 - wherever to
+        return None
+
+
+class _Adapter(HTTPAdapter):
+    """requests' own adapter, whose pools make connections of ours."""
+
+    def __init__(self, pools: dict[str, type[HTTPConnectionPool]]) -> None:
+        self._pools = pools
+        super().__init__(max_retries=0)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = self._pools
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        manager = super().proxy_manager_for(proxy, **kwargs)
+        manager.pool_classes_by_scheme = self._pools
+        return manager
+
+
+def _headers(*, stream: bool) -> dict[str, str | None]:
+    return {
+        "Content-Type": "application/json",
+        "Accept": "text/event-stream, application/json" if stream else "application/json",
+        # A compressed stream would be held back by whoever compresses it.
+        "Accept-Encoding": "identity" if stream else "gzip",
+        "User-Agent": f"chatmagic/{chatmagic.__version__}",
+    }
+
+
+def _halted(reason: Literal["stop"] | Which, clock: Clock, url: str = "") -> BaseException:
+    if reason == "stop":
+        return ChatInterrupted("Interrupted.")
+    seconds = getattr(clock.timeout, reason)
+    at = address.origin(url) if url else ""
+    if reason == "connect" and clock.in_handshake:
+        return network_errors.no_handshake(seconds, at)
+    return network_errors.late(reason, seconds, at)
+
+
+def _unwrapped(error: BaseException) -> BaseException:
+    """Give the interrupt that came while a clock's thread was started; else the error itself."""
+    inner = error.__context__
+    is_wrapped = isinstance(error, RuntimeError) and isinstance(inner, KeyboardInterrupt)
+    return inner if inner is not None and is_wrapped else error
+
+
+_KNOWN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
+
+
+def _reported(
+    error: BaseException, clock: Clock, url: str = "", *, doubted: bool = False
+) -> BaseException:
+    """Give the error of ours for one of theirs; anything else is given back as it is.
+
+    Either way without the frames it came through, in which http.client holds the request's
+    bytes: it is raised outside of any handler, so that nothing hangs on to it.
+
+    Args:
+        error: what was raised.
+        clock: the exchange's.
+        url: the address that was asked, where nothing of an answer has come.
+        doubted: whether the address has never answered before.
+    """
+    error = _unwrapped(error)
+    if not isinstance(error, _KNOWN) or isinstance(error, ChatError):
+        error.__cause__ = error.__context__ = None
+        return error.with_traceback(None)
+    if clock.halt.reason is not None:
+        return _halted(clock.halt.reason, clock, url)
+    if network_errors.is_late(error):
+        return _halted(clock.which, clock, url)
+    if clock.which == "connect":
+        return network_errors.unconnected(error, address.origin(url))
+    return network_errors.broken(error, clock.which, address.origin(url) if doubted else "")

@@ -1,0 +1,171 @@
+"""What a base URL says: where requests go, whose key may go along, what is unwise about it.
+
+What is connected to is written anew from the parts that were compared, so that no other
+reader of a URL can come to another host than the one the key was given for. A host that two
+readers might take for different ones (letters beyond ASCII, escapes, odd characters) is refused.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from chatmagic.errors import InputError
+from chatmagic.protocol.auth import is_secret_name, looks_like_a_key
+from chatmagic.protocol.wire import PATH
+from chatmagic.text import one_line
+
+if TYPE_CHECKING:
+    from urllib.parse import SplitResult
+
+EMULATOR: Final = "emulator"
+"""What stands for the address of the emulator in this process."""
+
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+_NEVER: Final = re.compile(r"[\s\x00-\x1f\x7f\\]")
+_NAME: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
+_SHOWN: Final = 300
+_WHOLE: Final = "/chat/completions"
+# A version is "v" and a digit; Google's compatible paths have "openai" after it.
+_VERSIONED: Final = re.compile(r"/v[0-9][^/]*(?:/openai)?\Z")
+
+
+def endpoint(base_url: str) -> str:
+    """Give the address that requests are posted to (interface §4.1).
+
+    A base URL that ends in ``/chat/completions`` is that address, and may have a query. One that
+    ends in a version (``/v1``, ``/v1beta``), or in ``openai`` after one, lacks only that ending.
+
+    Raises:
+        InputError: it is not an http or https address, or holds what no base URL holds.
+    """
+    parts = _split(base_url)
+    path = parts.path.rstrip("/")
+    if _VERSIONED.search(path):
+        path += _WHOLE
+    elif not path.endswith(_WHOLE):
+        path += PATH
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{origin(base_url).removesuffix(f':{DEFAULT_PORTS[parts.scheme]}')}{path}{query}"
+
+
+def shown(base_url: str) -> str:
+    """Give the address that requests are posted to, for a message: what may be a key is left out.
+
+    Raises:
+        InputError: as :func:`endpoint`.
+    """
+    parts = urlsplit(endpoint(base_url))
+    words = (parts.path + (f"?{parts.query}" if parts.query else "")).split("/")
+    path = "/".join("…" if looks_like_a_key(unquote(word)) else word for word in words)
+    return one_line(f"{parts.scheme}://{parts.netloc}{path}", _SHOWN)
+
+
+def origin(url: str) -> str:
+    """Give the scheme, host and port of an address, in one way of writing them.
+
+    Raises:
+        InputError: as :func:`endpoint`.
+    """
+    parts = _split(url)
+    host = _host(parts)
+    host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{host}:{parts.port or DEFAULT_PORTS[parts.scheme]}"
+
+
+def is_loopback(url: str) -> bool:
+    """Tell whether an address is on this machine."""
+    host = _host(_split(url))
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    # Before Python 3.13 an IPv4 address in an IPv6 one does not count by itself.
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def without_user(url: str, name: str = "The base address") -> str:
+    """Give an address as it is, but without a user name and a password.
+
+    Args:
+        url: the address.
+        name: what it is called in an error.
+
+    Raises:
+        InputError: as :func:`endpoint`.
+    """
+    parts = _split(url, name)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def warnings_for(url: str) -> tuple[str, ...]:
+    """Say what is unwise about an address, a line each; nothing of a password is repeated."""
+    if url == EMULATOR:
+        return ()
+    parts = _split(url)
+    found = []
+    if "@" in parts.netloc:
+        found.append(
+            f"The address of {origin(url)} holds a user name or a password, which is not used: "
+            "leave it out. A key goes into CHATMAGIC_API_KEY, or %chat_login asks for it."
+        )
+    if parts.scheme == "http" and not is_loopback(url):
+        found.append(f"{origin(url)} is not encrypted: the key and the conversation can be read.")
+    return tuple(found)
+
+
+def _split(url: str, name: str = "The base address") -> SplitResult:
+    """Take an address apart; what it says is not repeated, for it may hold a secret."""
+    word = url.strip()
+    try:
+        # Two readers of a URL must not differ about its host: what they differ on is refused.
+        parts = urlsplit("" if _NEVER.search(word) else word)
+        good = parts.scheme in DEFAULT_PORTS and parts.port != 0 and _is_a_host(parts)
+    except ValueError:
+        parts, good = urlsplit(""), False
+    if not parts.netloc.rpartition("@")[2].isascii():
+        raise InputError(
+            f"The host of {name[0].lower()}{name[1:]} has letters beyond ASCII.",
+            hint="Write it as the network does (xn--…), so that nobody can mistake it.",
+        )
+    if not good:
+        raise InputError(f"{name} is not a URL like https://chat.example.org.")
+    if parts.fragment or (parts.query and not _may_have_query(parts)):
+        raise InputError(
+            f"{name} holds a query or a fragment; leave those out.",
+            hint="A key goes into CHATMAGIC_API_KEY, or is asked for by %chat_login. A query that "
+            f"is no secret may stand after a path that ends in {_WHOLE}.",
+        )
+    return parts
+
+
+def _may_have_query(parts: SplitResult) -> bool:
+    """Tell whether an address is a whole endpoint, with a query that holds no secret."""
+    if not parts.path.rstrip("/").endswith(_WHOLE) or looks_like_a_key(unquote(parts.query)):
+        return False
+    return not any(
+        is_secret_name(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)
+    )
+
+
+def _is_a_host(parts: SplitResult) -> bool:
+    """Tell whether what stands for the host is nothing but a host, and at most a port."""
+    host = _host(parts)
+    rest = parts.netloc.rpartition("@")[2].lower()
+    if rest.startswith("["):
+        ipaddress.IPv6Address(host)
+        return "%" not in host and re.fullmatch(r"\[[0-9a-f:.]+\](?::[0-9]*)?", rest) is not None
+    return (
+        _NAME.fullmatch(host) is not None and re.fullmatch(r"[^:]+(?::[0-9]*)?", rest) is not None
+    )
+
+
+def _host(parts: SplitResult) -> str:
+    """Give the host in lower case; the dot that may end a name is no part of it."""
+    return (parts.hostname or "").removesuffix(".")

@@ -1,0 +1,300 @@
+"""Turns, where they stand, what a request carries of them, and how to go back.
+
+A conversation is an ordered list of *places*. A place belongs to one cell, or is a place
+of its own for a turn that no cell owns, and holds the turns that are *live* there: none,
+one, or several that one execution of the cell asked. The rules:
+
+ 1. A turn is owned by the cell that asked it, known by a hash of its identity. A turn
+    that no cell owns is appended: it stands at the end, in a place of its own.
+ 2. A request carries the live turns of the places before its own, and none of those after.
+ 3. Several asks of one execution (a loop) stay together in their place; the later ones
+    carry the earlier ones. Only a new execution of the cell replaces them. An ask whose
+    execution is not known counts as an execution of its own.
+ 4. Running a cell again replaces its own turns, in place, and touches no other turn. A cell
+    that asks no more keeps its turns.
+ 5. A new cell's place is at the end or, where the page's order is given, where the page has
+    the cell. The page's order also moves the other places; one that the page does not list
+    stays right behind the place that it stood behind. Order is not a change to undo.
+    Where the order as run is asked for, the places stand as they came to be.
+ 6. A turn that is undone, reset or set aside leaves its place behind, empty; there the
+    cell's next turn will stand.
+ 7. Undo takes back the last change of any kind (ask, re-run, reset, set aside, load), restoring
+    what was live before it; redo is its inverse. A new change ends what could be redone.
+ 8. Every step counts, also one that changes nothing: a reset of an empty conversation is a
+    change, and an undo with nothing to take back needs a redo of its own. Without this a
+    notebook that resets, undoes and redoes would ask differently when all of it runs again.
+ 9. A live turn is *stale* when the turns that its request would carry now are not the ones
+    that it carried. That is worked out when asked for, never stored, so that undoing a
+    re-run makes the later turns fresh again.
+10. A request may leave out the oldest turns (``last``); a turn remembers that it did.
+11. A conversation that is loaded stands in for what was live, as one change. Where nothing
+    has happened yet there is nothing to go back to: there it brings its own changes along,
+    so that what it undid can be done again.
+12. A cell that is on no page any more has its turns set aside, once for each time that it
+    goes; undone, they stay. A cell that comes back gets them back, as though they had
+    never been set aside, unless it has been asked, or all was reset, in between.
+13. A cell without a place takes over the place of the cell that the record in its outputs
+    names, if that cell is on no page: the page has given it another identity, or it was
+    cut and pasted. A copied cell brings the record along too, and is a new cell.
+14. A cell shows what it asked last. Where that is not live in its place, nor a turn with the
+    same question and reply, its reply is *taken back*: by an undo, also of a re-run, a
+    reset, or a load.
+
+Together they give *Run All*: the same notebook, run from top to bottom once more in the
+same conversation, sends the same requests in the same order.
+
+Everything a conversation knows is one immutable value, put in place by one assignment: an
+interrupt, wherever it strikes, leaves the conversation as it was before or as it is after,
+and a reader in another thread sees one of the two. Changes come from one thread at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, Self
+
+from chatmagic.conversation import history
+from chatmagic.conversation.history import Snapshot
+from chatmagic.conversation.slots import Place, arranged, live, of_execution, with_place
+from chatmagic.conversation.turn import Context, is_stale, newest
+from chatmagic.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from chatmagic.conversation.cell_order import Layout
+    from chatmagic.conversation.history import Change
+    from chatmagic.conversation.turn import Turn
+
+Mark = Literal["stale", "taken back", "held back"]
+
+
+class Conversation:
+    """An ordered list of turns, by the rules at the top of this module.
+
+    Args:
+        name: what people call it.
+    """
+
+    def __init__(self, name: str = "main") -> None:
+        """Begin without any turn."""
+        self.name = name
+        self._all = Snapshot()
+
+    @classmethod
+    def of(
+        cls, places: Iterable[tuple[str | None, Sequence[Turn]]], added: int, name: str = "main"
+    ) -> Self:
+        """Give a conversation as :attr:`places` and :attr:`added` told it, without its changes.
+
+        Args:
+            places: the owner of each place, ``None`` without one, and the turns there, with
+                their numbers.
+            added: how many turns were ever added.
+            name: what people call it.
+
+        Raises:
+            ValueError: a cell has two places, or the numbers make no sense.
+        """
+        made = cls(name)
+        held = tuple(Place(key, owner, tuple(turns)) for key, (owner, turns) in enumerate(places))
+        owners = [place.owner for place in held if place.owner is not None]
+        numbers = [turn.number for turn in live(held)]
+        carried = [number for turn in live(held) for number in turn.carried]
+        if len(set(owners)) < len(owners):
+            raise ValueError("a cell has two places")
+        if len(set(numbers)) < len(numbers) or not all(0 < number <= added for number in numbers):
+            raise ValueError("its turns are not numbered one by one")
+        if not all(0 <= number <= added for number in carried):
+            raise ValueError("a turn carried one that never was")
+        made._all = Snapshot(held, next_number=added + 1)
+        return made
+
+    def __repr__(self) -> str:
+        """Say the name and the length, and nothing that differs from run to run."""
+        return f"<Conversation {self.name!r}: turns: {len(self)}, stale: {len(self.stale_turns())}>"
+
+    def __len__(self) -> int:
+        """Count the live turns."""
+        return len(self.turns)
+
+    def __iter__(self) -> Iterator[Turn]:
+        """Go through the live turns in their order."""
+        return iter(self.turns)
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The live turns in their order."""
+        return live(self._all.places)
+
+    @property
+    def places(self) -> tuple[tuple[str | None, tuple[Turn, ...]], ...]:
+        """The owner and the live turns of each place, in order; some hold none (rule 6)."""
+        return tuple((place.owner, place.turns) for place in self._all.places)
+
+    @property
+    def added(self) -> int:
+        """How many turns were ever added."""
+        return self._all.next_number - 1
+
+    @property
+    def undo_depth(self) -> int:
+        """How many changes :meth:`undo` can take back."""
+        return len(self._all.done)
+
+    @property
+    def redo_depth(self) -> int:
+        """How many changes :meth:`redo` can bring back, however many steps it needs (rule 8)."""
+        return len(self._all.undone)
+
+    def position(self, turn: Turn) -> int | None:
+        """Tell where a turn stands among the live ones, from 1; ``None`` if it is not live."""
+        turns = self.turns
+        return turns.index(turn) + 1 if turn in turns else None
+
+    def context(
+        self,
+        owner: str | None = None,
+        execution: str | None = None,
+        *,
+        last: int | None = None,
+        order: Sequence[str] | None = None,
+    ) -> Context:
+        """Work out what a request would carry, without changing anything.
+
+        Args:
+            owner: hash of the cell that asks; ``None`` without one.
+            execution: which execution of the cell this is.
+            last: carry only so many turns, the newest; ``None`` is all of them.
+            order: hashes of the page's cells from top to bottom, where the page tells them.
+
+        Raises:
+            InputError: ``last`` is not a whole number from 0 up.
+        """
+        if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
+            raise InputError(
+                f"The number of turns to carry must be a whole number from 0 up, not {last!r}.",
+                hint="Leave it out to carry all of them.",
+            )
+        places, index = with_place(self._all.places, owner, order)
+        turns = live(places[:index]) + of_execution(places[index], execution)
+        return Context(newest(turns, last), len(turns))
+
+    def add(self, turn: Turn, *, order: Sequence[str] | None = None) -> Change:
+        """Put a turn where it belongs; in its cell's place it replaces older executions' turns.
+
+        Args:
+            turn: the turn, with the numbers that its :class:`Context` gave as ``carried``.
+            order: hashes of the page's cells from top to bottom, where the page tells them.
+
+        Returns:
+            The change; its ``came`` holds the turn with its number.
+        """
+        self._all, change = history.added(self._all, turn, order)
+        return change
+
+    def reset(self) -> Change:
+        """Take every live turn out; the places stay. Counts as a change in any case (rule 8)."""
+        self._all, change = history.reset(self._all)
+        return change
+
+    def load(self, other: Conversation) -> Change:
+        """Put another conversation's turns in place of the live ones (rule 11).
+
+        Args:
+            other: the other one, which stays as it is.
+        """
+        self._all, change = history.loaded(self._all, other._all)
+        return change
+
+    def set_aside(self, owners: Collection[str]) -> Change | None:
+        """Take out the live turns of cells that are gone from the page; their places stay.
+
+        Args:
+            owners: hashes of those cells.
+
+        Returns:
+            The change, or ``None`` if none of them has a live turn: then nothing changed.
+        """
+        self._all, change = history.set_aside(self._all, owners)
+        return change
+
+    def undo(self) -> Change | None:
+        """Take the last change back.
+
+        Returns:
+            What went and what came back, or ``None`` if there was nothing to take back; that
+            counts as a step, which :meth:`redo` goes over first (rule 8).
+        """
+        self._all, change = history.undone(self._all)
+        return change
+
+    def redo(self) -> Change | None:
+        """Do again what the last undo took back.
+
+        Returns:
+            What went and what came back, or ``None`` if that undo had nothing to take back
+            or there was none; :attr:`redo_depth` tells the two apart.
+        """
+        self._all, change = history.redone(self._all)
+        return change
+
+    def hand_over(self, number: int, owner: str) -> None:
+        """Let a cell own a turn that no cell owned; this is not a change to undo.
+
+        The cell takes the turn's place: when it runs, its turn replaces this one, and no
+        request carries both.
+
+        Args:
+            number: the turn's number; one that is not live is left alone.
+            owner: hash of the cell.
+        """
+        self._all = history.handed_over(self._all, number, owner)
+
+    def arrange(self, order: Sequence[str]) -> None:
+        """Let the places follow the page (rule 5); this is not a change to undo.
+
+        Args:
+            order: hashes of the page's cells from top to bottom.
+        """
+        now = self._all
+        self._all = replace(now, places=arranged(now.places, order))
+
+    def follow(self, layout: Layout) -> Change | None:
+        """Let the conversation follow the pages: rules 13, 12 and 5, in this order.
+
+        Args:
+            layout: how the cells stand.
+
+        Returns:
+            The change, if turns were set aside.
+        """
+        self._all, change = history.followed(self._all, layout)
+        return change
+
+    def marks(self, layout: Layout | None = None) -> dict[str, Mark]:
+        """Give what is to be known of what cells show, by their hashes (rules 9 and 14).
+
+        Args:
+            layout: how the cells stand, for what would be if the conversation followed it,
+                which it does not yet.
+        """
+        now = self._all if layout is None else history.followed(self._all, layout)[0]
+        owners = [place.owner for place in now.places for _ in place.turns]
+        turns = live(now.places)
+        marks: dict[str | None, Mark] = {
+            turn.owner: "held back" for turn in turns if turn.reply.held_back
+        }
+        marks |= {owner: "stale" for index, owner in enumerate(owners) if is_stale(turns, index)}
+        marks |= {place.owner: "taken back" for place in now.places if place.lacks_newest}
+        return {owner: mark for owner, mark in marks.items() if owner is not None}
+
+    def stale(self, turn: Turn) -> bool:
+        """Tell whether a live turn would be asked otherwise now (rule 9); others never are."""
+        turns = self.turns
+        return turn in turns and is_stale(turns, turns.index(turn))
+
+    def stale_turns(self) -> tuple[Turn, ...]:
+        """Give the live turns that would be asked otherwise now, in their order (rule 9)."""
+        turns = self.turns
+        return tuple(turn for index, turn in enumerate(turns) if is_stale(turns, index))

@@ -1,0 +1,88 @@
+"""The question that a cell's source asks, where that can be told for sure.
+
+``lines`` takes the form of a cell from here; loading the extension needs no more of it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from chatmagic.errors import InputError
+from chatmagic.text import without_lone_surrogates
+
+# What stands above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
+ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
+# Compiled with the first cell that is read, not while the extension is loaded.
+CELL: Final = r"%%chat(?:[ \t]+(?P<line>.*))?[ \t]*$"
+_MENTIONED: Final = r"\b(?:chat|ask)\b"
+_ONE_LINE: Final = r"(?:[^\W\d]\w*[ \t]*=[ \t]*)?%chat[ \t]+(?P<line>\S.*)"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a cell asks.
+
+    Args:
+        prompt: as typed.
+        quiet: whether its reply is not shown.
+    """
+
+    prompt: str
+    quiet: bool
+
+
+def of(source: str) -> Question | None:
+    """Return the one question of a ``%%chat`` cell, or of a cell that is one line of ``%chat``.
+
+    Args:
+        source: what the cell says.
+
+    Returns:
+        ``None`` where it asks otherwise, or asks nothing, or where nobody can tell.
+    """
+    if "\r" in source:
+        return None
+    lines = f"{source}\n".splitlines(keepends=True)
+    first = next((number for number, line in enumerate(lines) if not re.match(ABOVE, line)), None)
+    whole = None if first is None else re.match(CELL, lines[first].rstrip("\n"))
+    if first is not None and whole is not None:
+        comments = [line for line in lines[:first] if line.strip()]
+        return _asked(whole["line"] or "", "".join([*comments, *lines[first + 1 :]]))
+    words = source.strip()
+    line = re.fullmatch(_ONE_LINE, words)
+    # A line that ends in a backslash goes on, and %chat? asks for help.
+    if line is None or words.endswith("\\") or line["line"] in {"?", "??"}:
+        return None
+    return _asked(line["line"], "")
+
+
+def each(source: str) -> tuple[Question, ...]:
+    """Return the questions of a cell in which each is a line of ``%chat``, as in a loop.
+
+    Args:
+        source: what the cell says.
+
+    Returns:
+        None of them where the cell may ask otherwise, or where nobody can tell.
+    """
+    found = []
+    for line in source.split("\n"):
+        asked = of(line) if re.match(rf"\s*{_ONE_LINE}", line) else None
+        if asked is not None:
+            found.append(asked)
+        elif re.search(_MENTIONED, line):
+            return ()
+    return tuple(found)
+
+
+def _asked(line: str, body: str) -> Question | None:
+    from chatmagic.conversation import options  # noqa: PLC0415 - argparse is heavy for ``lines``
+
+    try:
+        asked = options.parse(line)
+    except InputError:
+        return None
+    prompt = "\n".join(part for part in (asked.prompt, body.rstrip("\n")) if part)
+    return Question(without_lone_surrogates(prompt), asked.quiet) if prompt.strip() else None

@@ -1,0 +1,166 @@
+"""A prompt as typed to the prompt as sent: ``{{ expression }}`` gives way to its value.
+
+Everything else is sent as typed, byte for byte: single braces, dollars, backslashes, JSON,
+LaTeX and code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from chatmagic.conversation.record import Value
+from chatmagic.errors import InputError
+from chatmagic.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+OPEN: Final = "{{"
+CLOSE: Final = "}}"
+MOST_ENDS: Final = 100
+"""How many places are tried as an expression's end: more are no expression of a person's."""
+LONGEST: Final = 10_000
+"""How many characters an expression may have; both bounds keep a hostile text cheap."""
+
+_CELL_COMMENT: Final = re.compile(r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)")
+_RAW: Final = "--raw sends the text as typed."
+_SHOWN: Final = 60
+_SAID: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A prompt with its values put in.
+
+    Args:
+        text: as it is sent.
+        values: what was put in, in order, each with its text.
+    """
+
+    text: str
+    values: tuple[Value, ...]
+
+
+def fill(text: str, evaluate: Callable[[str], object]) -> Filled:
+    """Put the values of ``{{ expression }}`` into a prompt.
+
+    Each expression is evaluated once, in order; its value's text is never looked at for
+    more expressions. An opening without any closing after it stays as it is.
+
+    Args:
+        text: the prompt as typed.
+        evaluate: gives an expression's value.
+
+    Raises:
+        InputError: what stands between the braces is no expression, or has no value.
+    """
+    # All are found before the first is evaluated: a mistake in the last costs nothing.
+    found = _expressions(text)
+    values = [Value.of(expression, _value(expression, evaluate)) for expression, _, _ in found]
+    return Filled(_put_in(text, found, values), tuple(values))
+
+
+def refill(text: str, values: Sequence[Value]) -> str:
+    """Give a prompt as it was sent, from what is kept of it; nothing is evaluated.
+
+    Args:
+        text: the prompt as typed.
+        values: what was put in; one whose text is not kept is named in its place.
+
+    Raises:
+        InputError: they are not the values of this prompt.
+    """
+    found = _expressions(text) if values else []
+    if [expression for expression, _, _ in found] != [value.expression for value in values]:
+        raise InputError("its values are not those of its prompt")
+    return _put_in(text, found, values)
+
+
+def _put_in(text: str, found: list[tuple[str, int, int]], values: Sequence[Value]) -> str:
+    pieces: list[str] = []
+    done = 0
+    for (_, start, end), value in zip(found, values, strict=True):
+        named = f"[value of {value.expression}, not kept]"
+        pieces += [text[done:start], named if value.text is None else value.text]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def refuse_cell_comments(body: str) -> None:
+    """Refuse a body that begins with a comment which is meant for a tool, not for the model.
+
+    Raises:
+        InputError: it begins with ``# NBVAL_…`` or ``#| …``.
+    """
+    found = _CELL_COMMENT.match(body)
+    if found is not None:
+        raise InputError(
+            f"{one_line(found[1], _SHOWN)} would be sent to the model. Nothing was sent.",
+            hint="Use a cell tag instead (raises-exception, nbval-skip); --raw sends it.",
+        )
+
+
+def _expressions(text: str) -> list[tuple[str, int, int]]:
+    """Find the expressions, and where their braces open and end."""
+    found: list[tuple[str, int, int]] = []
+    end = 0
+    last_close = text.rfind(CLOSE)
+    while (start := text.find(OPEN, end)) != -1 and start + len(OPEN) <= last_close:
+        expression, end = _expression(text, start)
+        found.append((expression, start, end))
+    return found
+
+
+def _expression(text: str, start: int) -> tuple[str, int]:
+    """Find the expression that opens at ``start``, and where it ends.
+
+    It ends at the first closing that makes it one: a dictionary or a string in it may hold
+    closings of their own.
+    """
+    begin = start + len(OPEN)
+    close = begin - 1
+    for _ in range(MOST_ENDS):
+        close = text.find(CLOSE, close + 1, begin + LONGEST)
+        if close == -1:
+            break
+        expression = text[begin:close].strip()
+        if _is_expression(expression):
+            return expression, close + len(CLOSE)
+    shown = one_line(text[start : text.find(CLOSE, begin) + len(CLOSE)], _SHOWN)
+    raise InputError(f"{shown} holds no Python expression. Nothing was sent.", hint=_RAW)
+
+
+def _is_expression(text: str) -> bool:
+    with warnings.catch_warnings():
+        # What Python thinks of a backslash is said once, by whoever evaluates.
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(text, mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
+
+
+def _value(expression: str, evaluate: Callable[[str], object]) -> str:
+    try:
+        return str(evaluate(expression))
+    except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
+        shown = one_line(expression, _SHOWN)
+        raise InputError(
+            f"{{{{ {shown} }}}} has no value: {_said(error)}. Nothing was sent.",
+            hint=_RAW,
+        ) from None
+
+
+def _said(error: Exception) -> str:
+    """Give an exception's type and message; it is the user's, and may fail even at that."""
+    name = type(error).__name__
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - as above
+        return name
+    return f"{name}: {one_line(message, _SAID).rstrip('.')}" if message.strip() else name

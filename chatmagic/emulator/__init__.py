@@ -1,0 +1,4 @@
+"""The service's other end, on loopback.
+
+Nothing of the client comes in here.
+"""

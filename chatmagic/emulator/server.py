@@ -1,0 +1,327 @@
+"""The emulator: a real HTTP server on loopback that speaks the whole interface.
+
+It is honest about what it is: its ``Server`` header, its model name and its replies say
+so. What it answers, and what it chooses where the interface says *not shown*, is in
+:mod:`chatmagic.emulator.service`; what it says in :mod:`chatmagic.emulator.replies`; the faults
+that it can be told to make in :mod:`chatmagic.emulator.faults`. Here is the server alone, which
+runs in a thread with a loop of its own and does nothing while nobody asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import json
+import os
+import socket
+import sys
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
+
+from tornado.httpserver import HTTPServer
+from tornado.iostream import StreamClosedError
+from tornado.web import Application, RequestHandler
+
+from chatmagic.emulator.faults import Mark, steps
+from chatmagic.emulator.service import (
+    FRESH,
+    Account,
+    Answer,
+    Call,
+    Settings,
+    answer,
+    common_headers,
+    keys_given,
+)
+from chatmagic.errors import InputError
+from chatmagic.protocol.error_body import ErrorBody
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import TextIO
+
+    from tornado.http1connection import HTTP1Connection
+
+    from chatmagic.protocol.auth import Auth, Secret
+
+__all__ = ["FRESH", "HOST", "Emulator", "Received", "Settings", "serve"]
+
+HOST: Final = "127.0.0.1"
+HIGHEST_PORT: Final = 65_535
+KEPT: Final = 1000
+"""How many of the latest requests :attr:`Emulator.requests` keeps."""
+
+_SECONDS_TO_STOP: Final = 5.0
+# Windows wakes no waiting thread for Ctrl-C, so there it looks once a second.
+_NAP: Final = 1.0 if os.name == "nt" else None
+
+
+Outcome = Literal["open", "complete", "hung up", "cut"]
+
+
+@dataclass(slots=True)
+class Received:
+    """A request as it came, and what became of it; the key itself is not kept.
+
+    Args:
+        method: the HTTP method.
+        path: the path, without the query.
+        ways: the ways in which a key was given.
+        headers: the other headers, their names in lower case.
+        body: the body's JSON; ``None`` where it is not JSON.
+        port: the client's port, by which a connection is known again.
+        status: the status of the answer.
+        sent: how many pieces of the answer's body were sent.
+        outcome: ``open`` while it is being answered; then ``complete``, ``hung up`` (by
+            the client) or ``cut`` (by the fault of that name).
+    """
+
+    method: str
+    path: str
+    ways: tuple[Auth, ...]
+    headers: Mapping[str, str]
+    body: Any
+    port: int
+    status: int = 0
+    sent: int = 0
+    outcome: Outcome = "open"
+
+
+class Emulator:
+    """A server on loopback, in a daemon thread with a loop of its own.
+
+    It does not touch the loop of the thread that starts it, so it can live in a kernel.
+    ``settings`` may be replaced at any time; the next request is answered by the new ones.
+
+    Args:
+        settings: how it behaves.
+        port: where it listens; 0 lets the system choose.
+
+    Raises:
+        InputError: no port has this number.
+    """
+
+    def __init__(self, settings: Settings | None = None, port: int = 0) -> None:
+        """Prepare; nothing listens before :meth:`start`."""
+        if not 0 <= port <= HIGHEST_PORT:
+            raise InputError(f"A port is a number from 0 to {HIGHEST_PORT}, not {port}.")
+        self.settings = settings or Settings()
+        self.requests: list[Received] = []
+        self.url = ""
+        self.accounts: Mapping[Secret, Account] = {}
+        self._port = port
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = asyncio.Event()
+
+    def start(self) -> str:
+        """Listen, and give the base URL; one that is started already just gives it.
+
+        Raises:
+            InputError: the port cannot be listened on.
+        """
+        if self._thread is not None:
+            return self.url
+        try:
+            listener = socket.create_server((HOST, self._port))
+        except OSError as error:
+            raise InputError(
+                f"The emulator cannot listen on port {self._port} ({error}).",
+                hint="Choose another port, or 0 for any that is free.",
+            ) from None
+        listener.setblocking(False)
+        self.url = f"http://{HOST}:{listener.getsockname()[1]}"
+        self._stopping = asyncio.Event()
+        listening = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, args=(listener, listening), name="chatmagic-emulator", daemon=True
+        )
+        self._thread.start()
+        listening.wait()
+        atexit.register(self.stop)
+        return self.url
+
+    def stop(self) -> None:
+        """Close every connection and end the thread; harmless when it does not run."""
+        thread, self._thread = self._thread, None
+        atexit.unregister(self.stop)
+        # In a forked child the thread does not exist, and the loop is the parent's.
+        if thread is None or self._loop is None or not thread.is_alive():
+            return
+        self._loop.call_soon_threadsafe(self._stopping.set)
+        thread.join(_SECONDS_TO_STOP)
+
+    def wait(self) -> None:
+        """Wait until it is stopped, from another thread or by Ctrl-C."""
+        thread = self._thread
+        while thread is not None and thread.is_alive():
+            thread.join(_NAP)
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+    def now(self) -> datetime:
+        """Give the emulator's time."""
+        return self.settings.now or datetime.now(UTC)
+
+    def answer(self, call: Call, port: int) -> tuple[Answer, Received]:
+        """Answer one request, and keep account of it.
+
+        Args:
+            call: what the request said.
+            port: the client's port.
+        """
+        given, self.accounts = answer(call, self.accounts, self.settings, self.now())
+        own = {"authorization", "x-api-key"}
+        received = Received(
+            method=call.method,
+            path=call.path,
+            ways=tuple(keys_given(call)),
+            headers={name: value for name, value in call.headers.items() if name not in own},
+            body=_parsed(call.body),
+            port=port,
+            status=given.status,
+        )
+        self.requests.append(received)
+        del self.requests[:-KEPT]
+        return given, received
+
+    def _run(self, listener: socket.socket, listening: threading.Event) -> None:
+        # Tornado wants a selector loop; elsewhere than on Windows it is the usual one.
+        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+            runner.run(self._serve(listener, listening))
+
+    async def _serve(self, listener: socket.socket, listening: threading.Event) -> None:
+        self._loop = asyncio.get_running_loop()
+        application = Application([(r".*", _Handler)], emulator=self, log_function=_log_nothing)
+        server = HTTPServer(application)
+        server.add_socket(listener)
+        listening.set()
+        await self._stopping.wait()
+        server.stop()
+        await server.close_all_connections()
+
+
+class _Handler(RequestHandler):
+    """Carries one request to :meth:`Emulator.answer`, and its answer back."""
+
+    def initialize(self) -> None:
+        self._emulator: Emulator = self.settings["emulator"]
+        self._gone = asyncio.Event()
+
+    def set_default_headers(self) -> None:
+        self._put(common_headers(self.settings["emulator"].now()))
+
+    async def prepare(self) -> None:
+        request = self.request
+        connection = cast("HTTP1Connection", request.connection)
+        call = Call(
+            method=request.method or "",
+            path=request.path,
+            query=request.query,
+            headers={name.lower(): value for name, value in request.headers.items()},
+            body=request.body,
+        )
+        settings = self._emulator.settings
+        given, received = self._emulator.answer(call, connection.context.address[1])  # type: ignore[attr-defined]
+        self.set_status(given.status)
+        self._put(given.headers)
+        connection.stream.set_nodelay(True)
+        outcome: Outcome = "hung up"
+        with contextlib.suppress(StreamClosedError):
+            outcome = await self._carry(given, received, settings)
+        received.outcome = outcome
+        if outcome == "cut":
+            connection.stream.close()
+        self.finish()
+
+    async def _carry(self, given: Answer, received: Received, settings: Settings) -> Outcome:
+        """Send the answer piece by piece, for as long as somebody listens."""
+        for step in steps(given, settings):
+            if received.sent or step is Mark.WAIT:
+                await self._rest(given.pause)
+            if step is Mark.HOLD:
+                await self._gone.wait()
+            if self._gone.is_set():
+                return "hung up"
+            if step is Mark.CUT:
+                return "cut"
+            if isinstance(step, bytes):
+                self.write(step)
+                await self.flush()
+                received.sent += bool(step)
+        return "complete"
+
+    async def _rest(self, seconds: float) -> None:
+        """Let a time pass, or let the other connections have their turn."""
+        if not seconds:
+            await asyncio.sleep(0)
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._gone.wait()
+
+    def on_connection_close(self) -> None:
+        self._gone.set()
+
+    def write_error(self, status_code: int, **_: object) -> None:
+        """Answer what never came as far as :meth:`prepare` with an error body too."""
+        self.set_header("Content-Type", "application/json")
+        name = self._reason.lower().replace(" ", "_")
+        body = ErrorBody(name, f"The request ended with status {status_code}.")
+        self.finish(json.dumps(body.to_json()))
+
+    def _put(self, headers: Mapping[str, str]) -> None:
+        for name, value in headers.items():
+            self.set_header(name, value)
+
+
+def serve(settings: Settings, port: int = 0, *, out: TextIO | None = None) -> None:
+    """Run an emulator until Ctrl-C, for the command line.
+
+    Args:
+        settings: how it behaves.
+        port: where it listens; 0 lets the system choose.
+        out: where it says how to connect; ``None`` is the standard output.
+
+    Raises:
+        InputError: the port cannot be listened on.
+    """
+    out = out or sys.stdout
+    setting = "set" if os.name == "nt" else "export"
+    with contextlib.suppress(KeyboardInterrupt), Emulator(settings, port) as emulator:
+        out.write(
+            f"chatmagic emulator (not a real service) at {emulator.url}\n"
+            "Connect to it with these two lines, in the shell that starts the notebook:\n"
+            f"  {setting} CHATMAGIC_BASE_URL={emulator.url}\n"
+            f"  {setting} CHATMAGIC_API_KEY=emulator-key\n"
+            "Ctrl-C ends it.\n"
+        )
+        out.flush()
+        emulator.wait()
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _log_nothing(_: RequestHandler) -> None:
+    """Keep tornado's access log out of the notebook."""

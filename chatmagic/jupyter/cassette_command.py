@@ -1,0 +1,250 @@
+"""``%chat_cassette``: which cassette is in, and what is said of it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+
+from chatmagic.cassette import active, reproducibility
+from chatmagic.cassette.active import Taping
+from chatmagic.cassette.mode import FILE_VARIABLE, MODE_VARIABLE, Choice, Chosen, choose
+from chatmagic.cassette.pruning import Pruning
+from chatmagic.errors import ChatError, InputError
+from chatmagic.jupyter import execution
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from chatmagic.jupyter.settings import Kept
+    from chatmagic.session.session import Session
+
+USAGE: Final = (
+    "%chat_cassette FILE [--record|--replay|--refresh] [--else emulator] [--by-order], "
+    "%chat_cassette --off, %chat_cassette --prune, or %chat_cassette alone."
+)
+DOES: Final = {
+    "record": "what is recorded is answered from it; what is new is asked, and saved",
+    "replay": "nothing is sent, no key is needed",
+    "refresh": "everything is asked again, and saved",
+}
+_WORD: Final = re.compile(r"\S+")
+_MODES: Final = ("--record", "--replay", "--refresh")
+
+
+class Configured(Protocol):
+    """The settings that count for a cassette."""
+
+    cassette: Any
+    mode: Any
+    kept: Kept
+    timeout: Any
+
+
+class CassetteCommand:
+    """The cassette of one kernel, as its magics and its environment choose it.
+
+    Args:
+        shell: the kernel's shell.
+        session: its session.
+        configured: the settings, read at each use.
+    """
+
+    def __init__(self, shell: InteractiveShell, session: Session, configured: Configured) -> None:
+        """Choose nothing yet."""
+        self._shell = shell
+        self._session = session
+        self._configured = configured
+        self._person = False
+        self._pruning = Pruning()
+
+    @property
+    def _said(self) -> Chosen:
+        """What ``%chat_cassette`` said last, also before the extension was loaded again."""
+        return self._configured.kept.cassette or Chosen()
+
+    def run(self, line: str) -> str:
+        """Do ``%chat_cassette``; give what it prints.
+
+        What it prints of a cassette that was put in does not tell the mode: a notebook that
+        was recorded prints the same when it is replayed.
+
+        Args:
+            line: what stands after the magic's name.
+
+        Raises:
+            ChatError: it cannot be done.
+        """
+        if not line.strip():
+            return self._status()
+        first, *words = line.split()
+        if first == "--prune":
+            return self._prune(words)
+        is_off = [first, *words] == ["--off"]
+        said = Chosen(off=True) if is_off else parse(line, self._said.file)
+        self._configured.kept.cassette = said
+        self._configured.kept.said_later.clear()
+        had = self._session.deck.cassette
+        summary = self._session.retape(off=is_off)
+        # None of this tells what the environment makes of it: see above.
+        told = "No cassette is chosen here."
+        if said.file is not None:
+            told = f"Cassette chosen here: {Path(said.file).name}."
+        told += " %chat_cassette shows what is in force."
+        refreshed = had is not None and had.choice.mode == "refresh"
+        done = [summary] if is_off and refreshed and summary else []
+        return "\n".join([told, *done, *self._session.deck.news()])
+
+    def choice(self) -> Choice | None:
+        """Find out which cassette is in, as things are set now.
+
+        Raises:
+            InputError: what is set does not go together.
+        """
+        # A panel's question has no sender who could tell; the cells before it had.
+        self._person |= execution.execution(self._shell).audience != "machine"
+        configured = Chosen(self._configured.cassette, self._configured.mode)
+        later = frozenset(self._configured.kept.said_later)
+        return choose(os.environ, self._said, configured, later=later, person=self._person)
+
+    def taping(self) -> Taping | None:
+        """Give what a session is to put in now."""
+        choice = self.choice()
+        if choice is None:
+            return None
+        return Taping(choice, self._configured.timeout)
+
+    def state(self) -> str | None:
+        """Say in one line which cassette is in; ``None`` where there is none."""
+        try:
+            choice = self.choice()
+        except ChatError as error:
+            return str(error)
+        if choice is None:
+            return None
+        return (
+            f"Cassette {choice.name} ({choice.file_from}), {choice.mode} ({choice.mode_from}): "
+            f"{DOES[choice.mode]}."
+        )
+
+    def is_replaying(self) -> bool:
+        """Tell whether nothing is sent, or something is wrong with what is set."""
+        try:
+            choice = self.choice()
+        except ChatError:
+            return True
+        return choice is not None and choice.mode == "replay"
+
+    def of_the_figures(self) -> str | None:
+        """Say that the latest figures are recorded ones, where they are."""
+        connection = self._session.connection
+        if connection is None or connection != active.CASSETTE:
+            return None
+        return "Replayed from a cassette: figures as recorded, nothing was sent."
+
+    def _status(self) -> str:
+        left = [one.told for one in self._session.deck.left]
+        state = self.state()
+        if state is None:
+            asks = f"No cassette is in: every question goes to the service. {USAGE}"
+            return "\n".join([asks, *left])
+        try:
+            self._session.retape(again=False)
+        except ChatError as error:
+            left = [one.told for one in self._session.deck.left]
+            out = f"Nothing is sent while that is so; {self._way_out()}."
+            return "\n".join(dict.fromkeys([state, str(error), out, *left]))
+        return "\n".join([state, *self._in()])
+
+    def _way_out(self) -> str:
+        """Say what takes the cassette out, for ``--off`` does not beat the environment."""
+        configured = Chosen(self._configured.cassette, self._configured.mode)
+        try:
+            is_out = choose(os.environ, Chosen(off=True), configured) is None
+        except InputError:
+            is_out = False
+        if is_out:
+            return "%chat_cassette --off takes it out"
+        if os.environ.get(MODE_VARIABLE, "").strip() or os.environ.get(FILE_VARIABLE, "").strip():
+            return f"{MODE_VARIABLE}=live in the environment asks without it"
+        return '%config ChatMagics.mode = "live" asks without it'
+
+    def _in(self) -> list[str]:
+        """Say what is to be said of the cassette that is in, and of what could not be saved."""
+        session = self._session
+        cassette = session.deck.cassette
+        lines = session.deck.news()
+        lines += [told for one in session.deck.left if (told := one.told) not in lines]
+        if cassette is None:
+            return lines
+        choice, count = cassette.choice, len(cassette.exchanges)
+        others = [
+            *(["what it lacks is answered by the emulator"] if choice.otherwise else []),
+            *(["a request that differs is answered by its place"] if choice.by_order else []),
+        ]
+        lines += [f"{other[0].upper()}{other[1:]}." for other in others]
+        superseded = sum(one.superseded for one in cassette.exchanges)
+        marked = f", {superseded:,} of them superseded (%chat_cassette --prune)"
+        lines.append(
+            f"It holds {count:,} exchange{'' if count == 1 else 's'}"
+            f"{marked if superseded else ''}; since it is in: {cassette.summary()}"
+        )
+        if cassette.trouble is not None:
+            lines.append(f"{len(cassette.unsaved):,} of them not saved: {cassette.trouble}")
+        if cassette.is_recording:
+            troubles = reproducibility.state(session.conversation)
+            lines += [f"Will not run again as it is: {trouble}." for trouble in troubles]
+        return lines
+
+    def _prune(self, words: list[str]) -> str:
+        """Do ``%chat_cassette --prune``."""
+        self._session.retape(again=False)
+        cassette = self._session.deck.cassette
+        if cassette is None:
+            raise InputError("No cassette is in, so there is nothing to prune.", hint=USAGE)
+        pruning = self._pruning
+        return self._session.alone(
+            lambda: pruning.removed(cassette, words) if words else pruning.listed(cassette)
+        )
+
+
+def parse(line: str, before: str | None = None) -> Chosen:
+    """Read the line of ``%chat_cassette``.
+
+    Args:
+        line: a file, and options before or after it; the file's name may hold spaces.
+        before: the file that counts where none is named.
+
+    Raises:
+        InputError: it makes no sense.
+    """
+    chosen, rest = Chosen(), line
+    while found := re.search(r"(?<!\S)--\S*", rest):
+        word = found[0]
+        rest, after = rest[: found.start()], rest[found.end() :]
+        if word in _MODES:
+            if chosen.mode is not None:
+                _wrong(f"{word} and --{chosen.mode} do not go together.")
+            chosen = replace(chosen, mode=word[2:])
+        elif word == "--by-order":
+            chosen = replace(chosen, by_order=True)
+        elif word == "--else":
+            who = _WORD.search(after)
+            if who is None or who[0].lower() != "emulator":
+                _wrong("--else takes one word: emulator.")
+            chosen, after = replace(chosen, otherwise="emulator"), after[who.end() :]
+        else:
+            _wrong(f"{word[:20]} is not an option of %chat_cassette, or stands alone.")
+        rest += after
+    name = rest.strip()
+    if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'":
+        name = name[1:-1]
+    if (chosen.otherwise or chosen.by_order) and chosen.mode not in (None, "replay"):
+        _wrong("--else and --by-order go with --replay.")
+    return replace(chosen, file=name or before)
+
+
+def _wrong(what: str) -> NoReturn:
+    raise InputError(what, hint=USAGE)

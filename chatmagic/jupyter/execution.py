@@ -1,0 +1,84 @@
+"""Who is asking: what the execute request says of its cell and of its sender."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from chatmagic.conversation import record
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+Audience = Literal["machine", "page", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One execution of a cell.
+
+    Args:
+        cell: hash of the cell's identity; ``None`` where the front end does not tell it.
+        id: identity of this execution; a cell that runs again has another one.
+        audience: ``machine`` (no person: one display, at the end), ``page`` (a person whose
+            page shows updates) or ``text`` (a person who sees what is printed).
+        label: how to name it to a person.
+        piped: whether a terminal's output goes into a pipe or a file, where nothing that is
+            printed can be taken back.
+    """
+
+    cell: str | None = None
+    id: str | None = None
+    audience: Audience = "text"
+    label: str = "Python"
+    piped: bool = False
+
+
+def execution(shell: InteractiveShell) -> Execution:
+    """Tell which execution is running in a shell, from its kernel's execute request.
+
+    JupyterLab, Notebook 7 and VS Code send a ``cellId``; nbclient, nbval, nbconvert and
+    papermill allow no input; a terminal has no request at all.
+    """
+    label = f"cell [{_number(shell)}]"
+    parent = _request(shell)
+    if not parent:
+        return Execution(
+            id=f"terminal-{shell.execution_count}",
+            label=label,
+            piped=sys.stdout is None or not sys.stdout.isatty(),
+        )
+    metadata = parent.get("metadata") or {}
+    cell = metadata.get("cellId")
+    known = record.owner_of(cell) if isinstance(cell, str) and cell else None
+    audience: Audience = "text" if known is None else "page"
+    if not (parent.get("content") or {}).get("allow_stdin", False):
+        audience = "machine"
+    return Execution(
+        cell=known,
+        id=(parent.get("header") or {}).get("msg_id"),
+        audience=audience,
+        label=label,
+    )
+
+
+def cell_source(shell: InteractiveShell) -> str:
+    """Give the running cell as it was typed; empty where it is not known."""
+    return str(_inputs(shell)[-1])
+
+
+def _number(shell: InteractiveShell) -> int:
+    """Give the running cell's number: the count may be the next cell's already."""
+    return len(_inputs(shell)) - 1 or shell.execution_count
+
+
+def _inputs(shell: InteractiveShell) -> list[str]:
+    history = getattr(shell, "history_manager", None)
+    return getattr(history, "input_hist_raw", None) or [""]
+
+
+def _request(shell: InteractiveShell) -> dict[str, Any]:
+    get_parent = getattr(shell, "get_parent", None)
+    parent = get_parent() if callable(get_parent) else None
+    return parent if isinstance(parent, dict) else {}

@@ -1,0 +1,273 @@
+"""The magics and their settings, light enough to be loaded in every notebook.
+
+What they do is in :mod:`chatmagic.jupyter.commands`, which comes with the first one that is used.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
+from traitlets import TraitError
+
+import chatmagic
+from chatmagic import _lazy
+from chatmagic.cassette import mode
+from chatmagic.errors import InputError
+from chatmagic.jupyter import input_transformers
+from chatmagic.jupyter.results import Results
+from chatmagic.jupyter.settings import Configured, Kept
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    from chatmagic.cassette.mode import Choice
+    from chatmagic.jupyter.commands import Commands
+    from chatmagic.models import Reply
+    from chatmagic.protocol.auth import Secret
+    from chatmagic.session.session import Session
+
+
+_kept: WeakKeyDictionary[InteractiveShell, Kept] = WeakKeyDictionary()
+
+
+@magics_class
+class ChatMagics(Configured, Magics):
+    """Chat with a completion service; ``%%chat?`` shows how."""
+
+    def known_keys(self) -> tuple[Secret, ...]:
+        """Return the keys that are known here; what a file sets is looked at when it is sent."""
+        return self.commands.connecting.known_keys() if self._is_made else ()
+
+    def update_config(self, config: Config) -> None:
+        """Set what ``%config`` says in a cell."""
+        try:
+            super().update_config(config)
+        except TraitError:
+            # The shell comes next, and would set it again when the extension is loaded again.
+            config.pop("ChatMagics", None)
+            raise
+        names = set(self._find_my_config(config))
+        # An observer would not hear of a value that is said again, but the later word counts.
+        self.kept.said_later |= names & {"cassette", "mode"}
+        if names & {"base_url", "model", "extra_headers"}:
+            connecting = self.commands.connecting
+            connecting.belong_here(names)
+            if "base_url" in names and (unused := connecting.unused_address()) is not None:
+                print(unused, file=sys.stderr)
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        """Read the settings; nothing else is loaded yet."""
+        super().__init__(shell)
+        # What is set at the first load comes from a file; what changes later, from a cell.
+        self.kept = _kept.setdefault(shell, Kept(self.base_url))
+        self._shell = shell
+        self._commands: Commands | None = None
+        self._results = Results(shell, self._has_shown, self._shown)
+        self._is_made = True
+
+    @property
+    def commands(self) -> Commands:
+        """What the magics do, loaded when it is first asked for."""
+        if self._commands is None:
+            self.join(chatmagic.current_session())
+        return self._commands  # type: ignore[return-value] # joining has made them
+
+    def join(self, session: Session) -> None:
+        """Let a session ask as this shell's settings say."""
+        # The commands, and all below them, come with the first use.
+        _lazy.load("chatmagic.jupyter.commands")
+        from chatmagic.jupyter.commands import Commands  # noqa: PLC0415
+
+        if self._commands is None or self._commands.session is not session:
+            self._commands = Commands(self._shell, session, self)
+            self._results.show_replies()
+
+    def choice(self) -> Choice | None:
+        """Tell which cassette is in."""
+        return self.commands.cassette.choice()
+
+    def leave(self) -> None:
+        """Let go of the shell and of the session, whose conversation stays."""
+        self._results.close()
+        if self._commands is not None:
+            self._commands.close()
+
+    def _has_shown(self, value: object) -> bool:
+        return self._commands is not None and self._commands.has_shown(value)
+
+    def _shown(self, kind: str, reply: Reply) -> str:
+        return self.commands.shown(kind, reply)
+
+    @no_var_expand
+    @line_cell_magic
+    def chat(self, line: str, cell: str | None = None) -> Reply | None:
+        """Ask the model; ``%chat`` alone shows the state."""
+        return self.commands.chat(line, cell)
+
+    @line_magic
+    def chat_history(self, line: str) -> None:
+        """Show the conversation.
+
+        ``%chat_history`` gives a line a turn, ``%chat_history 2`` the second turn in full,
+        ``%chat_history all`` everything.
+        """
+        self.commands.history(line)
+
+    @line_magic
+    def chat_undo(self, line: str) -> None:
+        """Take back the last change: a question, a re-run, or a reset."""
+        self.commands.undo(line)
+
+    @line_magic
+    def chat_redo(self, line: str) -> None:
+        """Do again what ``%chat_undo`` took back last."""
+        self.commands.redo(line)
+
+    @line_magic
+    def chat_reset(self, line: str) -> None:
+        """Begin a new conversation; ``%chat_undo`` brings the old one back."""
+        self.commands.reset(line)
+
+    @line_magic
+    def chat_save(self, line: str) -> None:
+        """Save the conversation, by the file's suffix, whole or not at all.
+
+        ``%chat_save FILE.json`` keeps all of it, ``FILE.ipynb`` makes a notebook of it,
+        ``FILE.md`` a text to read. What is not as it was written is not overwritten, except
+        with ``--force``. Of what ``{{ }}`` put in, only the expression is saved, except with
+        ``%config ChatMagics.keep_values = True``.
+        """
+        # The renderer and the rest come with the first conversation that is kept.
+        from chatmagic.jupyter import save_command  # noqa: PLC0415
+
+        keep_values = bool(self.keep_values)
+        save_command.save(line, self.commands.session, self._shell, keep_values=keep_values)
+
+    @line_magic
+    def chat_load(self, line: str) -> None:
+        """Load a conversation in place of this one; nothing is sent, ``%chat_undo`` undoes it.
+
+        ``%chat_load FILE.json`` loads what ``%chat_save`` saved, ``%chat_load FILE.ipynb`` what
+        the outputs of a notebook tell; ``%chat_load`` alone takes this notebook, as last saved,
+        where the front end tells which it is. A turn that was changed since it was asked is left
+        out, except with ``--force``.
+        """
+        from chatmagic.jupyter import save_command  # noqa: PLC0415 - as in chat_save
+
+        save_command.load(line, self.commands.session, self._shell)
+
+    @line_magic
+    def chat_credits(self, line: str) -> None:
+        """Show the credits large: what is left, what the last turn took, as of when.
+
+        ``%chat_credits --live`` shows a gauge that follows every request of this kernel.
+        """
+        self.commands.credits(line)
+
+    @line_magic
+    def chat_panel(self, line: str) -> None:
+        """Show the chat panel: the same conversation, beside the cells.
+
+        It needs a live page with widgets, such as JupyterLab's or Notebook 7's.
+        """
+        self.commands.panel(line)
+
+    @line_magic
+    def chat_connect(self, line: str) -> None:
+        """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
+
+        ``--model NAME`` names the model to ask for. Nothing is sent. A key goes only where it
+        was given for: ``%chat_login`` asks for one. The emulator runs in this kernel, needs no
+        account, and says what it is.
+        """
+        self.commands.connecting.connect(line)
+
+    @no_var_expand
+    @line_magic
+    def chat_cassette(self, line: str) -> None:
+        """Record the questions and replies into a file, and replay them from it.
+
+        ``%chat_cassette FILE --record`` answers from FILE what it holds, and asks and saves
+        the rest; ``--replay`` never sends anything; ``--refresh`` asks everything again.
+        Without any of them a person's questions are recorded, and a machine's are replayed.
+        With ``--else emulator`` the emulator answers what is not recorded; with ``--by-order``
+        a request that differs is answered by its place. FILE may be a saved notebook, which
+        is only replayed. ``%chat_cassette --off`` goes back; ``%chat_cassette`` alone shows
+        what is in. Recording never removes: ``--prune`` lists what the file holds with
+        numbers, ``--prune 3 7`` removes those, ``--prune superseded`` what later runs of
+        their cells left behind. CHATMAGIC_CASSETTE and CHATMAGIC_MODE beat all of it.
+        """
+        print(self.commands.cassette.run(line))
+
+    @line_magic
+    def chat_login(self, line: str) -> None:
+        """Ask for the key by a hidden prompt, and offer to keep it.
+
+        The key belongs to the address that is connected now, and goes nowhere else.
+        ``%chat_login --forget`` forgets the key that was kept for it.
+        """
+        self.commands.connecting.login(line)
+
+
+def load(shell: InteractiveShell) -> None:
+    """Load the extension into a shell; harmless when it is loaded already."""
+    before = shell.magics_manager.magics["cell"].get("chat")
+    if isinstance(getattr(before, "__self__", None), ChatMagics):
+        return
+    if before is not None:
+        owner = getattr(before, "__module__", "another extension")
+        print(f"chatmagic: %%chat was {owner}'s, and is again after %unload_ext.", file=sys.stderr)
+    try:
+        magics = ChatMagics(shell)
+    except TraitError as error:
+        made = (each for each in shell.configurables if isinstance(each, ChatMagics))
+        shell.configurables.remove(next(made))
+        raise InputError(
+            f"{error}", hint="It stands in an IPython configuration file (c.ChatMagics)."
+        ) from None
+    _replaced[id(shell)] = {
+        kind: {name: held[name] for name in magics.magics[kind] if name in held}
+        for kind, held in shell.magics_manager.magics.items()
+    }
+    shell.register_magics(magics)
+    input_transformers.install(shell)
+    chatmagic.on_session = magics.join
+    mode.in_kernel = magics.choice
+    current = sys.modules.get("chatmagic.session.current")
+    if current is not None and current.has_begun():
+        magics.join(current.current_session())
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Leave nothing behind, and give back the magics that were replaced."""
+    magics = shell.magics_manager.registry.pop("ChatMagics", None)
+    input_transformers.remove(shell)
+    replaced = _replaced.pop(id(shell), {})
+    for kind, held in shell.magics_manager.magics.items():
+        for name in magics.magics[kind] if magics is not None else ():
+            held.pop(name, None)
+        held.update(replaced.get(kind, {}))
+    if magics is not None:
+        shell.configurables.remove(magics)
+        magics.leave()
+    chatmagic.on_session = mode.in_kernel = None
+
+
+_replaced: dict[int, dict[str, dict[str, Callable[..., Any]]]] = {}
+
+
+def _usage() -> str:
+    # With the other commands, and not before.
+    from chatmagic.jupyter.commands import usage  # noqa: PLC0415
+
+    return usage()
+
+
+# IPython asks this way for a help text that is not simply written down.
+ChatMagics.chat.getdoc = _usage  # type: ignore[union-attr]

@@ -1,0 +1,88 @@
+"""Turns of the panel as cells of the notebook, which can then be run again.
+
+The page makes the cells, beside those whose turns stand beside theirs, with the reply as
+their output. When they stand, each takes over the turn that it shows: run, it replaces
+it, and no request ever carries both.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from chatmagic.archive import output
+from chatmagic.conversation import template
+from chatmagic.conversation.record import owner_of
+from chatmagic.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from chatmagic.conversation.record import Record
+    from chatmagic.conversation.turn import Turn
+
+
+def source(text: str) -> str:
+    """Give the cell that sends a prompt, letter for letter.
+
+    Args:
+        text: the prompt as the panel sent it.
+    """
+    raw = "{{" in text
+    try:
+        template.refuse_cell_comments(text)
+    except InputError:
+        raw = True
+    return f"%%chat{' --raw' if raw else ''}\n{text}"
+
+
+def planned(
+    turns: Sequence[Turn],
+    wanted: Collection[int] | None,
+    on_page: Sequence[str],
+    records: Mapping[int, Record],
+) -> list[dict[str, Any]]:
+    """Give the cells to make, in order, and where.
+
+    Args:
+        turns: the live turns, in order.
+        wanted: numbers of the panel's turns that are wanted; ``None`` is all.
+        on_page: ids of the page's cells, from top to bottom.
+        records: what is known of the turns, by number.
+
+    Returns:
+        For each the ``turn``'s number, the ``cell`` as a notebook has it, and the id of the
+        cell that it goes ``after`` or ``before``, where there is one.
+    """
+    ids: dict[str | None, str] = {owner_of(one): one for one in on_page}
+    owners = [turn.owner for turn in turns]
+    put = [turn.entry == "panel" and (wanted is None or turn.number in wanted) for turn in turns]
+    shown = {turn.digest for turn, is_put in zip(turns, put, strict=True) if is_put or turn.shown}
+    new = []
+    for place, turn in enumerate(turns):
+        if not put[place]:
+            continue
+        above = [ids[owner] for owner in owners[:place] if owner in ids]
+        below = [ids[owner] for owner in owners[place + 1 :] if owner in ids]
+        beside = {"after": above[-1]} if above else {"before": below[0]} if below else {}
+        own = str(uuid.uuid4())
+        ids[turn.owner] = own
+        record = records.get(turn.number)
+        known = None if record is None else replace(record, owner=owner_of(own)).listing(shown)
+        new.append({"turn": turn.number, **beside, "cell": _cell(turn, own, known)})
+    return new
+
+
+def _cell(turn: Turn, own: str, record: Record | None) -> dict[str, Any]:
+    data, metadata = (
+        (output.bundle(turn.reply), {}) if record is None else output.of(turn.reply, record)
+    )
+    return {
+        "cell_type": "code",
+        "id": own,
+        "source": source(turn.prompt),
+        "metadata": {},
+        "outputs": [{"output_type": "display_data", "data": data, "metadata": metadata}],
+        "execution_count": None,
+    }

@@ -1,0 +1,127 @@
+"""What a shell shows of a cell's value, and what it keeps of a cell's error.
+
+A reply displays itself, but not in the cell that has shown it already; and an error of a
+magic of ours does not take the place of the last error of the user's own code.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from chatmagic.errors import ChatError, ChatInterrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from chatmagic.models import Reply
+
+REPLY: Final = ("chatmagic.protocol.wire", "Reply")
+MAGICS: Final = "chatmagic.jupyter.magics"
+"""The module whose functions stand in the traceback of a magic's error."""
+LAST: Final = ("last_type", "last_value", "last_traceback", "last_exc")
+"""Where :mod:`sys` tells of the last error; the last of them since Python 3.12."""
+
+
+class Results:
+    """Takes part in what one shell does with the values and errors of its cells.
+
+    Args:
+        shell: the shell.
+        has_shown: tells whether the running cell has shown this value as a reply.
+        shown: gives a reply as one of a bundle's types.
+    """
+
+    def __init__(
+        self,
+        shell: InteractiveShell,
+        has_shown: Callable[[object], bool],
+        shown: Callable[[str, Reply], str],
+    ) -> None:
+        """Begin, in the cell that is running too."""
+        self._shell = shell
+        self._has_shown = has_shown
+        self._shown = shown
+        self._formatters: list[Any] = []
+        self._last: dict[str, Any] = {}
+        self._note_last()
+        trap = shell.display_trap
+        self._display: Callable[[object], object] = trap.hook
+        if sys.displayhook is trap.hook:
+            sys.displayhook = self.display
+        trap.hook = self.display
+        shell.events.register("pre_run_cell", self.show_replies)
+        shell.events.register("post_run_cell", self.keep_last)
+
+    def close(self) -> None:
+        """Leave all as it was."""
+        trap = self._shell.display_trap
+        if trap.hook == self.display:
+            trap.hook = self._display
+        if sys.displayhook == self.display:
+            sys.displayhook = self._display
+        self._forget("pre_run_cell", self.show_replies)
+        self._forget("post_run_cell", self.keep_last)
+        for formatter in self._formatters:
+            formatter.pop(".".join(REPLY), None)
+
+    def display(self, value: object) -> None:
+        """Display a cell's value as the shell does, except a reply that the cell has shown.
+
+        A formatter cannot do that: a terminal has printed ``Out[n]:`` before it asks one.
+        """
+        if not self._has_shown(value):
+            self._display(value)
+
+    def show_replies(self, *_: object) -> None:
+        """Let a reply display itself: from the first use on, or else from the next cell.
+
+        Not as the extension is loaded: formatters are slow to make.
+        """
+        if self._formatters:
+            return
+        self._forget("pre_run_cell", self.show_replies)
+        formatters = getattr(self._shell.display_formatter, "formatters", {})
+        for kind in ("text/html", "text/plain"):
+            formatters[kind].for_type_by_name(*REPLY, partial(self._format, kind))
+            self._formatters.append(formatters[kind])
+
+    def keep_last(self, *_: object) -> None:
+        """Let ``%debug``, ``%tb`` and ``sys.last_value`` go on telling of the user's own code.
+
+        IPython has put every error there before it asks how to show it.
+        """
+        if not _is_of_a_magic(getattr(sys, "last_value", None)):
+            self._note_last()
+            return
+        for name in LAST:
+            if name in self._last:
+                setattr(sys, name, self._last[name])
+            elif hasattr(sys, name):
+                delattr(sys, name)
+
+    def _note_last(self) -> None:
+        self._last = {name: getattr(sys, name) for name in LAST if hasattr(sys, name)}
+
+    def _forget(self, event: str, callback: Callable[..., object]) -> None:
+        if callback in self._shell.events.callbacks[event]:
+            self._shell.events.unregister(event, callback)
+
+    def _format(self, kind: str, reply: Reply, *printer: Any) -> str | None:
+        shown = self._shown(kind, reply)
+        if not printer:
+            return shown
+        printer[0].text(shown)
+        return None
+
+
+def _is_of_a_magic(error: object) -> bool:
+    """Tell whether an error of ours came out of a magic, and not of the user's own call."""
+    if not isinstance(error, (ChatError, ChatInterrupted)):
+        return False
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__") == MAGICS for frame, _ in frames)

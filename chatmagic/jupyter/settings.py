@@ -1,0 +1,143 @@
+"""The settings that ``%config ChatMagics`` knows: their kinds, and how a wrong one is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from traitlets import Any as AnyTrait
+from traitlets import Bool, Dict, Enum, Float, Integer, TraitError, Unicode, validate
+from traitlets.config import Configurable
+
+from chatmagic.errors import InputError
+
+if TYPE_CHECKING:
+    from traitlets.config import Config
+
+    from chatmagic.cassette.mode import Chosen
+    from chatmagic.protocol.auth import Secret
+
+CHECKED = [
+    "base_url",
+    "auth",
+    "timeout",
+    "model",
+    "extra_body",
+    "extra_headers",
+    "temperature",
+    "mode",
+]
+"""The settings whose type does not say enough; :mod:`chatmagic.jupyter.checks` checks them."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """What one shell was told that loading the extension again must not change.
+
+    Args:
+        file_url: the address that a configuration file sets.
+        homes: the address that each setting was set for, where it belongs to one.
+        said_later: which of the cassette's settings were said since ``%chat_cassette`` was.
+        cassette: what ``%chat_cassette`` said last; ``None`` if nothing.
+    """
+
+    file_url: str | None
+    homes: dict[str, str | None] = field(default_factory=dict)
+    said_later: set[str] = field(default_factory=set)
+    cassette: Chosen | None = None
+
+
+class _Number(Float[Any, Any]):
+    """A number; Python takes True for one."""
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Refuse what is no number."""
+        if isinstance(value, bool):
+            self.error(obj, value)
+        return super().validate(obj, value)
+
+
+class _WholeNumber(Integer[Any, Any]):
+    """A whole number; Python takes True for one."""
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Refuse what is no whole number."""
+        if isinstance(value, bool):
+            self.error(obj, value)
+        return super().validate(obj, value)
+
+
+class Configured(Configurable):
+    """The settings of one kernel; what they do is told in the README."""
+
+    _is_made = False
+
+    base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)
+    auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….").tag(config=True)
+    timeout = AnyTrait(
+        None,
+        help="Seconds to wait for the first byte and in silence; or a dict of seconds by name: "
+        "connect, first_byte, silence, total; or a chatmagic.Timeout.",
+    ).tag(config=True)
+    model = Unicode(
+        None, allow_none=True, help="Model to ask for; goes to the address it was set for."
+    ).tag(config=True)
+    extra_body = Dict(help="Fields that a compatible server wants.").tag(config=True)
+    stream_usage = Bool(
+        False, help="Ask for token counts with each stream; most servers tell them only then."
+    ).tag(config=True)
+    extra_headers = Dict(
+        help="Headers that a gateway wants, never a key; go to the address they were set for."
+    ).tag(config=True)
+    temperature = _Number(None, allow_none=True, help="Default of --temperature.").tag(config=True)
+    max_tokens = _WholeNumber(None, allow_none=True, help="Default of --max-tokens.").tag(
+        config=True
+    )
+    last = _WholeNumber(None, allow_none=True, min=0, help="Default of --last.").tag(config=True)
+    no_history = Bool(False, help="Default of --no-history.").tag(config=True)
+    no_stream = Bool(False, help="Default of --no-stream.").tag(config=True)
+    raw = Bool(False, help="Default of --raw.").tag(config=True)
+    quiet = Bool(False, help="Default of --quiet.").tag(config=True)
+    keep_values = Bool(
+        False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
+    ).tag(config=True)
+    cassette = Unicode(None, allow_none=True, help="File to record and replay.").tag(config=True)
+    mode = Unicode(
+        None, allow_none=True, help="What is done with it: record, replay, refresh, live."
+    ).tag(config=True)
+    stream = Enum(
+        ["auto", "updates", "text", "off"],
+        "auto",
+        help="How a reply is shown while it comes: off shows it once, at its end.",
+    ).tag(config=True)
+
+    order = Enum(
+        ["page", "run"],
+        "page",
+        help="Where a turn stands: as its cell in the page, where that tells it, or as first run.",
+    ).tag(config=True)
+
+    @validate(*CHECKED)
+    def _checked(self, proposal: dict[str, Any]) -> Any:
+        # The checks come with the first setting that is set.
+        from chatmagic.jupyter import checks  # noqa: PLC0415
+
+        name, value = proposal["trait"].name, proposal["value"]
+        try:
+            checks.check(name, value, self.known_keys() if name == "extra_headers" else ())
+        except (InputError, ValueError) as error:
+            raise TraitError(f"ChatMagics.{name}: {error}") from None
+        return value
+
+    def known_keys(self) -> tuple[Secret, ...]:
+        """Return the keys that no setting and no error may hold."""
+        raise NotImplementedError
+
+    def _load_config(self, cfg: Config, *more: Any, **named: Any) -> None:
+        """Set what a file or ``%config`` says; no error of it shows a key."""
+        try:
+            super()._load_config(cfg, *more, **named)
+        except TraitError as error:
+            from chatmagic.jupyter import checks  # noqa: PLC0415 - as above
+
+            raise TraitError(checks.without_keys(str(error), self.known_keys())) from None

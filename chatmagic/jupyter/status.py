@@ -1,0 +1,240 @@
+"""What is in force and what is left: ``%chat`` alone, and what a panel shows of it."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import UTC, datetime, timedelta
+from html import escape
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from chatmagic import text
+from chatmagic.client import config
+from chatmagic.conversation import options
+from chatmagic.errors import ChatError
+from chatmagic.jupyter import execution
+from chatmagic.jupyter.connect_command import where
+from chatmagic.protocol import ratelimit
+from chatmagic.render import gauge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from chatmagic.jupyter.cassette_command import CassetteCommand
+    from chatmagic.jupyter.connect_command import ConnectCommands
+    from chatmagic.protocol.auth import Secret
+    from chatmagic.session.session import Session
+
+PANELS: Final = (
+    ("Temperature", "temperature", "the service's own"),
+    ("Most tokens", "max_tokens", "the service's own"),
+    ("Turns sent along", "last", "all turns before"),
+    ("Without history", "no_history", "off"),
+    ("In one piece", "no_stream", "off"),
+    ("Seconds to wait", "timeout", "10 for a connection, 60 for an answer"),
+    ("Model", "model", "none is named"),
+    ("More fields", "extra_body", "none"),
+    ("Token counts of streams", "stream_usage", "as the service tells them"),
+    ("More headers", "extra_headers", "none"),
+)
+"""What the panel shows of the settings: a name, the trait, and what holds where it is unset."""
+
+
+NAMED: Final = ("model", "extra_body", "extra_headers")
+NO_TOKENS: Final = (
+    "Tokens: the last reply told none. %config ChatMagics.stream_usage = True asks for them."
+)
+SHOWN: Final = 200
+"""The most characters of names."""
+
+
+class Configured(Protocol):
+    """The settings that ``%config ChatMagics`` knows."""
+
+    stream: Any
+    stream_usage: Any
+
+    def trait_values(self) -> dict[str, Any]:
+        """Give all of them by name."""
+
+
+class Standing:
+    """How things stand in one kernel: its service, its settings, its credits.
+
+    Args:
+        shell: the kernel's shell.
+        session: its session.
+        configured: the settings, read at each use.
+        cassette: its cassette.
+        connecting: its connection.
+    """
+
+    def __init__(
+        self,
+        shell: InteractiveShell,
+        session: Session,
+        configured: Configured,
+        cassette: CassetteCommand,
+        connecting: ConnectCommands,
+    ) -> None:
+        """Look at nothing yet."""
+        self._shell = shell
+        self._session = session
+        self._configured = configured
+        self._cassette = cassette
+        self._connecting = connecting
+        self._has_told_of_usage = False
+
+    def now(self) -> datetime:
+        """Give the time by the service's clock, by which a live gauge counts.
+
+        It is the ``Date`` of the answer that told the figures, and the time since that came.
+        """
+        here, figures = datetime.now(UTC), self._session.credits
+        came = self._session.credits_received_at
+        if figures is None or came is None:
+            return here
+        return figures.seen_at + max(here - came, timedelta())
+
+    def standing(self) -> dict[str, Any]:
+        """Give the state in one word, and the settings in force as rows of words."""
+        configured = self._in_force()
+        rows = [[name, _set(configured[trait], unset)] for name, trait, unset in PANELS]
+        if (tape := self._cassette.state()) is not None:
+            rows = [["Cassette", tape], *rows]
+        if self._cassette.is_replaying():
+            return {"state": "replay", "rows": rows}
+        try:
+            choice, connection = self._cassette.choice(), self._connecting.connection()
+        except ChatError as error:
+            return {"state": "not connected", "rows": [["Service", str(error)], *rows]}
+        state = "emulator" if config.is_emulator(connection) else "live"
+        if choice is not None:
+            state = f"{state}, {choice.mode}"
+        return {"state": state, "rows": [["Service", where(connection)], *rows]}
+
+    def defaults(self) -> dict[str, Any]:
+        """Give the parameters of the panel's questions, which are every cell's defaults."""
+        asked = options.parse("", self._configured.trait_values())
+        return {
+            "max_tokens": asked.max_tokens,
+            "temperature": asked.temperature,
+            "stream": asked.stream,
+            "history": asked.history,
+            "last": asked.last,
+        }
+
+    def streams(self) -> bool:
+        """Tell whether pages show a reply while it comes."""
+        return bool(self._configured.stream != "off")
+
+    def credits(self) -> tuple[str, str]:
+        """Give the credits large, as HTML and as words."""
+        figures, took = self._session.credits, self._session.took
+        now, off = self._now(), self._session.clock_off
+        html = gauge.large_html(figures, took, now=now, clock_off=off)
+        words = gauge.large_words(figures, took, now=now, clock_off=off)
+        for note in self._notes(now - (off or timedelta())):
+            html += f'<p style="{gauge.QUIET}">{escape(note)}</p>'
+            words += f"\n{note}"
+        return html, words
+
+    def _notes(self, now: datetime) -> list[str]:
+        """Give what there is to say under the credits: requests left, tokens, a replay."""
+        notes = []
+        if (told := self._session.request_limit) is not None:
+            notes.append(ratelimit.line(told, now))
+        if self._session.lacks_usage and not (
+            self._configured.stream_usage or self._has_told_of_usage
+        ):
+            self._has_told_of_usage = True
+            notes.append(NO_TOKENS)
+        replayed = self._cassette.of_the_figures()
+        return notes if replayed is None else [*notes, replayed]
+
+    def state(self) -> str:
+        """Say what ``%chat`` alone says: where, key from where, conversation, credits."""
+        tape = self._cassette.state()
+        self._session.follow_pages(execution.execution(self._shell).cell)
+        conversation = self._session.conversation
+        count, stale = len(conversation), len(conversation.stale_turns())
+        notes = f", {stale:,} stale" if stale else ""
+        return "\n".join(
+            (
+                *([] if tape is None else [tape]),
+                *self._asks(),
+                f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
+                gauge.large_words(
+                    self._session.credits,
+                    self._session.took,
+                    now=self._now(),
+                    clock_off=self._session.clock_off,
+                ),
+                f"Set for every question: {', '.join(self._values()) or 'nothing'}.",
+            )
+        )
+
+    def _asks(self) -> list[str]:
+        """Say where requests go, with which key, and which model they name."""
+        lines = []
+        try:
+            if not self._cassette.is_replaying():
+                connection = self._connecting.connection()
+                lines.append(where(connection))
+                if not config.is_emulator(connection):
+                    lines.append(f"Requests are posted to {config.posted_to(connection)}.")
+            if self._connecting.model() is not None:
+                lines.append(f"Model: {self._in_force()['model']}.")
+        except ChatError as error:
+            lines.append(str(error))
+        if elsewhere := self._connecting.elsewhere():
+            lines.append(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
+        return lines
+
+    def _values(self) -> list[str]:
+        """Give what is set for every question; of fields and headers their names alone."""
+        configured = self._in_force()
+        # The model has a line of its own.
+        names = [option.trait for option in options.OPTIONS if option.trait]
+        names += ["timeout", "extra_body", "extra_headers", "stream_usage", "keep_values"]
+        return [
+            f"{name} = {configured[name]}"
+            for name in names
+            if configured[name] is not None and configured[name] is not False
+        ]
+
+    def _in_force(self) -> dict[str, Any]:
+        """Return the settings that count here; of fields and headers their names, in words."""
+        configured = self._configured.trait_values()
+        configured |= dict.fromkeys(self._connecting.elsewhere())
+        with contextlib.suppress(ChatError):
+            configured["model"] = self._connecting.model()
+        named = {name: configured[name] for name in NAMED if configured[name]}
+        # A key that was put there by mistake is not shown.
+        keys = self._connecting.known_keys() if named else ()
+        return {**configured, **{name: _names(named.get(name), keys) for name in NAMED}}
+
+    def _now(self) -> datetime:
+        """Give the time; the emulator's and a recording's stand still: their outputs repeat."""
+        figures, connection = self._session.credits, self._session.connection
+        if figures is not None and connection is not None:
+            still = config.is_emulator(connection) or self._cassette.of_the_figures()
+            if still:
+                return figures.seen_at
+        return datetime.now(UTC)
+
+
+def _names(value: Any, keys: Iterable[Secret]) -> str | None:
+    """Return a name, or the names that a mapping has, whose values may be private."""
+    words = ", ".join([value] if isinstance(value, str) else map(str, value or ()))
+    for key in keys:
+        words = key.redact(words)
+    return text.one_line(words, SHOWN) or None
+
+
+def _set(value: Any, unset: str) -> str:
+    """Say what a setting is."""
+    if value is None or value is False:
+        return unset
+    return "on" if value is True else str(value)

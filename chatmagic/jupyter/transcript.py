@@ -1,0 +1,167 @@
+"""A conversation, and what was done to it, for a person to read: as HTML and as text."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from chatmagic.render import gauge, markdown
+from chatmagic.text import PROSE, UNTYPESET, one_line, to_terminal, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.history import Change
+    from chatmagic.conversation.turn import Turn
+
+EXCERPT = 60
+# No word, however long, makes the table wider than what the headings take.
+_SAID = "text-align: left; overflow-wrap: anywhere;"
+AS_RUN = "in the order as first run"
+AS_ON_PAGE = "in the order of the cells in the page"
+DID = {
+    "ask": "Took back the question",
+    "re-run": "Took back the new reply to",
+    "reset": "Took back the reset",
+    "set aside": "Took back the setting aside",
+    "load": "Took back the loading",
+}
+DID_AGAIN = {
+    "ask": "Put back the question",
+    "re-run": "Put back the new reply to",
+    "reset": "Reset again",
+    "set aside": "Set aside again",
+    "load": "Loaded again",
+}
+
+
+def marks(
+    conversation: Conversation, turn: Turn, notebooks: Mapping[str, str] | None = None
+) -> list[str]:
+    """Say what is particular about a turn.
+
+    Args:
+        conversation: the conversation.
+        turn: one of its turns.
+        notebooks: which notebook a cell stands in, in words, by the cell's hash.
+    """
+    found: list[str] = [] if turn.state == "complete" else [turn.state]
+    if notebook := (notebooks or {}).get(turn.owner or ""):
+        found.append(notebook)
+    if conversation.stale(turn):
+        found.append("stale: what stands above it has changed since")
+    if turn.missing:
+        named = ", ".join(one_line(name, EXCERPT) for name in turn.missing)
+        found.append(f"sent without the value of {named}, which was not kept: run its cell again")
+    if settings := gauge.settings_words(turn.parameters, turn.asked_model):
+        found.append(settings)
+    if turn.last is not None:
+        count = len(turn.carried)
+        found.append(f"sent with the last {count:,} turns" if count else "sent with none before it")
+    if turn.reply.origin != "live":
+        found.append(turn.reply.origin)
+    if turn.reply.recorded == "emulator":
+        found.append("of the emulator")
+    if turn.reply.by_order:
+        found.append("by order: another request was recorded here")
+    if turn.took is not None:
+        found.append(f"took about {turn.took:,}")
+    return found
+
+
+def table(
+    conversation: Conversation, order: str = AS_RUN, notebooks: Mapping[str, str] | None = None
+) -> tuple[str, str]:
+    """Give a line a turn, as HTML and as text.
+
+    Args:
+        conversation: the conversation.
+        order: which order is in force, in words.
+        notebooks: as :func:`marks` has them.
+    """
+    rows = []
+    for number, turn in enumerate(conversation.turns, 1):
+        prompt = one_line(_typed(turn), EXCERPT)
+        reply = one_line(turn.reply.text, EXCERPT)
+        rows.append((str(number), prompt, reply, "; ".join(marks(conversation, turn, notebooks))))
+    end = _summary(conversation, order)
+    head = ("Turn", "You", "Reply", "Notes")
+    html = "".join(
+        f'<tr><td style="text-align: left;">{number}</td>'
+        + "".join(f'<td dir="auto" style="{_SAID}">{escape(cell)}</td>' for cell in said)
+        + "</tr>"
+        for number, *said in rows
+    )
+    heads = "".join(f'<th scope="col" style="text-align: left;">{name}</th>' for name in head)
+    text = "\n".join(
+        f"{number}. {prompt}\n   {reply}" + (f"\n   ({notes})" if notes else "")
+        for number, prompt, reply, notes in rows
+    )
+    grid = f"{markdown.TABLE}><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>"
+    shown = markdown.scrolling(grid, "Turns") if rows else ""
+    return _group(f"{shown}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
+
+
+def whole(
+    conversation: Conversation,
+    turns: tuple[Turn, ...],
+    notebooks: Mapping[str, str] | None = None,
+) -> tuple[str, str]:
+    """Give turns in full, as HTML and as text."""
+    numbers = {turn.number: place for place, turn in enumerate(conversation.turns, 1)}
+    html, text = [], []
+    for turn in turns:
+        notes = "; ".join(marks(conversation, turn, notebooks))
+        title = f"{numbers[turn.number]}. You{f' ({notes})' if notes else ''}"
+        html.append(
+            f"<p><strong>{escape(title)}</strong></p>"
+            f'<pre dir="auto" style="{PROSE}">{escape(visible(_typed(turn)))}</pre>'
+            f"<p><strong>Reply</strong></p>{markdown.to_html(turn.reply.text)}"
+        )
+        text.append(
+            f"{title}\n{to_terminal(_typed(turn))}\n\nReply\n{to_terminal(turn.reply.text)}"
+        )
+    if not turns:
+        return table(conversation)
+    return _group("".join(html)), "\n\n".join(text)
+
+
+def undone(change: Change | None) -> str:
+    """Say what an undo did."""
+    return _did(change, DID, change.went) if change else "Nothing to take back."
+
+
+def redone(change: Change | None) -> str:
+    """Say what a redo did."""
+    return _did(change, DID_AGAIN, change.came) if change else "Nothing to do again."
+
+
+def _did(change: Change, words: dict[str, str], turns: tuple[Turn, ...]) -> str:
+    if change.kind in {"reset", "set aside", "load"}:
+        count = len(change.came or change.went)
+        return f"{words[change.kind]} ({count:,} turn{'' if count == 1 else 's'})."
+    quoted = ", ".join(f"“{one_line(_typed(turn), EXCERPT)}”" for turn in turns[-1:])
+    return f"{words[change.kind]} {quoted}."
+
+
+def _summary(conversation: Conversation, order: str) -> str:
+    count = len(conversation)
+    if not count:
+        return "The conversation is empty."
+    stale = len(conversation.stale_turns())
+    notes = f", {stale:,} stale (run their cells again)" if stale else ""
+    return (
+        f"{count:,} turn{'' if count == 1 else 's'}{notes}, {order}. "
+        "%chat_history 1 shows one in full, %chat_history all shows everything."
+    )
+
+
+def _typed(turn: Turn) -> str:
+    """Give the prompt as typed: what is saved holds no value that ``{{ }}`` put in."""
+    return turn.prompt if turn.typed is None else turn.typed
+
+
+def _group(html: str) -> str:
+    box = f'class="chatmagic {UNTYPESET}" role="group" aria-label="Conversation"'
+    return f"<div {box}>{html}</div>"

@@ -1,0 +1,257 @@
+"""Views of one reply: live in a page, once for a machine, printed in a terminal.
+
+A view is what :meth:`chatmagic.session.session.Session.run` tells about one ask: that it has
+begun, each fragment, and how it ended. The last state of a view holds what the reply's own
+response said and nothing of this kernel, clock or machine, so a notebook that runs again
+shows it again, letter for letter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import threading
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+
+from IPython.display import DisplayHandle, clear_output, display
+
+from chatmagic.archive import output
+from chatmagic.render import gauge
+from chatmagic.session.events import HELD_BACK, Silent
+from chatmagic.text import to_terminal, unlinked, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chatmagic.session.events import Answer
+
+WAITING: Final = "… waiting for the reply"
+SECONDS_BETWEEN: Final = 0.1
+BYTES_A_SECOND: Final = 60_000
+NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
+
+
+class Once(Silent):
+    """Shows a reply once, when it has ended: for machines, and for ``stream = off``."""
+
+    def ended(self, answer: Answer) -> None:
+        """Show the reply."""
+        data, metadata = output.of(answer.reply, answer.record)
+        display(data, metadata=metadata, raw=True)
+
+
+class Live(Silent):
+    """Shows a reply in a page while it streams, by updates of one display.
+
+    A thread draws, so that reading never waits for drawing: the first fragment at once, a
+    later one within an interval that grows with the text, so that the bytes a second stay
+    bounded.
+
+    Args:
+        alone: whether the running cell holds nothing but this ask; then a failed ask can
+            take its waiting mark away.
+    """
+
+    def __init__(self, *, alone: bool) -> None:
+        """Show nothing yet."""
+        self._alone = alone
+        self._notes: Sequence[str] = ()
+        self._pieces: list[str] = []
+        self._news = threading.Event()
+        self._over = threading.Event()
+        self._handle: DisplayHandle | None = None
+        self._thread: threading.Thread | None = None
+
+    def waiting(self, holder: str) -> None:
+        """Say for whom this ask waits."""
+        self._show(_mark(f"Waiting for the reply to {holder} to end."))
+
+    def began(self, notes: Sequence[str]) -> None:
+        """Show the waiting mark and start to draw."""
+        self._notes = notes
+        self._show(output.frame(_notes(notes) + _mark("Waiting for the reply.")))
+        context = contextvars.copy_context()
+        thread = threading.Thread(
+            target=context.run, args=[self._draw], name="chatmagic-draw", daemon=True
+        )
+        thread.start()
+        self._thread = thread
+
+    def fragment(self, text: str) -> None:
+        """Take note of a fragment."""
+        self._pieces.append(text)
+        self._news.set()
+
+    def ended(self, answer: Answer) -> None:
+        """Show the last state."""
+        self._stop()
+        if answer.reply.held_back:
+            self._say_held_back(answer.reply.text)
+        data, metadata = output.of(answer.reply, answer.record)
+        if self._handle is None:
+            self._handle = DisplayHandle()
+            self._handle.display(data, metadata=metadata, raw=True)
+        else:
+            self._handle.update(data, metadata=metadata, raw=True)
+
+    def failed(self) -> None:
+        """Take the waiting mark away."""
+        self._stop()
+        if self._handle is None:
+            return
+        if self._alone:
+            clear_output(wait=True)
+        else:
+            self._show("")
+
+    def _say_held_back(self, text: str) -> None:
+        """Say why nothing was seen to come; the last state, which follows, does not."""
+        from chatmagic.render import markdown  # noqa: PLC0415 - as in _draw
+
+        self._show(output.frame(_notes([HELD_BACK]) + markdown.to_html(text, live=True)))
+
+    def _show(self, html: str) -> None:
+        if self._handle is None:
+            self._handle = DisplayHandle()
+            self._handle.display({"text/html": html}, raw=True)
+        else:
+            self._handle.update({"text/html": html}, raw=True)
+
+    def _stop(self) -> None:
+        self._over.set()
+        self._news.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _draw(self) -> None:
+        # The renderer is warmed while the headers are awaited.
+        from chatmagic.render import markdown  # noqa: PLC0415
+
+        markdown.to_html("", live=True)
+        notes = _notes(self._notes)
+        text = ""
+        while True:
+            self._news.wait()
+            self._news.clear()
+            if self._over.is_set():
+                return
+            count = len(self._pieces)
+            text += "".join(self._pieces[:count])
+            del self._pieces[:count]
+            html = output.frame(notes + markdown.to_html(text, live=True))
+            with contextlib.suppress(Exception):
+                # A page that went away must not end the reply; its last state is tried again.
+                self._show(html)
+            self._over.wait(max(SECONDS_BETWEEN, len(html.encode()) / BYTES_A_SECOND))
+
+
+class Printed(Silent):
+    """Prints a reply as it comes, for a terminal or a console.
+
+    Args:
+        in_page: whether it is a page that shows what is printed, and finds links in it.
+        piped: whether it is printed into a pipe or a file, which gets no waiting mark.
+    """
+
+    def __init__(self, *, in_page: bool = False, piped: bool = False) -> None:
+        """Print nothing yet."""
+        self._piped = piped
+        self._marked = False
+        self._in_page = in_page
+        self._said = ""
+
+    def waiting(self, holder: str) -> None:
+        """Say for whom this ask waits."""
+        _print(f"(waiting for the reply to {holder} to end)\n")
+
+    def began(self, notes: Sequence[str]) -> None:
+        """Print what there is to say before."""
+        for note in notes:
+            _print(f"({note})\n")
+        if not self._piped:
+            self._marked = True
+            _print(WAITING)
+
+    def fragment(self, text: str) -> None:
+        """Print a fragment, the first one over the waiting mark."""
+        self.failed()
+        self._write(text)
+
+    def failed(self) -> None:
+        """Take the waiting mark away, if it is still there."""
+        if self._marked:
+            self._marked = False
+            _print(f"\r{' ' * len(WAITING)}\r")
+
+    def ended(self, answer: Answer) -> None:
+        """Print what stands under a reply."""
+        self.failed()
+        reply = answer.reply
+        settings = output.settings_words(answer.record)
+        lines = [*output.state_lines(reply), gauge.line_words(reply.credits, reply.usage, settings)]
+        if reply.held_back and not self._in_page:
+            lines.append(HELD_BACK)  # what is printed into a page is saved
+        self._write("\n\n" + "\n".join(f"({line})" for line in lines) + "\n")
+
+    def _write(self, text: str) -> None:
+        """Print what a stranger said; what looks like an address may come in pieces."""
+        shown = printable(text)
+        _print(unlinked(shown, self._said) if self._in_page else shown)
+        self._said = (self._said + shown)[-50:]
+
+
+class PrintedOnce(Printed):
+    """Prints a reply when it has ended, for a terminal with ``stream = off``."""
+
+    def fragment(self, text: str) -> None:
+        """Print nothing yet."""
+
+    def ended(self, answer: Answer) -> None:
+        """Print the reply, and what stands under it."""
+        self.failed()
+        self._write(answer.reply.text)
+        super().ended(answer)
+
+
+def printable(text: str) -> str:
+    """Give text that cannot act in a terminal.
+
+    Args:
+        text: a reply, or a fragment of one.
+    """
+    return to_terminal(text)
+
+
+def show_data(data: dict[str, str]) -> None:
+    """Show something of ours as an output of its own.
+
+    Args:
+        data: safe content by its MIME type.
+    """
+    display(data, raw=True)
+
+
+def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> None:
+    """Show something of ours that is no reply.
+
+    Args:
+        html: safe HTML.
+        text: the same in words.
+        record: what a notebook should remember of it.
+    """
+    data, metadata = output.said(html, text, record)
+    display(data, metadata=metadata, raw=True)
+
+
+def _mark(words: str) -> str:
+    return f'<p class="chatmagic-waiting" style="{gauge.QUIET} margin: 0;">… {escape(words)}</p>'
+
+
+def _notes(notes: Sequence[str]) -> str:
+    return "".join(f'<p style="{NOTE_STYLE}">{escape(visible(note))}</p>' for note in notes)
+
+
+def _print(text: str) -> None:
+    print(text, end="", flush=True)

@@ -1,0 +1,335 @@
+"""Credits: what headers and error bodies say of them, and how to say it (interface §8).
+
+What is absent or malformed is unknown, never 0, and never an exception. A figure is
+"as of" the time its response was written: other keys of the account draw on the same
+credits, so it may have moved since.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self, TypeAlias, TypeVar
+
+from chatmagic import _json
+from chatmagic.models import Credits
+
+if TYPE_CHECKING:
+    from chatmagic.protocol import error_body
+
+Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
+Level = Literal["unknown", "ok", "low", "empty"]
+
+_Read = TypeVar("_Read")
+_HIGHEST: Final = 10**15
+_YEAR: Final = timedelta(days=365)
+_RIGHT: Final = timedelta(minutes=1)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECONDS: Final = re.compile(r"\d{1,15}(\.\d{1,15})?", re.ASCII)
+# HTTP dates are in GMT and say so, but for the oldest form, which ends in the year.
+_HTTP_DATE: Final = re.compile(r"[A-Z][a-z]+,? .+ (GMT|UTC|\d{4})", re.ASCII)
+# A proxy joins repeated headers with commas. The comma inside an HTTP date follows the
+# name of a day, and no value that counts here ends in a small letter.
+_JOINT: Final = re.compile(r"(?<=[0-9TZ])\s*,\s*")
+
+
+def from_headers(headers: Headers, now: datetime) -> Credits | None:
+    """Read the rate-limit headers of a response.
+
+    Args:
+        headers: names, in any case, and values; a name may occur several times.
+        now: the time, aware; counts where the response has no valid ``Date``.
+
+    Returns:
+        What is known; ``None`` if that is nothing.
+    """
+    pairs = header_pairs(headers)
+    written = date(pairs)
+    seen_at = written or now.astimezone(UTC)
+    limit = _one(pairs, "x-ratelimit-limit", _figure)
+    remaining = _one(pairs, "x-ratelimit-remaining", _figure)
+    resets_at = _one(pairs, "x-ratelimit-reset", lambda text: _reset(text, seen_at))
+    used = _difference(limit, remaining)
+    return _credits(limit, remaining, used, resets_at, seen_at, dated=written is not None)
+
+
+def from_error(body: error_body.ErrorBody, headers: Headers, now: datetime) -> Credits | None:
+    """Read the figures of an error response: its body's first, then its headers'.
+
+    Args:
+        body: the error body; only the rate-limit error has figures (interface §7).
+        headers: as for :func:`from_headers`.
+        now: as for :func:`from_headers`.
+
+    Returns:
+        What is known; ``None`` if that is nothing.
+    """
+    pairs = header_pairs(headers)
+    written = date(pairs)
+    seen_at = written or now.astimezone(UTC)
+    told = from_headers(pairs, now) or Credits(None, None, None, None, seen_at)
+    limit = _first(_bounded(body.limit), told.limit)
+    used = _bounded(body.used)
+    if used is None:
+        remaining = told.remaining
+        used = _difference(limit, remaining)
+    else:
+        remaining = told.remaining if limit is None else max(limit - used, 0)
+    resets_at = None if body.reset_at is None else _reset(body.reset_at, seen_at)
+    resets_at = resets_at or told.resets_at or told.lapsed_at
+    return _credits(limit, remaining, used, resets_at, seen_at, dated=written is not None)
+
+
+def date(headers: Headers) -> datetime | None:
+    """Give the response's own ``Date``, in UTC; ``None`` without a valid one."""
+    return _one(header_pairs(headers), "date", _http_date)
+
+
+class Patience(NamedTuple):
+    """What ``Retry-After`` asks for.
+
+    Args:
+        until: when to ask again at the earliest, in UTC.
+        seconds: how long that is from the answer on; ``None`` if only the clock here,
+            which may be wrong, could tell.
+    """
+
+    until: datetime
+    seconds: int | None
+
+
+def patience(headers: Headers, now: datetime) -> Patience | None:
+    """Give what ``Retry-After`` asks for.
+
+    Args:
+        headers: as for :func:`from_headers`.
+        now: the time the response came, aware, from which seconds are counted.
+
+    Returns:
+        The time, seconds rounded up; ``None`` if nothing sensible is asked for: no
+        header, garbage, a time before the answer's own ``Date``, or more than a year.
+    """
+    pairs = header_pairs(headers)
+    arrived = now.astimezone(UTC)
+    written = date(pairs)
+
+    def read(text: str) -> Patience | None:
+        if _SECONDS.fullmatch(text):
+            seconds = math.ceil(float(text))
+            sensible = seconds <= _YEAR.total_seconds()
+            return Patience(arrived + timedelta(seconds=seconds), seconds) if sensible else None
+        until = _http_date(text)
+        if until is None or abs(until - (written or arrived)) > _YEAR:
+            return None
+        if written is None:
+            return Patience(until, None)
+        seconds = int((until - written).total_seconds())
+        return Patience(until, seconds) if seconds >= 0 else None
+
+    return _one(pairs, "retry-after", read)
+
+
+def took(before: Credits | None, after: Credits | None) -> int | None:
+    """Tell about how many credits went between two responses.
+
+    Args:
+        before: what the earlier response said.
+        after: what the later response said.
+
+    Returns:
+        The fall of what remains, if limit and reset are the same and it did not rise;
+        otherwise it cannot be told. Other keys of the account may have had a part in it.
+    """
+    if before is None or after is None:
+        return None
+    if (before.limit, before.resets_at, before.lapsed_at) != (
+        after.limit,
+        after.resets_at,
+        after.lapsed_at,
+    ):
+        return None
+    return _difference(before.remaining, after.remaining)
+
+
+def clock_off(written: datetime | None, asked: datetime, arrived: datetime) -> timedelta | None:
+    """Tell how wrong the clock here is, by an answer that has just come.
+
+    Args:
+        written: the answer's own ``Date``.
+        asked: the time here when the request was sent, aware.
+        arrived: the time here when the answer's headers had come, aware.
+
+    Returns:
+        How far the clock here is ahead at least (below 0: behind); ``None`` while it may be
+        right, which it may within a minute.
+    """
+    if written is None:
+        return None
+    if asked - written > _RIGHT:
+        return asked - written
+    return arrived - written if written - arrived > _RIGHT else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The figures of the latest answers.
+
+    Args:
+        credits: the last figures that any answer gave.
+        took: about how many credits the last answer took, where that can be told.
+        last: what the very last answer said; unlike ``credits``, ``None`` if nothing.
+    """
+
+    credits: Credits | None = None
+    took: int | None = None
+    last: Credits | None = None
+
+    def after(self, credits: Credits | None) -> Self:
+        """Give the ledger after one more answer.
+
+        Args:
+            credits: what it said; ``None`` also for a request that got no answer. The
+                answer after that has no figure to be compared with.
+        """
+        return type(self)(
+            credits=credits or self.credits,
+            took=took(self.last, credits),
+            last=credits,
+        )
+
+
+def level(credits: Credits | None) -> Level:
+    """Tell how things stand: low is less than a fifth of the limit."""
+    if credits is None:
+        return "unknown"
+    limit, remaining, used = credits.limit, credits.remaining, credits.used
+    if remaining == 0 or (limit is not None and used is not None and used >= limit):
+        return "empty"
+    if limit is None or remaining is None:
+        return "unknown"
+    return "low" if remaining * 5 < limit else "ok"
+
+
+def words(credits: Credits | None) -> str:
+    """Say the figures in one line, for people; times are in UTC."""
+    left = left_words(credits)
+    if credits is None:
+        return left
+    if left == "credits unknown" and credits.resets_at is None and credits.lapsed_at is None:
+        return left
+    return f"{left} · {reset_words(credits)}"
+
+
+def reset_words(credits: Credits | None) -> str:
+    """Say when the limit resets; the time is in UTC."""
+    if credits is not None and credits.resets_at is not None:
+        return f"resets {credits.resets_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    if credits is not None and credits.lapsed_at is not None:
+        lapsed = credits.lapsed_at.astimezone(UTC)
+        return f"reset unknown (what was told, {lapsed:%Y-%m-%d %H:%M} UTC, had passed already)"
+    return "reset unknown"
+
+
+def left_words(credits: Credits | None) -> str:
+    """Say how many credits are left, without the time of the reset."""
+    return "credits unknown" if credits is None else _left(credits)
+
+
+def _left(credits: Credits) -> str:
+    limit, remaining = credits.limit, credits.remaining
+    of_limit = "" if limit is None else f" of {limit:,}"
+    match level(credits):
+        case "empty":
+            return f"no credits left{of_limit}"
+        case "low":
+            return f"credits low: {remaining:,}{of_limit} left"
+        case "ok":
+            return f"{remaining:,}{of_limit} credits left"
+    if remaining is not None:
+        return f"{remaining:,} credit{'' if remaining == 1 else 's'} left, limit unknown"
+    if limit is not None:
+        return f"unknown how many{of_limit} credits are left"
+    return "credits unknown"
+
+
+def header_pairs(headers: Headers) -> list[tuple[str, str]]:
+    """Return headers as pairs, in whichever form they came."""
+    return list(headers.items() if isinstance(headers, Mapping) else headers)
+
+
+def _one(
+    pairs: list[tuple[str, str]], name: str, read: Callable[[str], _Read | None]
+) -> _Read | None:
+    """Read one header; values that contradict each other are as good as none."""
+    texts = [
+        text
+        for found, value in pairs
+        if found.lower() == name
+        for text in _JOINT.split(value.strip())
+        if text
+    ]
+    values = {read(text) for text in texts}
+    return values.pop() if len(values) == 1 else None
+
+
+def _figure(text: str) -> int | None:
+    return _bounded(_json.whole_number(text))
+
+
+def _bounded(figure: int | None) -> int | None:
+    return None if figure is None or figure > _HIGHEST else figure
+
+
+def _difference(high: int | None, low: int | None) -> int | None:
+    return None if high is None or low is None or high < low else high - low
+
+
+def _first(figure: int | None, other: int | None) -> int | None:
+    return other if figure is None else figure
+
+
+def _credits(
+    limit: int | None,
+    remaining: int | None,
+    used: int | None,
+    resets_at: datetime | None,
+    seen_at: datetime,
+    *,
+    dated: bool,
+) -> Credits | None:
+    if limit is None and remaining is None and used is None and resets_at is None:
+        return None
+    # A reset in the past says nothing of the next one. Without a Date only the clock here
+    # could tell, which may be wrong, and of which no reply's line may depend within a year.
+    earliest = seen_at if dated else seen_at - _YEAR
+    if resets_at is not None and resets_at < earliest:
+        return Credits(limit, remaining, used, None, seen_at, lapsed_at=resets_at)
+    return Credits(limit, remaining, used, resets_at, seen_at)
+
+
+def _reset(text: str, seen_at: datetime) -> datetime | None:
+    """Read ISO 8601; or a count since the epoch, if that is a time within reach."""
+    number = _figure(text)
+    if number is None:
+        return _json.timestamp(text)
+    for per_second in (1, 1000):
+        since = number / per_second
+        if abs(since - (seen_at - _EPOCH).total_seconds()) <= _YEAR.total_seconds():
+            try:
+                return _EPOCH + timedelta(seconds=since)
+            except OverflowError:
+                return None
+    return None
+
+
+def _http_date(text: str) -> datetime | None:
+    if not _HTTP_DATE.fullmatch(text):
+        return None
+    try:
+        return parsedate_to_datetime(text).replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None

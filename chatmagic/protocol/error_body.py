@@ -1,0 +1,148 @@
+"""The body of an error response, in any of the shapes that servers give it (interface §2.5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from chatmagic import _json
+from chatmagic._json import whole_number
+from chatmagic.protocol.wire import first_choice
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBody:
+    """The body of an error response (interface §2.5), or the nearest thing to one.
+
+    Args:
+        error: short error name.
+        message: explanation for people.
+        limit: the credit limit, on the rate-limit error.
+        used: credits used, on the rate-limit error.
+        reset_at: when the limit resets, as it was written.
+        status: the HTTP status that the body itself names (compatible servers).
+        code: the error's code, where it is a word (compatible servers).
+    """
+
+    error: str | None = None
+    message: str | None = None
+    limit: int | None = None
+    used: int | None = None
+    reset_at: str | None = None
+    status: int | None = None
+    code: str | None = None
+
+    @classmethod
+    def from_json(cls, value: object) -> Self | None:
+        """Read an error in any of the shapes that servers give it; ``None`` is no error.
+
+        Beside the documented shape: ``error`` as an object or a list, ``errors``,
+        ``detail``, ``error_description``, ``title``, a bare ``message`` (each as text, or as an
+        object or a list that holds it), and a list around any of them.
+        """
+        if isinstance(value, list):
+            found = (cls.from_json(item) for item in value if isinstance(item, Mapping))
+            return next((item for item in found if item is not None), None)
+        if not isinstance(value, Mapping):
+            return None
+        told = inner = value.get("error") or value.get("errors") or None
+        if told is None and value.get("object") != "error" and _looks_like_a_reply(value):
+            return None
+        nested = inner if isinstance(inner, Mapping) else None
+        if isinstance(inner, list):
+            nested = next((item for item in inner if isinstance(item, Mapping)), None)
+            inner = None if nested else next((i for i in inner if isinstance(i, str)), None)
+        outer = nested or value
+        code = _json.text(outer.get("code"))
+        name = _json.text(inner) or _json.text(outer.get("type")) or code
+        message = (
+            _words(outer.get("message"))
+            or _words(outer.get("detail"))
+            or _words(value.get("message"))
+            or _words(value.get("detail"))
+            or _json.text(value.get("error_description"))
+            or _json.text(value.get("title"))
+        )
+        if name is None and message is None:
+            return None if told is None else cls(error=_as_written(told))
+        return cls(
+            error=name,
+            message=message,
+            limit=whole_number(outer.get("limit")),
+            used=whole_number(outer.get("used")),
+            reset_at=_json.text(outer.get("resetAt")) or _digits(outer.get("resetAt")),
+            status=_status(outer.get("code")) or _status(outer.get("status")),
+            code=code,
+        )
+
+    @classmethod
+    def in_reply(cls, value: object) -> Self | None:
+        """Read an error that stands where a reply was promised; ``None`` is no error.
+
+        Only its ``error`` field tells it, or that of its choice, or the figures of the
+        rate-limit error: any other field of a reply or a chunk is not shown, and may be
+        called anything.
+        """
+        if isinstance(value, list) and value:
+            value = value[0]
+        if not isinstance(value, Mapping):
+            return None
+        choice = first_choice(value.get("choices"))
+        if choice.get("error") and not value.get("error"):
+            value = {"error": choice["error"]}
+        told = cls.from_json(value)
+        named = value.get("error") or value.get("object") == "error"
+        named = named or ("choices" not in value and value.get("errors"))
+        return told if named or (told is not None and told.is_rate_limit) else None
+
+    @property
+    def is_rate_limit(self) -> bool:
+        """Whether this is the documented rate-limit error, which only its body tells (§7)."""
+        return self.limit is not None and self.used is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the body as the interface writes it."""
+        return _json.known(
+            error=self.error,
+            message=self.message,
+            limit=self.limit,
+            used=self.used,
+            resetAt=self.reset_at,
+        )
+
+
+def _digits(value: object) -> str | None:
+    number = whole_number(value)
+    return None if number is None else str(number)
+
+
+def _status(value: object) -> int | None:
+    number = whole_number(value)
+    return number if number is not None and 400 <= number <= 599 else None  # noqa: PLR2004 - HTTP's
+
+
+def _looks_like_a_reply(value: Mapping[str, Any]) -> bool:
+    return "choices" in value or not any(
+        _words(value.get(name)) for name in ("message", "detail", "title")
+    )
+
+
+def _words(value: object, depth: int = 3) -> str | None:
+    """Read an explanation: a text, or the first one in a list or an object such as FastAPI's."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if isinstance(value, Mapping) and depth:
+        names = ("msg", "message", "detail", "error")
+        found = (_words(value.get(name), depth - 1) for name in names)
+        return next((words for words in found if words), None)
+    return _json.text(value)
+
+
+def _as_written(value: object) -> str:
+    """Give what stands for an error and has no words of its own."""
+    try:
+        return "error" if isinstance(value, bool) else json.dumps(value)
+    except RecursionError:
+        return "error"

@@ -1,0 +1,315 @@
+"""Server-Sent Events: bytes to events, events to bytes, and which bodies are a stream.
+
+Two readings of a stream are honoured at once. The interface says that each event is a
+line (§4.1); the SSE standard says that an event ends at a blank line and may be spread
+over several ``data`` lines. So a ``data`` line that is JSON by itself is an event when
+its line ends, and lines that are JSON only together are one at the blank line.
+
+Nothing here reads or waits, and nothing here raises on what a server sent.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from chatmagic import _json
+from chatmagic.protocol import wire
+
+Kind = Literal["sse", "json", "html", "empty", "other"]
+
+EXCERPT: Final = 200
+"""The longest text, in characters, that a :class:`Malformed` keeps."""
+
+_BOM: Final = b"\xef\xbb\xbf"
+_WHITE: Final = b" \t\r\n\v\f"
+_FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
+_DONE_LINES: Final = tuple(f"data:{space}{wire.DONE}".encode() for space in ("", " "))
+_LONGEST_DONE: Final = len(_BOM) + max(map(len, _DONE_LINES))
+END_MARKS: Final = (wire.DONE, *(line.decode() for line in _DONE_LINES))
+"""How a stream's end mark begins, also where what stands before it is no stream."""
+
+
+class Payload(NamedTuple):
+    """One event that is JSON.
+
+    Args:
+        value: the parsed JSON; never ``None``.
+        event: the event's name, where the stream gave one before the data.
+    """
+
+    value: Any
+    event: str | None = None
+
+
+class Malformed(NamedTuple):
+    """One event that is not JSON.
+
+    Args:
+        text: how it begins, :data:`EXCERPT` characters at most.
+        event: the event's name, where the stream gave one before the data.
+    """
+
+    text: str
+    event: str | None = None
+
+
+class Done(Enum):
+    """The type of :data:`DONE`, so that a type checker can tell it apart."""
+
+    DONE = wire.DONE
+
+
+DONE: Final = Done.DONE
+"""The end that the interface promises: the line ``data: [DONE]`` (§4.1)."""
+
+Event: TypeAlias = Payload | Malformed | Done
+
+
+class _NotJson(Enum):
+    """What a text is that does not parse, since ``None`` is JSON too."""
+
+    NOT_JSON = 0
+
+
+_NOT_JSON: Final = _NotJson.NOT_JSON
+
+
+class Decoder:
+    """Reads one stream, however it is cut into pieces.
+
+    The events are the same for every way of cutting, and each is given by the first
+    piece that completes it. The work is linear in the number of bytes.
+
+    Attributes:
+        done: whether :data:`DONE` was delivered; nothing is delivered after it.
+        cut: whether the body ended inside an event; set by :meth:`end`.
+    """
+
+    def __init__(self) -> None:
+        """Start at the beginning of a body."""
+        self.done = False
+        self.cut = False
+        self._at_start = True
+        self._after_cr = False
+        self._unfinished = bytearray()
+        self._event: str | None = None
+        # Data lines that are no JSON by themselves, and the event name before them.
+        self._pending: list[str] = []
+        self._pending_event: str | None = None
+
+    def feed(self, piece: bytes) -> list[Event]:
+        """Take the next bytes of the body, of any length.
+
+        Returns:
+            The events that these bytes complete, oldest first.
+        """
+        if self._after_cr and piece:
+            self._after_cr = False
+            piece = piece.removeprefix(b"\n")
+        if self.done or not piece:
+            return []
+        if b"\r" in piece:
+            self._after_cr = piece.endswith(b"\r")
+            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        events: list[Event] = []
+        lines, ended, tail = piece.rpartition(b"\n")
+        if ended:
+            if self._unfinished:
+                lines = bytes(self._unfinished) + lines
+                self._unfinished.clear()
+            self._read_lines(lines, events)
+        if tail and not self.done:
+            self._keep(tail, events)
+        return events
+
+    def end(self) -> list[Event]:
+        """Take note that the body has ended.
+
+        A last line without a line end counts if it is whole; half an event is dropped,
+        and ``cut`` is then true.
+
+        Returns:
+            The events that were still waiting for more.
+        """
+        events: list[Event] = []
+        if self.done:
+            return events
+        line = self._text(bytes(self._unfinished))
+        self._unfinished.clear()
+        if self._is_whole(line):
+            self._read_line(line, events)
+        else:
+            self.cut = not line.startswith(":") and line != ""
+        self._deliver_pending(events)
+        return events
+
+    def _keep(self, tail: bytes, events: list[Event]) -> None:
+        """Keep an unfinished line; the reply's end need not wait for its line end."""
+        before = len(self._unfinished)
+        self._unfinished += tail
+        if before < _LONGEST_DONE:
+            begins = len(_BOM) if self._at_start and self._unfinished.startswith(_BOM) else 0
+            if self._unfinished.startswith(_DONE_LINES, begins):
+                self._deliver_done(events)
+
+    def _text(self, lines: bytes) -> str:
+        """Decode whole lines; a byte order mark is skipped at the very start only."""
+        if self._at_start:
+            self._at_start = False
+            lines = lines.removeprefix(_BOM)
+        return lines.decode("utf-8", "replace")
+
+    def _read_lines(self, lines: bytes, events: list[Event]) -> None:
+        for line in self._text(lines).split("\n"):
+            self._read_line(line, events)
+            if self.done:
+                break
+
+    def _read_line(self, line: str, events: list[Event]) -> None:
+        if not line:
+            self._deliver_pending(events)
+            self._event = None
+            return
+        field, _, text = line.partition(":")
+        if field == "data":
+            self._read_data(text.removeprefix(" "), events)
+        elif field == "event":
+            self._event = text.strip() or None
+        elif (value := _bare_error(line)) is not None:
+            self._deliver_pending(events)
+            events.append(Payload(value, "error"))
+
+    def _read_data(self, text: str, events: list[Event]) -> None:
+        # What follows on the line cannot matter: the line's end may not have come yet.
+        if text.lstrip().startswith(wire.DONE):
+            self._deliver_done(events)
+            return
+        value = _parse(text)
+        if self._pending:
+            if not _is_chunk(value):
+                self._pending.append(text)
+                return
+            # The stream has no blank lines: what was waiting was an event of its own.
+            self._deliver_pending(events)
+        if value is not _NOT_JSON:
+            if value is not None:
+                events.append(Payload(value, self._event))
+        elif text.strip():
+            self._pending.append(text)
+            self._pending_event = self._event
+        self._event = None
+
+    def _deliver_pending(self, events: list[Event]) -> None:
+        if not self._pending:
+            return
+        text = "\n".join(self._pending)
+        self._pending.clear()
+        value = _parse(text)
+        if value is not _NOT_JSON:
+            events.append(Payload(value, self._pending_event))
+        elif self._pending_event == "error":
+            events.append(Payload(text, "error"))
+        elif not self.cut:
+            events.append(Malformed(text[:EXCERPT], self._pending_event))
+
+    def _deliver_done(self, events: list[Event]) -> None:
+        self._deliver_pending(events)
+        self.done = True
+        events.append(DONE)
+
+    def _is_whole(self, line: str) -> bool:
+        """Whether a last line that no line end closed is a whole event, or completes one."""
+        field, _, text = line.partition(":")
+        if field != "data":
+            return _bare_error(line) is not None
+        if text.lstrip().startswith(wire.DONE):
+            return True
+        value = _parse(text)
+        if not self._pending or _is_chunk(value):
+            return value is not _NOT_JSON
+        return _parse("\n".join([*self._pending, text])) is not _NOT_JSON
+
+
+def encode(value: object, *, line_end: str = "\n", blank_line: bool = True) -> bytes:
+    r"""Write one event.
+
+    Args:
+        value: any JSON value.
+        line_end: ``"\n"``, ``"\r\n"`` or ``"\r"``.
+        blank_line: whether a blank line follows, as the SSE standard wants.
+
+    Raises:
+        TypeError: ``value`` holds something that JSON has no word for.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _encode_data(text, line_end, blank_line=blank_line)
+
+
+def encode_done(*, line_end: str = "\n", blank_line: bool = True) -> bytes:
+    """Write the end of a stream; the arguments are those of :func:`encode`."""
+    return _encode_data(wire.DONE, line_end, blank_line=blank_line)
+
+
+def kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind | None:
+    """Tell what a body is: by how it begins, and only then by what its header claims.
+
+    Args:
+        content_type: the ``Content-Type`` header, if there is one.
+        head: the body as far as it has come, decompressed.
+        ended: whether that is all of it.
+
+    Returns:
+        The kind, or ``None`` as long as more bytes are needed to tell (never when
+        ``ended``). ``empty`` is a body that ended with nothing but white space.
+    """
+    start = head.removeprefix(_BOM).lstrip(_WHITE)
+    if start.startswith((b"{", b"[")):
+        return "json"
+    if start.startswith(b"<"):
+        return "html"
+    if start.startswith(_FIELDS):
+        return "sse"
+    if not ended and any(mark.startswith(start) for mark in (_BOM, *_FIELDS)):
+        return None
+    return _claimed(content_type) if start else "empty"
+
+
+def _claimed(content_type: str | None) -> Kind:
+    media_type = (content_type or "").partition(";")[0].strip().lower()
+    if media_type == "text/event-stream":
+        return "sse"
+    if media_type == "application/json" or media_type.endswith("+json"):
+        return "json"
+    return "html" if media_type in ("text/html", "application/xhtml+xml") else "other"
+
+
+def _encode_data(text: str, line_end: str, *, blank_line: bool) -> bytes:
+    # Only lone surrogates have no UTF-8, and the error handler writes them as JSON does.
+    line = f"data: {text}{line_end}".encode("utf-8", "backslashreplace")
+    return line + line_end.encode() if blank_line else line
+
+
+def _parse(text: str) -> Any:
+    """Give the JSON value that the whole text is, or ``_NOT_JSON``."""
+    text = text.strip(" \t\n")
+    try:
+        value, end = _json.DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return _NOT_JSON
+    return value if end == len(text) else _NOT_JSON
+
+
+def _bare_error(line: str) -> dict[str, Any] | None:
+    """Give the error that a line is, as some servers end a stream: named so, or a body."""
+    named = line.startswith("error:")
+    if not named and not line.startswith("{"):
+        return None
+    value = _parse(line.removeprefix("error:"))
+    return value if isinstance(value, dict) and (named or value.get("error")) else None
+
+
+def _is_chunk(value: object) -> bool:
+    """Whether a value can only be an event of its own, not a line of a longer one."""
+    return isinstance(value, dict) and ("choices" in value or "error" in value)

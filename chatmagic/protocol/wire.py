@@ -1,0 +1,221 @@
+"""What is asked and what is answered, as it crosses the wire (interface §2).
+
+Every thing the interface names is one frozen dataclass here. ``to_json`` gives the
+JSON-ready value; ``from_json`` reads one and raises :exc:`ValueError`, never anything
+else. Reading is lenient where the interface leaves things open: unknown fields are
+ignored, and a missing field is the same as a null one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from chatmagic import _json
+from chatmagic._json import digest, whole_number
+from chatmagic.models import Message, Usage
+from chatmagic.text import without_lone_surrogates
+
+PATH: Final = "/v1/chat/completions"
+EMULATOR_SERVER: Final = "chatmagic-emulator"
+"""What the emulator says in ``Server``, by which its replies are told."""
+
+OWN_FIELDS: Final = frozenset({"messages", "stream", "max_tokens", "temperature"})
+NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
+"""Fields by which a request is not known again: whose model answers, and what is told with it."""
+
+DONE: Final = "[DONE]"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The body of one ask (interface §2.2).
+
+    Args:
+        messages: the conversation so far, oldest first.
+        stream: whether the reply is to come as a stream.
+        max_tokens: upper limit on generated tokens; left out when ``None``.
+        temperature: sampling temperature; left out when ``None``.
+        extra: fields that a compatible server wants beside the interface's own.
+
+    Raises:
+        ValueError: a value cannot be said in JSON.
+    """
+
+    messages: tuple[Message, ...]
+    stream: bool = True
+    max_tokens: int | None = None
+    temperature: float | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check what Python cannot check by itself."""
+        if self.max_tokens is not None and (
+            isinstance(self.max_tokens, bool) or not isinstance(self.max_tokens, int)
+        ):
+            raise ValueError(f"max_tokens is a whole number, not {self.max_tokens!r}")
+        if self.temperature is not None and (
+            isinstance(self.temperature, bool)
+            or not isinstance(self.temperature, int | float)
+            or not _is_finite(self.temperature)
+        ):
+            raise ValueError(f"temperature is a finite number, not {self.temperature!r}")
+        if own := OWN_FIELDS & set(self.extra):
+            raise ValueError(f"extra_body cannot say {min(own)}, which has its own argument")
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Read a request body.
+
+        Raises:
+            ValueError: it is not an object, or a field of it has the wrong type.
+        """
+        if not isinstance(value, Mapping):
+            raise ValueError("the body is not a JSON object")
+        messages = value.get("messages")
+        if not isinstance(messages, list) or not messages:
+            raise ValueError("'messages' is not a list with at least one message")
+        stream = value.get("stream")
+        if stream is not None and not isinstance(stream, bool):
+            raise ValueError("'stream' is neither true nor false")
+        return cls(
+            messages=tuple(Message.from_json(message) for message in messages),
+            stream=bool(stream),
+            max_tokens=value.get("max_tokens"),
+            temperature=value.get("temperature"),
+            extra={name: item for name, item in value.items() if name not in OWN_FIELDS},
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the body as it is sent: four fields at most, and what ``extra`` adds."""
+        body: dict[str, Any] = {
+            "messages": [message.to_json() for message in self.messages],
+            "stream": self.stream,
+        }
+        if self.max_tokens is not None:
+            body["max_tokens"] = self.max_tokens
+        if self.temperature is not None:
+            body["temperature"] = self.temperature
+        # Servers refuse a request that says how to stream, and asks for no stream.
+        dropped = set() if self.stream else {"stream_options"}
+        extra = {name: value for name, value in self.extra.items() if name not in dropped}
+        return {**body, **extra}
+
+    def encode(self) -> bytes:
+        """Give the bytes that are sent.
+
+        Raises:
+            ValueError: ``extra`` holds something that JSON has no word for.
+        """
+        try:
+            text = json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"the request cannot be written as JSON: {error}") from None
+        return without_lone_surrogates(text).encode()
+
+    def digest(self) -> str:
+        """Return the digest of the canonical body by which a request is known again.
+
+        It is that of the body as sent, without :data:`NOT_IN_DIGEST`.
+        """
+        sent = json.loads(self.encode())
+        return digest({name: sent[name] for name in sent if name not in NOT_IN_DIGEST})
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What one stream chunk, or a whole JSON reply, adds to the reply (interface §2.3, §2.4).
+
+    Args:
+        content: a fragment of the reply, or all of it; may be empty.
+        finish_reason: in the service's own words.
+        model: name of the model.
+        usage: token counts.
+        refusal: what a model said instead of answering (compatible servers).
+        index: which of several choices this is of.
+        whole: whether the content stood in a ``message``, where a whole reply has it.
+    """
+
+    content: str = ""
+    finish_reason: str | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    refusal: str | None = None
+    index: int = 0
+    whole: bool = field(default=False, compare=False)
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Read a chunk or a reply; everything missing or of another type is left out.
+
+        Of several choices the one with index 0 counts, or the first without an index.
+
+        Raises:
+            ValueError: ``value`` is not a JSON object.
+        """
+        if not isinstance(value, Mapping):
+            raise ValueError("not a JSON object")
+        choice = first_choice(value.get("choices"))
+        part = choice.get("delta")
+        message = choice.get("message")
+        whole = isinstance(message, Mapping) and not (
+            isinstance(part, Mapping) and _content(part.get("content"))
+        )
+        if whole:
+            part = message
+        if not isinstance(part, Mapping):
+            part = {"content": choice.get("text")}
+        finish_reason = _json.word(choice.get("finish_reason"))
+        return cls(
+            content=_content(part.get("content")),
+            # Some servers write the word where they mean the value.
+            finish_reason=None if finish_reason == "null" else finish_reason,
+            model=_json.word(value.get("model")),
+            usage=Usage.from_json(value.get("usage")) or Usage.from_json(choice.get("usage")),
+            refusal=_json.text(part.get("refusal")),
+            index=whole_number(choice.get("index")) or 0,
+            whole=whole,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the chunk as the interface writes it in a stream."""
+        choice: dict[str, Any] = {"delta": {"content": self.content}}
+        if self.finish_reason is not None:
+            choice["finish_reason"] = self.finish_reason
+        usage = None if self.usage is None else self.usage.to_json()
+        return {**_json.known(model=self.model, usage=usage), "choices": [choice]}
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number beyond every float
+        return False
+
+
+def _content(value: object) -> str:
+    """Read a content: a string, or a list of parts of which the text ones count."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence):
+        return "".join(_part(part) for part in value)
+    return _part(value)
+
+
+def _part(part: object) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping) or part.get("type", "text") not in ("text", "output_text"):
+        return ""
+    return _json.text(part.get("text")) or ""
+
+
+def first_choice(choices: object) -> Mapping[str, Any]:
+    """Give the choice with index 0 or without one, else the first."""
+    items = choices if isinstance(choices, list) else []
+    found = [item for item in items if isinstance(item, Mapping)]
+    first = (item for item in found if item.get("index", 0) in (0, None))
+    return next(first, found[0] if found else {})

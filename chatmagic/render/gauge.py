@@ -1,0 +1,209 @@
+"""The gauge: credits as one quiet line, and large; as HTML and as words.
+
+Pure. What is unknown is said to be unknown, and low and empty are told by words and by
+the shape of the bar, not by colour alone.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+
+from chatmagic import text
+from chatmagic.protocol import credits as crediting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from chatmagic.models import Credits, Usage
+
+CELLS: Final = 10
+_SHOWN: Final = 60
+_WRITTEN_OUT: Final = 10**21
+"""From here on a page writes a number with an exponent."""
+_EXACT: Final = 2**53
+COLOURS: Final = {
+    # The theme's colours alone are too pale beside text, light and dark.
+    level: f"color-mix(in srgb, {colour} 60%, var(--jp-ui-font-color1, #212121))"
+    for level, colour in {
+        "ok": "var(--jp-success-color1, #2e7d32)",
+        "low": "var(--jp-warn-color1, #c75000)",
+        "empty": "var(--jp-error-color1, #c62828)",
+    }.items()
+} | {
+    "unknown": "var(--jp-ui-font-color2, #616161)",
+}
+QUIET: Final = "color: var(--jp-ui-font-color2, #616161); font-size: 85%;"
+
+
+def line_words(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
+    """Give what stands under a reply: the credits, and the tokens where they were told.
+
+    Args:
+        credits: what the reply's own response said; ``None`` is unknown.
+        usage: token counts; ``None`` is not told.
+        settings: what :func:`settings_words` gives of its record.
+    """
+    parts = (crediting.words(credits), usage_words(usage), settings)
+    return " · ".join(part for part in parts if part)
+
+
+def line_html(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
+    """Give :func:`line_words` as HTML, with a small bar."""
+    return (
+        f'<p class="chatmagic-credits" style="{QUIET} margin: 0.4em 0 0;">'
+        f"{_bar(credits)}{escape(line_words(credits, usage, settings))}</p>"
+    )
+
+
+def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
+    """Return the settings of a request that are not the service's own; empty where none is.
+
+    Args:
+        parameters: those that were set, as a record keeps them.
+        model: the model that was asked for; ``None`` where none was named.
+    """
+    temperature, most = parameters.get("temperature"), parameters.get("max_tokens")
+    parts = (
+        None if temperature is None else f"t {_number(temperature)}",
+        None if most is None else f"max {most:,}",
+        None if model is None else f"model {text.one_line(model, _SHOWN)}",
+    )
+    return " · ".join(part for part in parts if part)
+
+
+def _number(number: float) -> str:
+    """Write a number in one way, also where a page has saved 1.0 as 1, and -0.0 as 0."""
+    if abs(number) < _WRITTEN_OUT:
+        # A page saves 1e17 as a whole number, too.
+        number = int(number) if abs(number) < _EXACT and number == int(number) else float(number)
+    return str(number)
+
+
+def usage_words(usage: Usage | None) -> str:
+    """Give the token counts in words; empty where none was told."""
+    if usage is None:
+        return ""
+    sent, got, total = usage.prompt_tokens, usage.completion_tokens, usage.total_tokens
+    if sent is not None and got is not None:
+        return f"{sent:,} + {got:,} tokens"
+    known = next((count for count in (total, got, sent) if count is not None), None)
+    return "" if known is None else f"{known:,} tokens"
+
+
+def large_words(
+    credits: Credits | None,
+    took: int | None,
+    *,
+    now: datetime,
+    clock_off: timedelta | None = None,
+) -> str:
+    """Give the gauge large, for a terminal.
+
+    Args:
+        credits: the latest figures; ``None`` is unknown.
+        took: about how many credits the last turn took; ``None`` is not known.
+        now: the time here, aware; tells how old the figures are.
+        clock_off: how far the clock here is ahead of the service's (below 0: behind);
+            ``None`` where that is not known to be wrong.
+    """
+    if credits is None:
+        return "\n".join(["Credits: unknown. No answer has told them yet.", *_clock(clock_off)])
+    blocks = _blocks(credits)
+    rows = [f"[{'#' * blocks}{'.' * (CELLS - blocks)}] " if blocks is not None else ""]
+    rows[0] += crediting.words(credits)
+    return "\n".join([*rows, *_details(credits, took, now, clock_off)])
+
+
+def large_html(
+    credits: Credits | None,
+    took: int | None,
+    *,
+    now: datetime,
+    clock_off: timedelta | None = None,
+) -> str:
+    """Give :func:`large_words` as HTML."""
+    if credits is None:
+        words = escape(large_words(None, took, now=now, clock_off=clock_off))
+        return f'<div class="chatmagic-gauge" role="group" aria-label="Credits">{words}</div>'
+    level = crediting.level(credits)
+    share = _share(credits)
+    bar = ""
+    if share is not None:
+        bar = (
+            '<div style="border: 1px solid currentColor; height: 0.8em; width: 20em;'
+            ' max-width: 100%;" aria-hidden="true">'
+            # Drawn by a border, which forced colours keep, and not by a background, which
+            # they take away.
+            f'<div style="border-top: 0.8em solid {COLOURS[level]};'
+            f' width: {_percent(share)}%;"></div></div>'
+        )
+    figure = "unknown" if credits.remaining is None else f"{credits.remaining:,}"
+    unit = "credit" if credits.remaining == 1 else "credits"
+    lines = _details(credits, took, now, clock_off)
+    details = "".join(f"<div>{escape(line)}</div>" for line in lines)
+    return (
+        '<div class="chatmagic-gauge" role="group" aria-label="Credits">'
+        f'<div style="font-size: 160%;"><strong>{figure}</strong> {unit} left</div>{bar}'
+        f"<div><strong>{escape(crediting.words(credits))}</strong></div>"
+        f'<div style="{QUIET}">{details}</div></div>'
+    )
+
+
+def _details(
+    credits: Credits, took: int | None, now: datetime, clock_off: timedelta | None
+) -> list[str]:
+    lines = _clock(clock_off)
+    if took is not None:
+        lines.append(f"The last turn took about {took:,}.")
+    age = int((now - (clock_off or timedelta()) - credits.seen_at).total_seconds())
+    old = f", {_age(age)} ago" if age >= 60 else ""  # noqa: PLR2004 - a minute is news
+    lines.append(f"As of {credits.seen_at:%Y-%m-%d %H:%M:%S} UTC{old}.")
+    return lines
+
+
+def _clock(off: timedelta | None) -> list[str]:
+    if off is None:
+        return []
+    side = "ahead of" if off > timedelta() else "behind"
+    return [f"The clock here is {_age(int(abs(off).total_seconds()))} {side} the service's."]
+
+
+def _age(seconds: int) -> str:
+    for unit, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= unit:
+            count = seconds // unit
+            return f"{count:,} {name}{'s' if count > 1 else ''}"
+    return f"{seconds} s"
+
+
+def _share(credits: Credits) -> float | None:
+    if credits.limit is None or credits.remaining is None:
+        return None
+    return min(credits.remaining / credits.limit, 1.0) if credits.limit else 0.0
+
+
+def _percent(share: float) -> int:
+    """Give the width of the bar: full only with all credits, never empty while any is left."""
+    return int(share * 100) if share in {0, 1} else min(max(round(share * 100), 1), 99)
+
+
+def _blocks(credits: Credits | None) -> int | None:
+    """Give how many cells of the bar are full; at least one while anything is left."""
+    share = None if credits is None else _share(credits)
+    if share is None:
+        return None
+    return max(int(share * CELLS), 1 if share else 0)
+
+
+def _bar(credits: Credits | None) -> str:
+    blocks = _blocks(credits)
+    if blocks is None:
+        return ""
+    colour = COLOURS[crediting.level(credits)]
+    return (
+        f'<span aria-hidden="true" style="color: {colour};">'
+        f"{'▰' * blocks}{'▱' * (CELLS - blocks)}</span> "
+    )

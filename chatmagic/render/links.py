@@ -1,0 +1,63 @@
+"""Where a link of a stranger's leads, and what a reader is told of that.
+
+What is no address on the web and no mailbox is no link; and a link whose text does not say
+where it leads has its host or mailbox beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import unicodedata
+from html import escape
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from chatmagic.text import one_line
+
+_ADDRESS: Final = re.compile(r"https?://[^\s/?#\\]|mailto:[^\s@]+@", re.IGNORECASE)
+_HOST: Final = re.compile(r"[\w.:-]+", re.ASCII)
+"""A host as a browser shows it, too: what it decodes or refuses is none of them."""
+
+_NUMBER: Final = re.compile(r"(?:[^@]*\.)?(?:0x[0-9a-f]*|\d+)\.*", re.IGNORECASE)
+
+
+def place(href: str) -> str:
+    """Give the host or mailbox that an address leads to; nothing if it may be no link."""
+    try:
+        parts = urlsplit(href if _ADDRESS.match(href) else "")
+    except ValueError:  # such as a bracket that opens no IPv6 address
+        return ""
+    if parts.scheme == "mailto":
+        return parts.path
+    found = parts.hostname or ""
+    if not _HOST.fullmatch(found):
+        return ""
+    if _NUMBER.fullmatch(found):
+        with contextlib.suppress(ValueError):
+            return str(ip_address(found))
+        return ""  # a browser reads it as an address that looks otherwise
+    return found
+
+
+def _note(text: str, href: str) -> str:
+    """Give what a reader must be told beside a link's text; nothing if that says it all."""
+    host = place(href).removeprefix("www.")
+    if not host:
+        return "" if text == href else f" ({one_line(href, 80)})"
+    plain = unicodedata.normalize("NFKC", text).lower()
+    plain = "".join(char for char in plain if unicodedata.category(char) != "Cf").strip()
+    said = re.sub(r"^(?:https?://|mailto:)?(?:www\.)?", "", plain)
+    same = re.match(rf"{re.escape(host.lower())}(?:[/?#]\S*|:\d+)?\Z", said)
+    return "" if same else f" ({host})"
+
+
+def around(href: str, text: str) -> tuple[str, str]:
+    """Give what stands before and after a link's text; no link if it may lead nowhere."""
+    note = escape(_note(text, href))
+    if not place(href):
+        return "", note
+    # JupyterLab takes the `noreferrer` away again, but not the policy.
+    policy = 'referrerpolicy="no-referrer"'
+    return f'<a href="{escape(href)}" title="{escape(href)}" {policy}>', f"{note}</a>"

@@ -1,0 +1,364 @@
+r"""Syntax of a formula: whether MathJax can typeset it, or would show an error as a red box.
+
+An error is what MathJax of JupyterLab 4.6 finds: an argument that is missing, a second
+exponent, what is opened and not closed, an ``&`` outside of a table. What is rare and takes
+much to check is refused as well. Which commands there may be at all is said in
+:mod:`chatmagic.render.formulas`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_TOKEN: Final = re.compile(r"\\[A-Za-z]+|\\.|[^\s\\]", re.DOTALL)
+_LETTERS: Final = re.compile(r"\\[A-Za-z]+\Z")
+
+# Commands by what follows them: one argument, two, an optional one before.
+_ONE: Final = frozenset(
+    """acute grave ddot dddot ddddot tilde bar breve check hat vec dot mathring widetilde widehat
+    overline underline overbrace underbrace overparen underparen overrightarrow underrightarrow
+    overleftarrow underleftarrow overleftrightarrow underleftrightarrow boxed cancel bcancel
+    xcancel phantom vphantom hphantom substack mathord mathop mathopen mathclose mathbin mathrel
+    mathpunct mathinner vcenter bra ket braket set Bra Ket Braket Set pmod pod centernot pmb
+    boldsymbol mathrm mathup mathnormal mathbf mathbfup mathit mathbfit mathbb Bbb mathfrak
+    mathbffrak mathscr mathbfscr mathsf mathsfup mathbfsf mathbfsfup mathsfit mathbfsfit mathtt
+    mathcal mathbfcal symrm symup symnormal symbf symbfup symit symbfit symbb symfrak symbffrak
+    symscr symbfscr symsf symsfup symbfsf symbfsfup symsfit symbfsfit symtt symcal symbfcal
+    operatorname sqrt overbracket underbracket""".split()  # noqa: SIM905 - as in formulas
+)
+_TWO: Final = frozenset(
+    """frac tfrac dfrac cfrac binom tbinom dbinom splitfrac splitdfrac overset underset stackrel
+    stackbin cancelto ketbra""".split()  # noqa: SIM905 - as above
+)
+_TEXT: Final = "textrm textup textnormal textit textbf textsf texttt emph text hbox mbox fbox"
+_LENGTHS: Final = "hspace hskip kern mskip mspace mkern"
+_SIZES: Final = [f"{size}{side}" for size in ("big", "Big", "bigg", "Bigg") for side in "_lrm"]
+_ARROWS: Final = """xrightarrow xleftarrow xleftrightarrow xLeftarrow xRightarrow xLeftrightarrow
+xhookleftarrow xhookrightarrow xmapsto xrightharpoondown xleftharpoondown xrightleftharpoons
+xrightharpoonup xleftharpoonup xleftrightharpoons xtwoheadrightarrow xtwoheadleftarrow xlongequal
+xtofrom"""
+_KINDS: Final = {
+    **dict.fromkeys(_ONE, "m"),
+    **dict.fromkeys(_TWO, "mm"),
+    **dict.fromkeys(_ARROWS.split(), "om"),
+    **dict.fromkeys(("sqrt", "cancel", "bcancel", "xcancel", "overbracket", "underbracket"), "om"),
+    **dict.fromkeys(_TEXT.split(), "w"),
+    **dict.fromkeys(_LENGTHS.split(), "l"),
+    **dict.fromkeys((name.rstrip("_") for name in _SIZES), "d"),
+    "left": "d",
+    "right": "d",
+    "middle": "d",
+    "ce": "r",
+    "pu": "r",
+    "tag": "r",
+    "cfrac": "omm",
+    "color": "c",
+    "textcolor": "cm",
+    "colorbox": "cw",
+    "rule": "oll",
+    "root": "Rm",
+    "operatorname": "sm",
+}
+"""What follows a command: ``m`` an argument, ``o`` an optional one, ``w`` words, ``r`` whatever
+stands in braces, ``l`` a length, ``c`` a colour, ``d`` a delimiter, ``s`` perhaps a star, and
+``R`` all up to an ``\\of``."""
+
+_LENGTH: Final = re.compile(
+    r"\s*(\{)?\s*[-+]?\s*(?:\d+(?:[.,]\d*)?|[.,]\d+)\s*(?:p[tcx]|mu|[cm]m|e[mx]|in)\s*(?(1)\})"
+)
+_ROW_SKIP: Final = re.compile(rf"\s*\*?\s*(?:\[\s*{_LENGTH.pattern}\s*\]|(?!\s*\[))")
+_BRACKETS: Final = re.compile(r"\s*\[(?:[^\[\]{}]|\{[^\[\]{}]*\})*\]")
+_BAD_ARROW: Final = re.compile(r"@(?!([<>VA])(?:(?!\1).)*\1(?:(?!\1).)*\1|[=|.])", re.DOTALL)
+"""In a diagram: an arrow takes three of its signs."""
+
+_COLOUR: Final = re.compile(
+    r"\s*(?:\[RGB\]\s*\{\s*\d{1,3}(?:\s*,\s*\d{1,3}){2}\s*\}|\[HTML\]\s*\{[\dA-Fa-f]{6}\}"
+    r"|\{[A-Za-z\d#]+\})"
+)
+_NAME: Final = re.compile(r"\s*\{([A-Za-z]+\*?)\}")
+_FORMULAS_IN_TEXT: Final = re.compile(r"\$([^$]*)\$|\\\((.*?)\\\)", re.DOTALL)
+_BARE: Final = re.compile(r"(?<!\\)(?:\\\\)*[_^&#$]|\\(?!text|quad|qquad|ldots|[^A-Za-z])")
+_DELIMITERS: Final = frozenset("()[]/|.<>") | {
+    f"\\{name}"
+    for name in """{ } | lmoustache rmoustache lgroup rgroup arrowvert Arrowvert bracevert
+    Vert vert lvert rvert lVert rVert rangle langle rbrace lbrace rceil lceil rfloor lfloor lbrack
+    rbrack lparen rparen ulcorner urcorner llcorner lrcorner uparrow downarrow updownarrow Uparrow
+    Downarrow Updownarrow backslash""".split()  # noqa: SIM905 - as above
+}
+_OPERATORS: Final = frozenset(
+    """coprod bigvee bigwedge biguplus bigcap bigcup int intop iint iiint iiiint idotsint prod sum
+    bigotimes bigoplus bigodot oint bigsqcup smallint det gcd inf injlim lim liminf limsup max min
+    Pr projlim sup varinjlim varliminf varlimsup varprojlim operatorname mathop overbrace
+    underbrace""".split()  # noqa: SIM905 - as above
+)
+_HALVES: Final = frozenset(["over", "atop", "brace", "brack", "choose"])
+_NO_ARGUMENT: Final = frozenset(["}", "&", "^", "_", "#", "\\\\"]) | {
+    f"\\{name}"
+    for name in (
+        *("left", "right", "begin", "end", "middle", "limits", "nolimits", "cr", "hline"),
+        *("hdashline", "tag", "of", *_HALVES),
+    )
+}
+# Environments that stand by themselves, those of them without columns, and those with tags.
+_WHOLE: Final = re.compile(
+    r"(?:equation|eqnarray|align|flalign|gather|multline|x?x?alignat)\*?|(?:sub)?numcases"
+)
+_ONE_COLUMN: Final = re.compile(r"(?:equation|multline)\*?|multlined")
+_REFUSED: Final = frozenset(
+    ["of", "buildrel", "genfrac", "sideset", "hfil", "hfill", "shoveleft", "shoveright"]
+)
+"""Commands whose arguments would take more to read than they are worth."""
+
+
+class _RefusedError(Exception):
+    """MathJax would show an error."""
+
+
+@dataclass(slots=True)
+class _Level:
+    r"""One level of nesting, and what the thing before has already.
+
+    Args:
+        kind: ``{``, ``left``, an environment's name, or nothing for the formula itself.
+        scripts: of ``^``, ``_`` and ``'`` those that the last atom has.
+        last: the last atom.
+        half: whether a fraction in the manner of ``\over`` was begun.
+        tagged: whether this row has a tag.
+        fresh: whether the row has only begun.
+    """
+
+    kind: str = ""
+    scripts: set[str] = field(default_factory=set)
+    last: str = ""
+    half: bool = False
+    tagged: bool = False
+    fresh: bool = True
+
+    def next_atom(self, name: str = "") -> None:
+        """Begin an atom."""
+        self.scripts, self.last = set(), name
+
+
+def understood(tex: str) -> bool:
+    """Tell whether MathJax would typeset a formula without an error.
+
+    Args:
+        tex: the formula without its delimiters, of commands that MathJax knows.
+    """
+    try:
+        _Reader(tex).read()
+    except (_RefusedError, RecursionError):
+        return False
+    return True
+
+
+class _Reader:
+    """Reads a formula from its beginning to its end."""
+
+    def __init__(self, tex: str) -> None:
+        self._tex = tex
+        self._at = 0
+        self._levels = [_Level()]
+
+    def read(self) -> None:
+        """Read all of it.
+
+        Raises:
+            _RefusedError: MathJax would show an error.
+        """
+        while (word := self._next()) is not None:
+            self._take(word)
+        _need(len(self._levels) == 1)
+
+    def _next(self) -> str | None:
+        match = _TOKEN.search(self._tex, self._at)
+        if match is None:
+            _need("\\" not in self._tex[self._at :])
+            return None
+        self._at = match.end()
+        return match[0]
+
+    def _one(self) -> str:
+        """Take the next word, which must be there."""
+        word = self._next()
+        if word is None:
+            raise _RefusedError
+        return word
+
+    def _peek(self) -> str | None:
+        match = _TOKEN.search(self._tex, self._at)
+        return None if match is None else match[0]
+
+    def _pattern(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        match = pattern.match(self._tex, self._at)
+        if match is None:
+            raise _RefusedError
+        self._at = match.end()
+        return match
+
+    def _take(self, word: str) -> None:
+        """Take one token of a list of atoms, with what belongs to it."""
+        level = self._levels[-1]
+        name = _name(word)
+        if word in {"^", "_"}:
+            _need(word not in level.scripts)
+            level.scripts.add(word)
+            self._argument(script=True)
+        elif word == "'":
+            _need(not level.scripts & {"^", "'"} or self._tex[self._at - 2] == "'")
+            level.scripts.add("'")
+        elif word in {"&", "\\\\", "\\cr", "\\newline"}:
+            self._separate(word, level)
+        elif name in {"limits", "nolimits"}:
+            _need(level.last in _OPERATORS)
+        elif name in {"hline", "hdashline"}:
+            _need(level.fresh and _tabular(level.kind))
+        elif name == "tag":
+            _need(not level.tagged and (not level.kind or _WHOLE.fullmatch(level.kind) is not None))
+            level.tagged = True
+            self._arguments(name)
+        elif name in _HALVES:
+            _need(not level.half)
+            level.half = True
+            level.next_atom()
+        else:
+            level.fresh = False
+            self._atom(word, name)
+
+    def _separate(self, word: str, level: _Level) -> None:
+        """Begin a cell or a row."""
+        table = _tabular(level.kind)
+        if word == "&":
+            _need(table and _ONE_COLUMN.fullmatch(level.kind) is None)
+            level.fresh = False
+        else:
+            _need(word != "\\cr" or table)
+            if word == "\\\\":
+                self._pattern(_ROW_SKIP)
+            level.fresh, level.tagged = True, False
+        level.half = False
+        level.next_atom()
+
+    def _atom(self, word: str, name: str) -> None:
+        """Take an atom with its arguments."""
+        _need(word != "#" and name not in _REFUSED)
+        if word == "{":
+            self._levels.append(_Level("{"))
+        elif word == "}":
+            self._close("{")
+        elif name == "left":
+            self._arguments(name)
+            self._levels.append(_Level("left"))
+        elif name == "right":
+            self._arguments(name)
+            self._close("left")
+        elif name == "middle":
+            _need(self._levels[-1].kind == "left")
+            self._arguments(name)
+            self._levels[-1].next_atom()
+        elif name == "begin":
+            self._begin()
+        elif name == "end":
+            self._close(self._pattern(_NAME)[1])
+        else:
+            self._arguments(name)
+            self._levels[-1].next_atom(name)
+
+    def _arguments(self, name: str) -> None:
+        """Take what follows a command."""
+        take: dict[str, Callable[[], object]] = {
+            "m": self._argument,
+            "o": self._optional,
+            "w": self._words,
+            "r": self._raw,
+            "l": lambda: self._pattern(_LENGTH),
+            "c": lambda: self._pattern(_COLOUR),
+            "d": lambda: _need(self._next() in _DELIMITERS),
+            "s": lambda: self._peek() == "*" and self._next(),
+            "R": self._up_to_of,
+        }
+        for kind in _KINDS.get(name, ""):
+            take[kind]()
+
+    def _up_to_of(self) -> None:
+        while (word := self._one()) != "\\of":
+            self._take(word)
+
+    def _optional(self) -> None:
+        """Take an optional argument."""
+        if self._peek() == "[":
+            self._pattern(_BRACKETS)
+
+    def _argument(self, *, script: bool = False) -> None:
+        """Take a group, or one atom."""
+        word = self._one()
+        _need(word not in _NO_ARGUMENT and not (script and word == "'"))
+        if word != "{":
+            # An argument is the command alone; an exponent is what the command makes.
+            _need(script or _name(word) not in _KINDS)
+            self._arguments(_name(word))
+            return
+        depth = len(self._levels)
+        self._levels.append(_Level("{"))
+        while len(self._levels) > depth:
+            inner = self._one()
+            if inner == "}" and len(self._levels) == depth + 1:
+                self._levels.pop()
+            else:
+                self._take(inner)
+
+    def _begin(self) -> None:
+        """Begin an environment."""
+        name = self._pattern(_NAME)[1]
+        if _WHOLE.fullmatch(name):
+            _need(len(self._levels) == 1)
+        if name.rstrip("*") in {"alignat", "xalignat", "xxalignat", "alignedat"} or (
+            name in {"array", "subarray", "numcases", "subnumcases"}
+        ):
+            self._raw()
+        else:
+            self._optional()
+        _need(name != "CD" or not _BAD_ARROW.search(self._tex, self._at))
+        self._levels.append(_Level(name))
+
+    def _close(self, kind: str) -> None:
+        """End a level."""
+        _need(len(self._levels) > 1 and self._levels.pop().kind == kind)
+        self._levels[-1].next_atom()
+
+    def _raw(self) -> str:
+        """Take a group as it is, or one word."""
+        if self._peek() != "{":
+            self._optional()
+        word = self._one()
+        _need(word != "}")
+        start, depth = self._at, 1
+        while word == "{" and depth:
+            depth += {"{": 1, "}": -1}.get(self._one(), 0)
+        return self._tex[start : self._at - 1] if word == "{" else word
+
+    def _words(self) -> None:
+        """Take a group of words, with formulas among them."""
+        words = self._raw()
+        for match in _FORMULAS_IN_TEXT.finditer(words):
+            _need(understood(match[1] or match[2] or ""))
+        _need(not _BARE.search(_FORMULAS_IN_TEXT.sub("", words)))
+
+
+def _tabular(kind: str) -> bool:
+    return kind not in {"", "{", "left"}
+
+
+def _name(word: str) -> str:
+    """Give a command's name; nothing for what is none, or is a sign."""
+    return word[1:] if _LETTERS.match(word) else ""
+
+
+def _need(good: bool) -> None:
+    if not good:
+        raise _RefusedError

@@ -1,0 +1,194 @@
+"""What is asked, what comes of it, and who is told how it goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from chatmagic.text import without_lone_surrogates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.record import Record, Value
+    from chatmagic.conversation.turn import Entry, Turn
+    from chatmagic.models import Reply
+
+HELD_BACK: Final = "came all at once: a proxy on the way may hold it back"
+"""What is said of a reply whose stream nobody could see come, while its cell is live."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What is asked, and by whom.
+
+    Args:
+        text: the prompt as it is sent.
+        max_tokens: upper limit on generated tokens.
+        temperature: sampling temperature.
+        stream: whether the reply is asked for as a stream.
+        history: whether the conversation is sent along and the turn kept.
+        last: how many of the newest turns are sent along at most.
+        typed: the prompt as typed, where values were put in.
+        values: what was put in.
+        keep_values: whether the record keeps the values themselves, for all to see.
+        owner: hash of the cell that owns the turn.
+        execution: identity of the cell's execution.
+        entry: where it was asked.
+        asker: who asks, in words, for whoever has to wait.
+        shown: whether an output of the cell will show the turn.
+        order: hashes of the page's cells from top to bottom; ``None`` is as the session's
+            pages tell them, if they do.
+    """
+
+    text: str
+    max_tokens: int | None = None
+    temperature: float | None = None
+    stream: bool = True
+    history: bool = True
+    last: int | None = None
+    typed: str | None = None
+    values: tuple[Value, ...] = ()
+    keep_values: bool = False
+    owner: str | None = None
+    execution: str | None = None
+    entry: Entry = "python"
+    asker: str = "Python"
+    shown: bool = False
+    order: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Mark lone surrogates as the request does: else no output could hold the record."""
+        for name in ("text", "typed"):
+            if isinstance(text := getattr(self, name), str):
+                object.__setattr__(self, name, without_lone_surrogates(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of an ask: the reply, and the record that an output keeps of the turn."""
+
+    reply: Reply
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A follower hears: this request is about to be sent, while these turns are live."""
+
+    ask: Ask
+    notes: tuple[str, ...]
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A follower hears: a fragment of the reply under way came."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A follower hears: the ask has ended, with a reply or a part of one, or with neither."""
+
+    ask: Ask
+    answer: Answer | None
+    error: BaseException | None
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A follower hears: the conversation is another one than before (undo, redo, reset, order)."""
+
+
+Event = Began | Fragment | Ended | Changed
+
+
+class View(Protocol):
+    """Who is told how an ask goes (see :mod:`chatmagic.jupyter.views`)."""
+
+    def waiting(self, holder: str) -> None:
+        """Another ask is under way; this one waits for it."""
+
+    def began(self, notes: Sequence[str]) -> None:
+        """The request is about to be sent."""
+
+    def fragment(self, text: str) -> None:
+        """A fragment came."""
+
+    def ended(self, answer: Answer) -> None:
+        """There is a reply, whole or in part."""
+
+    def failed(self) -> None:
+        """There is none; the conversation is as it was."""
+
+
+class Told:
+    """A view that also tells the followers."""
+
+    def __init__(
+        self, ask: Ask, view: View, tell: Callable[[Event], None], conversation: Conversation
+    ) -> None:
+        """Stand before a view."""
+        self.answer: Answer | None = None
+        self._ask = ask
+        self._view = view
+        self._tell = tell
+        self._conversation = conversation
+
+    def waiting(self, holder: str) -> None:
+        """Another ask is under way; this one waits for it."""
+        self._view.waiting(holder)
+
+    def began(self, notes: Sequence[str]) -> None:
+        """The request is about to be sent."""
+        self._view.began(notes)
+        self._tell(Began(self._ask, tuple(notes), self._conversation.turns))
+
+    def fragment(self, text: str) -> None:
+        """A fragment came."""
+        self._view.fragment(text)
+        self._tell(Fragment(text))
+
+    def ended(self, answer: Answer) -> None:
+        """There is a reply, whole or in part."""
+        self.answer = answer
+        self._view.ended(answer)
+
+    def failed(self) -> None:
+        """There is none; the conversation is as it was."""
+        self._view.failed()
+
+
+class Silent:
+    """A view that shows nothing (``--quiet``)."""
+
+    def waiting(self, holder: str) -> None:
+        """Another reply is streaming."""
+
+    def began(self, notes: Sequence[str]) -> None:
+        """The request is about to be sent."""
+
+    def fragment(self, text: str) -> None:
+        """A fragment came."""
+
+    def ended(self, answer: Answer) -> None:
+        """There is a reply, whole or in part."""
+
+    def failed(self) -> None:
+        """There is none."""
+
+
+class Listener(Silent):
+    """The view of a caller that wants the fragments at most."""
+
+    def __init__(self, on_fragment: Callable[[str], object] | None) -> None:
+        """Call ``on_fragment`` with each fragment."""
+        self._on_fragment = on_fragment
+
+    def fragment(self, text: str) -> None:
+        """Hand a fragment on."""
+        if self._on_fragment is not None:
+            self._on_fragment(text)

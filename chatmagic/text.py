@@ -1,0 +1,113 @@
+"""Untrusted text, shown without letting any of its characters act.
+
+Replies, prompts and error messages go through here before a person sees them as text.
+
+JupyterLab and Notebook 7 make links of what looks like an address in printed text and in
+tracebacks, of any scheme: ``javascript://`` and ``data:`` too. A word joiner, which is not
+seen, keeps those apart (:func:`unlinked`). In the HTML of a reply they look for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+UNTYPESET: Final = "mathjax_ignore tex2jax_ignore"
+"""Classes of an element in which no page looks for formulas: a dollar acts in HTML, too.
+
+The first is read by JupyterLab and Notebook 7, the second by pages that nbconvert makes.
+"""
+
+TYPESET: Final = "mathjax_process tex2jax_process"
+"""Classes of an element inside such a one in which they do look."""
+
+PROSE: Final = (
+    "white-space: pre-wrap; overflow: hidden; overflow-wrap: anywhere; word-break: normal;"
+)
+"""Style of a box for words as typed: they keep to it, whatever their letters carry.
+
+JupyterLab has ``word-break: break-all`` for each ``pre`` of an output: that cuts words, and
+takes Chromium 16 s for 3,000 marks without a letter.
+"""
+
+# C0 without tab and line ends, DEL, C1, bidi embeddings and isolates, surrogates, tags.
+_ACTING: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> str:
+    """Give ``text`` with every character shown that would act instead of being seen.
+
+    Control characters other than tab, line feed and carriage return become their symbols
+    (U+2400 and following, U+2421). C1 controls, bidi embeddings, overrides and isolates
+    (U+202A-202E, U+2066-2069), tag characters (U+E0000-E007F) and lone surrogates become
+    U+FFFD. The marks that ordinary text needs (U+200C-200F, for one) stay.
+    """
+    return _ACTING.sub(_symbol, without_lone_surrogates(text))
+
+
+def to_terminal(text: str) -> str:
+    """Give ``text`` safe to print in a terminal.
+
+    As :func:`visible`, and without carriage returns, which would write over the line. Each
+    character is taken by itself, so fragments may be given one by one.
+    """
+    return _ACTING.sub(_symbol, text.replace("\r", ""))
+
+
+def one_line(text: str, limit: int) -> str:
+    """Give ``text`` as one line for an excerpt: visible, white space folded.
+
+    Args:
+        text: any text.
+        limit: the most characters to give, the ellipsis of a cut included.
+    """
+    line = " ".join(visible(text).split())
+    return line if len(line) <= limit else (line[: max(limit - 1, 0)].rstrip() + "…")[:limit]
+
+
+def _symbol(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:  # noqa: PLR2004 - the C0 controls, shown by U+2400 and following
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else "\ufffd"  # noqa: PLR2004 - DEL has a symbol too
+
+
+JOINER: Final = "\u2060"
+
+# What such a link needs, up to the character before which a joiner ends it.
+_ADDRESS: Final = re.compile(r"data(?=:(?:\S|\Z))|:/(?=/)")
+_SCHEME: Final = re.compile(r"[A-Za-z0-9+.-]*\Z")
+_FAR: Final = 42
+"""How far back a scheme is looked for: further than the front ends look."""
+
+
+def unlinked(text: str, before: str = "") -> str:
+    """Give a text in which nothing but ``http://`` and ``https://`` makes a link.
+
+    Args:
+        text: a text, or a piece of one that is shown piece by piece.
+        before: what was shown before, or at least the last 50 characters of it.
+    """
+    before = before[-50:]
+    whole = before + text
+    parts, done = [], len(before)
+    for match in _ADDRESS.finditer(whole):
+        at = match.end()
+        scheme = _SCHEME.search(whole[max(match.start() - _FAR, 0) : match.start()])
+        web = scheme is not None and scheme[0].lower() in {"http", "https"}
+        if at < done or (match[0] != "data" and web):
+            continue
+        parts += [whole[done:at], JOINER]
+        done = at
+    return "".join([*parts, whole[done:]])
+
+
+def without_lone_surrogates(text: str) -> str:
+    """Give ``text`` with surrogate pairs joined and each lone one as U+FFFD."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,0 +1,205 @@
+"""A conversation as JSON, both ways, and as Markdown."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from talks import ask
+
+from chatmagic._json import digest
+from chatmagic.archive import archive
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.record import NewerVersionError, Value
+from chatmagic.conversation.turn import Turn
+from chatmagic.errors import InputError
+from chatmagic.models import Reply
+
+texts = st.text(max_size=12)
+replies = st.builds(
+    Reply,
+    texts,
+    model=st.none() | texts,
+    finish_reason=st.none() | texts,
+    state=st.sampled_from(["complete", "interrupted", "cut off"]),
+    refusal=st.none() | texts,
+    origin=st.sampled_from(["live", "replay", "emulator"]),
+)
+turns = st.builds(
+    Turn,
+    prompt=texts,
+    reply=replies,
+    owner=st.sampled_from(["a", "b", None]),
+    execution=st.sampled_from(["1", "2"]),
+    entry=st.sampled_from(["cell", "panel", "python"]),
+    max_tokens=st.none() | st.integers(1, 9),
+    temperature=st.none() | st.floats(0, 2),
+    last=st.none() | st.integers(0, 2),
+    stream=st.booleans(),
+    took=st.none() | st.integers(0, 9),
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def talked(given: list[Turn]) -> Conversation:
+    """Give a conversation to which these were added, each carrying what stood above it."""
+    talk = Conversation("t")
+    for turn in given:
+        context = talk.context(turn.owner, turn.execution, last=turn.last)
+        fields = {name: getattr(turn, name) for name in Turn.__dataclass_fields__}
+        talk.add(Turn(**{**fields, "carried": context.numbers}))
+    return talk
+
+
+def with_value(*, kept: bool = True) -> Conversation:
+    """Give a conversation whose prompt had a value put in."""
+    value = Value.of("rows", "secret")
+    turn = Turn(
+        prompt="read secret",
+        reply=Reply("done"),
+        typed="read {{ rows }}",
+        values=(value if kept else value.bare,),
+    )
+    return talked([turn])
+
+
+@given(st.lists(turns, max_size=5))
+def test_what_is_dumped_is_loaded(given: list[Turn]) -> None:
+    """Through JSON and back, turns, places, numbers and staleness are the same."""
+    talk = talked(given)
+    again = archive.load(json.loads(json.dumps(archive.dump(talk))))
+    bare = [
+        (owner, [Turn(**{**_fields(turn), "execution": None}) for turn in held])
+        for owner, held in talk.places
+    ]
+    assert [(owner, list(held)) for owner, held in again.places] == bare
+    assert (again.added, again.name) == (talk.added, "t")
+    assert len(again.stale_turns()) == len(talk.stale_turns())
+    assert archive.dump(again) == archive.dump(talk)
+
+
+def _fields(turn: Turn) -> dict[str, Any]:
+    return {name: getattr(turn, name) for name in Turn.__dataclass_fields__}
+
+
+def test_the_size_grows_with_the_conversation_alone() -> None:
+    """Not with its square, also where an early cell was run again; what was carried is known."""
+    talk = Conversation()
+    for number in range(40):
+        ask(talk, f"p{number}", f"c{number}", "1")
+    ask(talk, "again", "c0", "2")
+    ask(talk, "more", "new", "2")
+    dumped = archive.dump(talk)
+    held = [turn for place in dumped["places"] for turn in place["turns"]]
+    assert sum(len(turn["carried"]) for turn in held) == 40
+    assert sum(len(turn["record"]["carried"]) for turn in held) <= 41
+    assert [turn.carried for turn in archive.load(dumped)] == [turn.carried for turn in talk]
+
+
+def test_a_value_is_kept_only_where_that_is_asked_for() -> None:
+    """Else the prompt names it."""
+    talk = with_value()
+    assert "secret" not in json.dumps(archive.dump(talk))
+    (bare,) = archive.load(archive.dump(talk))
+    assert bare.prompt == "read [value of rows, not kept]"
+    assert bare.missing == ("rows",)
+    (kept,) = archive.load(archive.dump(talk, keep_values=True))
+    assert kept.prompt == "read secret"
+    assert "secret" not in archive.markdown(talk)
+    lost = archive.dump(with_value(kept=False), keep_values=True)
+    assert "secret" not in json.dumps(lost)
+
+
+@given(json_values, st.data())
+def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.DataObject) -> None:
+    """Any JSON, and any JSON in the place of any part, raises nothing but a ValueError."""
+    whole = archive.dump(with_value())
+    places: list[tuple[Any, Any]] = []
+
+    def walk(value: Any) -> None:
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in pairs:
+            places.append((value, key))
+            if isinstance(inner, dict | list):
+                walk(inner)
+
+    told = copy.deepcopy(whole)
+    walk(told)
+    holder, key = data.draw(st.sampled_from(places))
+    holder[key] = item
+    for value in (item, told):
+        try:
+            read = archive.load(value)
+        except ValueError:
+            continue
+        assert archive.load(archive.dump(read)).places == read.places
+
+
+@pytest.mark.parametrize(
+    ("path", "item", "said"),
+    [
+        (["chatmagic"], "x", "not a conversation"),
+        (["version"], True, "head"),
+        (["added"], -1, "head"),
+        (["name"], None, "head"),
+        (["places"], None, "a list"),
+        (["places", 0], 1, "a place"),
+        (["places", 0, "owner"], 1, "a place"),
+        (["places", 0, "turns", 0], 1, "a turn"),
+        (["places", 0, "turns", 0, "number"], "1", "a turn"),
+        (["places", 0, "turns", 0, "carried"], [None], "a turn"),
+        (["places", 0, "turns", 0, "after"], 9, "carried one that is not there"),
+        (["places", 0, "turns", 0, "after"], "1", "carried one that is not there"),
+        (["places", 0, "turns", 0, "entry"], [], "a turn"),
+        (["places", 0, "turns", 0, "reply"], "changed", "not what its record says"),
+        (["places", 0, "turns", 0, "record", "prompt"], "p", "not those of its prompt"),
+        (["places", 0, "turns", 0, "record", "took"], 9, "its seal does not fit"),
+        (["seal"], None, "its seal does not fit"),
+    ],
+)
+def test_what_is_damaged_is_told(path: list[Any], item: Any, said: str) -> None:
+    """Each part has its words."""
+    whole: Any = archive.dump(with_value())
+    part = whole
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = item
+    with pytest.raises((ValueError, InputError), match=said):
+        archive.load(whole)
+
+
+def test_a_newer_version_is_told_apart() -> None:
+    """What a later release wrote is not damaged."""
+    with pytest.raises(NewerVersionError, match="newer release"):
+        archive.load({**archive.dump(Conversation()), "version": 2})
+
+
+def test_markdown_stands_as_typed() -> None:
+    """No prompt acts, and no reply's open block swallows what follows."""
+    talk = talked(
+        [
+            Turn(prompt="# `````\nx", reply=Reply("~~~\ncode\n\n", state="cut off")),
+            Turn(prompt="y", reply=Reply("```py\n1\n```\n````\n```")),
+        ]
+    )
+    assert archive.markdown(talk) == (
+        "# Conversation\n\n## 1. You\n\n``````text\n# `````\nx\n``````\n\n"
+        "## 1. Reply (cut off)\n\n~~~\ncode\n~~~\n\n"
+        "## 2. You\n\n```text\ny\n```\n\n## 2. Reply\n\n```py\n1\n```\n````\n```\n````\n"
+    )
+
+
+def test_a_record_is_made_where_there_is_none() -> None:
+    """It names what the turn carried, as far as that still stands."""
+    talk = talked([Turn(prompt="a", reply=Reply("1")), Turn(prompt="b", reply=Reply("2"))])
+    first, second = archive.records_of(talk, keep_values=False).values()
+    assert second.carried == (first.turn,)
+    assert second.reply == digest("2")

@@ -1,0 +1,171 @@
+"""A request in and a reply out: through a client, over real sockets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from loopback import (
+    CHUNKS_END,
+    DONE,
+    EVENTS,
+    Server,
+    chunked,
+    document,
+    event,
+    head,
+    playing,
+    stream,
+)
+from served import ASK, HELLO, KEY, WHOLE, ask, served
+
+import chatmagic
+from chatmagic.client.client import Client
+from chatmagic.client.transport import HttpExchange
+from chatmagic.errors import (
+    AuthenticationError,
+    ChatError,
+    InputError,
+)
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away what the environment says of an address or a key."""
+    for name in ("BASE_URL", "API_KEY", "API_KEY_FILE", "AUTH"):
+        monkeypatch.delenv(f"CHATMAGIC_{name}", raising=False)
+
+
+def test_the_body_has_the_interfaces_fields_and_no_other() -> None:
+    """Fields that were not set are not sent; nothing is added (interface §2.2)."""
+    message = {"role": "user", "content": "Hello?"}
+    with served(document(WHOLE)) as (client, server):
+        client.complete(ASK)
+        client.complete([message], max_tokens=5, temperature=0.5)
+        with client.stream(iter(ASK)) as replying:
+            list(replying)
+    bodies = [asked.body for asked in server.asked]
+    assert bodies == [
+        {"messages": [message], "stream": False},
+        {"messages": [message], "stream": False, "max_tokens": 5, "temperature": 0.5},
+        {"messages": [message], "stream": True},
+    ]
+    for asked in server.asked:
+        assert asked.raw.startswith(b"POST /v1/chat/completions HTTP/1.1\r\n")
+        assert asked.headers["content-type"] == "application/json"
+        assert asked.headers["user-agent"] == f"chatmagic/{chatmagic.__version__}"
+    assert server.asked[2].headers["accept-encoding"] == "identity"
+
+
+def test_extra_fields_are_merged() -> None:
+    """A compatible server gets what it wants beside the interface's fields."""
+    with served(document(WHOLE), extra_body={"model": "m-1"}) as (client, server):
+        client.complete(ASK)
+    assert server.asked[0].body["model"] == "m-1"
+    assert set(server.asked[0].body) == {"messages", "stream", "model"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"messages": [{"role": "user"}]},
+        {"messages": "Hello?"},
+        {"messages": ASK, "max_tokens": "5"},
+        {"messages": ASK, "temperature": float("nan")},
+    ],
+)
+def test_what_cannot_be_sent_is_refused(arguments: dict[str, Any]) -> None:
+    """Bad input is one line, and nothing is sent."""
+    with served(document(WHOLE)) as (client, server):
+        with pytest.raises(InputError, match="Nothing was sent"):
+            client.complete(**arguments)
+        with pytest.raises(InputError, match="Nothing was sent"):
+            client.stream(**arguments)
+        assert server.accepted == 0
+
+
+def test_extra_fields_that_are_no_json_are_refused() -> None:
+    """What JSON has no word for is found before anything is sent."""
+    with served(document(WHOLE), extra_body={"x": {1, 2}}) as (client, server):
+        with pytest.raises(InputError, match="Nothing was sent"):
+            client.complete(ASK)
+        assert server.accepted == 0
+
+
+def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key, or one that belongs to another address, is one line that says so."""
+    with Server(playing(document(WHOLE))) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", "https://chat.example.org")
+        for key in (None, KEY):
+            if key is not None:
+                monkeypatch.setenv("CHATMAGIC_API_KEY", key)
+            client = Client(server.origin)
+            with pytest.raises(AuthenticationError, match=r"no API key.*Nothing was sent"):
+                client.complete(ASK)
+        assert server.accepted == 0
+        with Client(server.origin, auth="none") as open_client:
+            assert open_client.complete(ASK).text == "Hello"
+    assert "authorization" not in server.asked[0].headers
+
+
+def test_address_and_key_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without arguments a client asks whom the environment names."""
+    with Server(playing(document(WHOLE))) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{server.origin}/v1")
+        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+        monkeypatch.setenv("CHATMAGIC_AUTH", "x-api-key")
+        with Client() as client:
+            client.complete(ASK)
+    assert server.asked[0].headers["x-api-key"] == KEY
+    assert server.asked[0].target == "/v1/chat/completions"
+
+
+def test_loopback_goes_past_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client finds out by itself that an address on this machine needs no proxy."""
+    with Server(playing(document(WHOLE))) as proxy, served(document(WHOLE)) as (client, server):
+        monkeypatch.setenv("http_proxy", proxy.origin)
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        client.complete(ASK)
+        assert (proxy.accepted, len(server.asked)) == (0, 1)
+
+
+def test_many_turns_use_one_connection() -> None:
+    """Streams, documents and errors take turns on one connection."""
+    script = playing(
+        stream(*HELLO),
+        document({"error": "no"}, "400 Bad"),
+        document(WHOLE),
+        document({"error": "no"}),
+        head(headers={**EVENTS, "Transfer-Encoding": "chunked"}) + chunked(*HELLO) + CHUNKS_END,
+    )
+    with served(script) as (client, server):
+        for turn in range(5):
+            if turn in (1, 3):
+                with pytest.raises(ChatError):
+                    ask(client, streaming=True)
+            else:
+                assert ask(client, streaming=True).text == "Hello"
+        assert server.accepted == 1
+        assert len(server.asked) == 5
+
+
+def test_errors_and_replies_share_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that was read to its end is finished, and leaves the connection to the next ask."""
+    finished: list[HttpExchange] = []
+    finish = HttpExchange.finish
+
+    def counted(exchange: HttpExchange) -> None:
+        finished.append(exchange)
+        finish(exchange)
+
+    monkeypatch.setattr(HttpExchange, "finish", counted)
+    errors = [document({"error": "e", "message": "m"}, status) for status in ("500 A", "429 B")]
+    answers = [*errors, document({}, "404 C"), stream(event("hi"), DONE)]
+    with served(playing(*answers)) as (client, server):
+        for _ in answers[:-1]:
+            with pytest.raises(ChatError):
+                ask(client, streaming=True)
+        assert ask(client, streaming=True).text == "hi"
+        assert (len(server.asked), server.accepted) == (len(answers), 1)
+    assert len(finished) == len(answers)

@@ -1,0 +1,414 @@
+"""Where the address and the key come from, and that no key goes where it does not belong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatmagic.client import config as settings
+from chatmagic.client.config import (
+    Connection,
+    for_client,
+    is_emulator,
+    no_key_message,
+    practised,
+    resolve,
+)
+from chatmagic.client.keystore import KeyStore
+from chatmagic.client.url import EMULATOR, origin, warnings_for
+from chatmagic.errors import ChatError, ConnectError, InputError
+from chatmagic.protocol.auth import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HOME = "https://home.example"
+AWAY = "https://away.example/v1"
+FILE = "https://file.example"
+KEY = "sk-environment-0001"
+ENVIRONMENT = {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY": KEY}
+TYPED = Secret("sk-typed-0002")
+KEPT = Secret("sk-kept-0003")
+
+
+class Kept(KeyStore):
+    """A store that holds one key for one origin, and no file."""
+
+    def __init__(self, at: str) -> None:
+        """Keep the key for an address."""
+        super().__init__(Path("nowhere"), lambda: None)
+        object.__setattr__(self, "at", origin(at))
+
+    def load(self, origin: str) -> tuple[Secret, Any] | None:
+        """Give the key to its own origin alone."""
+        return (KEPT, "keyring") if origin == vars(self)["at"] else None
+
+
+def told(connection: Connection) -> tuple[str | None, str | None]:
+    """Give the key in the open, and where it is from."""
+    key = connection.key
+    return (None if key is None else key.reveal()), connection.key_from
+
+
+@pytest.mark.parametrize(
+    ("given", "base_url", "url_from"),
+    [
+        ({"chosen": AWAY, "cell_config": "http://c", "file_config": FILE}, AWAY, "%chat_connect"),
+        ({"cell_config": "http://c", "file_config": FILE}, HOME, "CHATMAGIC_BASE_URL"),
+        ({"chosen": " ", "file_config": FILE}, HOME, "CHATMAGIC_BASE_URL"),
+        ({"chosen": " Emulator "}, EMULATOR, "%chat_connect"),
+    ],
+)
+def test_the_address_that_counts(given: dict[str, Any], base_url: str, url_from: str) -> None:
+    """%chat_connect beats the environment, and the environment beats the configuration."""
+    found = resolve({"CHATMAGIC_BASE_URL": f" {HOME} "}, **given)
+    assert (found.base_url, found.url_from) == (base_url, url_from)
+
+
+@pytest.mark.parametrize("environ", [{}, {"CHATMAGIC_BASE_URL": ""}, {"CHATMAGIC_BASE_URL": " "}])
+def test_without_the_environment_the_configuration_counts(environ: dict[str, str]) -> None:
+    """A cell's configuration beats a file's; an empty variable is an unset one."""
+    assert resolve(environ, cell_config=AWAY, file_config=FILE).url_from == "%config"
+    found = resolve(environ, file_config=FILE)
+    assert (found.base_url, found.url_from) == (FILE, "configuration file")
+    with pytest.raises(ConnectError) as caught:
+        resolve({**environ, "CHATMAGIC_API_KEY": KEY})
+    assert "CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY" in caught.value.message
+    assert "%chat_connect URL and %chat_login" in caught.value.message
+    assert caught.value.hint is not None
+    assert "%chat_connect emulator" in caught.value.hint
+
+
+def test_a_wrong_address_says_whose_it_is() -> None:
+    """The message names the variable or the command that has to change."""
+    with pytest.raises(InputError, match=r"^The base address \(CHATMAGIC_BASE_URL\) is not a URL"):
+        resolve({"CHATMAGIC_BASE_URL": "chat.example"})
+    with pytest.raises(InputError, match=r"^The base address \(argument\) holds a query"):
+        for_client({}, base_url="https://b.example?a=b")
+
+
+@pytest.mark.parametrize(
+    ("environ", "given", "key"),
+    [
+        (ENVIRONMENT, {}, (KEY, "CHATMAGIC_API_KEY")),
+        (ENVIRONMENT, {"chosen": f"{HOME}:443/v1"}, (KEY, "CHATMAGIC_API_KEY")),
+        (ENVIRONMENT, {"file_config": FILE}, (KEY, "CHATMAGIC_API_KEY")),
+        ({"CHATMAGIC_API_KEY": f" {KEY}\r\n"}, {"file_config": FILE}, (KEY, "CHATMAGIC_API_KEY")),
+        ({"CHATMAGIC_API_KEY": KEY}, {"cell_config": AWAY}, (None, None)),
+        ({"CHATMAGIC_API_KEY": KEY}, {"cell_config": AWAY, "file_config": FILE}, (None, None)),
+        ({"CHATMAGIC_API_KEY": KEY}, {"chosen": AWAY}, (None, None)),
+        (ENVIRONMENT, {"chosen": AWAY}, (None, None)),
+        (ENVIRONMENT, {"chosen": FILE, "file_config": FILE}, (None, None)),
+        (ENVIRONMENT, {"chosen": f"{HOME}:8443"}, (None, None)),
+        (ENVIRONMENT, {"chosen": "http://home.example"}, (None, None)),
+        (ENVIRONMENT, {"chosen": "https://home.example.evil.example"}, (None, None)),
+        ({**ENVIRONMENT, "CHATMAGIC_BASE_URL": "nonsense"}, {"chosen": AWAY}, (None, None)),
+        ({**ENVIRONMENT, "CHATMAGIC_BASE_URL": "emulator"}, {"chosen": AWAY}, (None, None)),
+        ({**ENVIRONMENT, "CHATMAGIC_AUTH": "none"}, {}, (None, None)),
+        ({**ENVIRONMENT, "CHATMAGIC_API_KEY": ""}, {}, (None, None)),
+        (ENVIRONMENT, {"typed": {origin(HOME): TYPED}}, ("sk-typed-0002", "%chat_login")),
+        (ENVIRONMENT, {"typed": {origin(AWAY): TYPED}}, (KEY, "CHATMAGIC_API_KEY")),
+        (
+            ENVIRONMENT,
+            {"chosen": AWAY, "typed": {origin(AWAY): TYPED}},
+            ("sk-typed-0002", "%chat_login"),
+        ),
+        (ENVIRONMENT, {"store": Kept(HOME)}, (KEY, "CHATMAGIC_API_KEY")),
+        (ENVIRONMENT, {"chosen": AWAY, "store": Kept(AWAY)}, ("sk-kept-0003", "keyring")),
+        (ENVIRONMENT, {"chosen": AWAY, "store": Kept(HOME)}, (None, None)),
+        ({"CHATMAGIC_BASE_URL": HOME}, {"store": Kept(HOME)}, ("sk-kept-0003", "keyring")),
+    ],
+)
+def test_a_key_goes_only_where_it_was_given_for(
+    environ: dict[str, str], given: dict[str, Any], key: tuple[str | None, str | None]
+) -> None:
+    """Typed before the environment's before a kept one, and each to its own origin alone."""
+    assert told(resolve(environ, **given)) == key
+
+
+hosts = st.sampled_from(["home.example", "HOME.example", "home.example.", "away.example", "home"])
+addresses = st.builds(
+    "{}://{}{}{}".format,
+    st.sampled_from(["http", "https"]),
+    hosts,
+    st.sampled_from(["", ":443", ":80", ":8443"]),
+    st.sampled_from(["", "/", "/v1", "/home.example"]),
+)
+
+
+@given(addresses, st.none() | addresses, st.none() | addresses, st.none() | addresses)
+def test_no_mix_of_addresses_leads_the_key_astray(
+    own: str, chosen: str | None, cell: str | None, file: str | None
+) -> None:
+    """The environment's key is there exactly when its own origin is asked."""
+    environ = {"CHATMAGIC_BASE_URL": own, "CHATMAGIC_API_KEY": KEY}
+    found = resolve(environ, chosen=chosen, cell_config=cell, file_config=file)
+    assert (found.key is not None) == (origin(found.base_url) == origin(own))
+    if file is not None:
+        found = resolve(
+            {"CHATMAGIC_API_KEY": KEY}, chosen=chosen, cell_config=cell, file_config=file
+        )
+        assert (found.key is not None) == (origin(found.base_url) == origin(file))
+
+
+@pytest.mark.parametrize("content", [KEY, f"\n {KEY}\r\n", f"\ufeff{KEY}"])
+def test_a_key_may_be_in_a_file(tmp_path: Path, content: str) -> None:
+    """The file's key is stripped, and goes to the environment's address as a variable's would."""
+    path = tmp_path / "key"
+    path.write_text(content, encoding="utf-8")
+    environ = {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY_FILE": f" {path} "}
+    assert told(resolve(environ)) == (KEY, "CHATMAGIC_API_KEY_FILE")
+    assert told(resolve(environ, chosen=AWAY)) == (None, None)
+    both = {**environ, "CHATMAGIC_API_KEY": "sk-first"}
+    assert told(resolve(both)) == ("sk-first", "CHATMAGIC_API_KEY")
+
+
+def test_a_key_file_may_be_in_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tilde is the user's home folder, also where no shell has put it in."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    (tmp_path / "key").write_text(KEY, encoding="utf-8")
+    environ = {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY_FILE": "~/key"}
+    assert told(resolve(environ)) == (KEY, "CHATMAGIC_API_KEY_FILE")
+
+
+def chain(error: BaseException) -> str:
+    """Give everything that an error and what hangs on to it would show."""
+    shown = []
+    following: BaseException | None = error
+    while following is not None:
+        shown.append(f"{following!r} {following} {following.args} {vars(following)}")
+        shown.append(str(getattr(following, "object", "")))
+        following = following.__cause__ or following.__context__
+    return " ".join(shown)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"sk-private\xff", "cannot be read: it is not text."),
+        (b"", "holds no key"),
+        (b" \n", "holds no key"),
+        (b"sk-private two", "holds no key"),
+        (None, "cannot be read: "),
+    ],
+)
+def test_a_wrong_key_file_is_told_without_its_content(
+    tmp_path: Path, content: bytes | None, why: str
+) -> None:
+    """The message names the variable; neither the content nor the path is repeated."""
+    path = tmp_path / "sk-private"
+    if content is not None:
+        path.write_bytes(content)
+    environ = {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY_FILE": str(path)}
+    with pytest.raises(InputError) as caught:
+        resolve(environ)
+    assert "CHATMAGIC_API_KEY_FILE" in caught.value.message
+    assert why in caught.value.message
+    assert "private" not in str(caught.value)
+    assert content is None or "private" not in chain(caught.value)
+    assert resolve(environ, chosen=AWAY).key is None
+
+
+@pytest.mark.parametrize("path", ["sk-private", "~nobody-of-this-name/x", "\0"])
+def test_a_key_in_place_of_its_path_is_not_repeated(path: str) -> None:
+    """Whatever the variable holds, the error does not show it."""
+    with pytest.raises(InputError) as caught:
+        resolve({"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY_FILE": path})
+    assert caught.value.message.startswith("The file that CHATMAGIC_API_KEY_FILE names cannot")
+    assert path not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["sk private", "sk-privaté", "sk-\x00private", "“sk-private”"])
+def test_a_wrong_key_is_told_without_itself(value: str) -> None:
+    """The message names where the key is from, and never the key."""
+    with pytest.raises(InputError) as caught:
+        resolve({**ENVIRONMENT, "CHATMAGIC_API_KEY": value})
+    assert caught.value.message.startswith("CHATMAGIC_API_KEY holds no key")
+    assert "priva" not in chain(caught.value)
+    with pytest.raises(InputError) as caught:
+        for_client({}, base_url=HOME, api_key=value)
+    assert caught.value.message.startswith("api_key holds no key")
+    assert "priva" not in chain(caught.value)
+    assert resolve({**ENVIRONMENT, "CHATMAGIC_API_KEY": value}, chosen=AWAY).key is None
+
+
+@pytest.mark.parametrize(
+    ("environ", "config", "way"),
+    [
+        ({}, None, "bearer"),
+        ({}, "query", "query"),
+        ({"CHATMAGIC_AUTH": " X-API-Key "}, "query", "x-api-key"),
+        ({"CHATMAGIC_AUTH": ""}, "query", "query"),
+        ({"CHATMAGIC_AUTH": "none"}, "bearer", "none"),
+    ],
+)
+def test_the_way_of_the_key(environ: dict[str, str], config: str | None, way: str) -> None:
+    """The environment beats the configuration; without either it is bearer (interface §5)."""
+    found = resolve({**ENVIRONMENT, **environ}, auth_config=config)
+    assert found.auth == way
+    assert (found.key is None) == (way == "none")
+
+
+def test_a_wrong_way_is_told_with_the_right_ones() -> None:
+    """The four ways are listed; what was set is not repeated, for it might be a key."""
+    right = "is one of bearer, x-api-key, query, none; it is something else."
+    with pytest.raises(InputError) as caught:
+        resolve({**ENVIRONMENT, "CHATMAGIC_AUTH": "sk-private"})
+    assert caught.value.message == f"CHATMAGIC_AUTH {right}"
+    with pytest.raises(InputError) as caught:
+        for_client(ENVIRONMENT, auth="Basic")
+    assert caught.value.message == f"auth {right}"
+
+
+@pytest.mark.parametrize(
+    ("environ", "given", "url_from", "key"),
+    [
+        (ENVIRONMENT, {}, "CHATMAGIC_BASE_URL", (KEY, "CHATMAGIC_API_KEY")),
+        (ENVIRONMENT, {"base_url": HOME}, "argument", (KEY, "CHATMAGIC_API_KEY")),
+        (ENVIRONMENT, {"base_url": AWAY}, "argument", (None, None)),
+        ({"CHATMAGIC_API_KEY": KEY}, {"base_url": AWAY}, "argument", (None, None)),
+        (ENVIRONMENT, {"base_url": AWAY, "api_key": "sk-a"}, "argument", ("sk-a", "argument")),
+        (ENVIRONMENT, {"api_key": "sk-a"}, "CHATMAGIC_BASE_URL", ("sk-a", "argument")),
+        (ENVIRONMENT, {"auth": "none", "api_key": "x"}, "CHATMAGIC_BASE_URL", (None, None)),
+        (
+            {**ENVIRONMENT, "CHATMAGIC_AUTH": "none"},
+            {"auth": "query"},
+            "CHATMAGIC_BASE_URL",
+            (KEY, "CHATMAGIC_API_KEY"),
+        ),
+        (
+            {**ENVIRONMENT, "CHATMAGIC_API_KEY": "two words"},
+            {"api_key": "sk-a"},
+            "CHATMAGIC_BASE_URL",
+            ("sk-a", "argument"),
+        ),
+    ],
+)
+def test_a_client_in_python(
+    environ: dict[str, str],
+    given: dict[str, str],
+    url_from: str,
+    key: tuple[str | None, str | None],
+) -> None:
+    """An argument counts before the environment, whose key goes to its own origin alone."""
+    found = for_client(environ, **given)
+    assert (found.url_from, told(found)) == (url_from, key)
+
+
+def test_a_client_without_an_address() -> None:
+    """Without an argument and a variable there is nowhere to go."""
+    with pytest.raises(ConnectError):
+        for_client({"CHATMAGIC_API_KEY": KEY})
+
+
+def test_the_emulator_gets_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key of the user's goes to it, and a way without one does not hold for it."""
+    environ = {**ENVIRONMENT, "CHATMAGIC_AUTH": "none"}
+    chosen = resolve(environ, chosen=EMULATOR, typed={EMULATOR: TYPED}, store=Kept(HOME))
+    guarded = (Secret(KEY), TYPED)
+    assert chosen == Connection(
+        EMULATOR, "bearer", None, "%chat_connect", "emulator", guarded=guarded
+    )
+    with pytest.raises(ConnectError, match="%load_ext chatmagic"):
+        practised(chosen)
+    started = ("http://127.0.0.1:8123", Secret("practice-1"))
+    monkeypatch.setattr(settings, "local_emulator", lambda: started)
+    at_work = practised(chosen)
+    assert (at_work.base_url, at_work.key) == started
+    client = for_client(environ, base_url=EMULATOR, api_key="sk-mine", auth="none")
+    assert (client.base_url, client.key, client.auth) == (*started, "bearer")
+    assert is_emulator(chosen)
+    assert is_emulator(at_work)
+    assert is_emulator(client)
+    elsewhere = resolve(ENVIRONMENT)
+    assert practised(elsewhere) is elsewhere
+    assert not is_emulator(elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("environ", "given", "more"),
+    [
+        ({}, {"chosen": AWAY}, ""),
+        ({"CHATMAGIC_BASE_URL": AWAY}, {}, ""),
+        (ENVIRONMENT, {"chosen": AWAY}, f" The environment's key belongs to {HOME}:443."),
+        (
+            {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY_FILE": "/sk-private"},
+            {"chosen": AWAY},
+            f" The environment's key belongs to {HOME}:443.",
+        ),
+        (
+            {"CHATMAGIC_API_KEY": KEY},
+            {"chosen": AWAY},
+            " The environment's key belongs to no address, as CHATMAGIC_BASE_URL gives none.",
+        ),
+    ],
+)
+def test_a_missing_key_says_where_there_is_one(
+    environ: dict[str, str], given: dict[str, Any], more: str
+) -> None:
+    """The message names the origin and that of the environment's key; the hint, what to do."""
+    what, hint = no_key_message(resolve(environ, **given))
+    assert what == f"There is no API key for https://away.example:443. Nothing was sent.{more}"
+    assert hint.startswith("%chat_login")
+    assert hint.endswith('%config ChatMagics.auth = "none"')
+
+
+def test_a_client_without_a_key_is_told_of_its_arguments() -> None:
+    """No magic gives a client a key."""
+    _, hint = no_key_message(for_client({}, base_url=AWAY))
+    assert hint == 'Client(api_key=…) gives one; for a server without keys: Client(auth="none")'
+
+
+def everything(environ: Mapping[str, str], url: str) -> list[object]:
+    """Give all that resolving leads to: connections, messages, errors."""
+    seen: list[object] = []
+    for chosen in (None, url, EMULATOR, AWAY, f"{url}?api_key={KEY}", f"https://{KEY}@x.example"):
+        try:
+            found = resolve(environ, chosen=chosen, typed={origin(AWAY): Secret(KEY)})
+            seen += [found, told(found)[1], vars_of(found)]
+            if found.base_url != EMULATOR:
+                seen += [no_key_message(found), warnings_for(found.base_url)]
+        except ChatError as error:
+            seen += [error, error.hint, error._render_traceback_(), chain(error)]
+    return seen
+
+
+def vars_of(connection: Connection) -> list[str]:
+    """Give each field of a connection as text."""
+    return [f"{getattr(connection, name)} {getattr(connection, name)!r}" for name in FIELDS]
+
+
+FIELDS = ("base_url", "auth", "key", "url_from", "key_from", "elsewhere")
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"CHATMAGIC_API_KEY": KEY},
+        ENVIRONMENT,
+        {**ENVIRONMENT, "CHATMAGIC_API_KEY": f"{KEY} {KEY}"},
+        {**ENVIRONMENT, "CHATMAGIC_AUTH": KEY},
+        {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY_FILE": KEY},
+        {"CHATMAGIC_BASE_URL": KEY, "CHATMAGIC_API_KEY": KEY},
+        {"CHATMAGIC_BASE_URL": f"https://{KEY}:x@a.example", "CHATMAGIC_API_KEY": KEY},
+    ],
+)
+def test_the_key_is_in_no_text_of_anything(environ: dict[str, str]) -> None:
+    """Wherever a key was put, by right or by mistake, nothing that is made shows it."""
+    for thing in everything(environ, "http://plain.example"):
+        assert KEY not in f"{thing} {thing!r}"
+
+
+def test_a_client_without_an_address_says_what_it_takes() -> None:
+    """It reads the environment alone, so it does not advise a magic that would not help it."""
+    with pytest.raises(ConnectError, match="Give base_url, or set CHATMAGIC_BASE_URL") as caught:
+        settings.for_client({})
+    assert "chatmagic.ask" in str(caught.value)
+    assert "%chat_connect" not in str(caught.value)

@@ -1,0 +1,230 @@
+"""Where a key is kept: for its owner alone, for its origin alone, and never in two places."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from chatmagic.client import keystore
+from chatmagic.client.keystore import FILE, SERVICE, KeyStore, open_store
+from chatmagic.errors import InputError
+from chatmagic.protocol.auth import Secret
+
+HERE = "https://here.example:443"
+THERE = "https://there.example:443"
+OLD, NEW = Secret("sk-private-old"), Secret("sk-private-new")
+posix = pytest.mark.skipif(os.name != "posix", reason="Windows keeps folders private by itself")
+
+
+class Keyring:
+    """A keyring in memory, that can be made to fail."""
+
+    def __init__(self, *, broken: bool = False) -> None:
+        """Hold nothing."""
+        self.held: dict[tuple[str, str], str] = {}
+        self.broken = broken
+
+    def get_password(self, service: str, name: str) -> str | None:
+        """Give a password, or ``None``."""
+        self._use()
+        return self.held.get((service, name))
+
+    def set_password(self, service: str, name: str, password: str) -> None:
+        """Keep a password."""
+        self._use()
+        self.held[service, name] = password
+
+    def delete_password(self, service: str, name: str) -> None:
+        """Forget a password."""
+        self._use()
+        del self.held[service, name]
+
+    def _use(self) -> None:
+        if self.broken:
+            raise RuntimeError("the keyring is locked")
+
+
+def store(folder: Path, keyring: Keyring | None = None) -> KeyStore:
+    """Give a store in a folder that does not exist yet."""
+    return KeyStore(folder / "new" / "chatmagic", lambda: keyring)
+
+
+@posix
+def test_a_file_is_private_and_holds_a_key_for_each_origin(tmp_path: Path) -> None:
+    """Folder and file are their owner's alone, and nothing else is left in the folder."""
+    kept = store(tmp_path)
+    assert kept.load(HERE) is None
+    assert kept.save(HERE, OLD, "keyring") == "private file"
+    assert kept.save(THERE, NEW, "private file") == "private file"
+    assert kept.load(HERE) == (OLD, "private file")
+    assert kept.load(THERE) == (NEW, "private file")
+    assert kept.load(HERE.replace("https", "http")) is None
+    assert [path.name for path in kept.folder.iterdir()] == [FILE]
+    assert (kept.folder / FILE).stat().st_mode & 0o777 == 0o600
+    assert kept.folder.stat().st_mode & 0o777 == 0o700
+    assert kept.forget(HERE) == ["private file"]
+    assert kept.forget(HERE) == []
+    assert kept.load(THERE) == (NEW, "private file")
+
+
+def test_a_keyring_keeps_a_key_by_its_origin(tmp_path: Path) -> None:
+    """The service is chatmagic and the user is the origin; no file is made."""
+    keyring = Keyring()
+    kept = store(tmp_path, keyring)
+    assert kept.save(HERE, OLD, "keyring") == "keyring"
+    assert keyring.held == {(SERVICE, HERE): OLD.reveal()}
+    assert kept.load(HERE) == (OLD, "keyring")
+    assert kept.load(THERE) is None
+    assert kept.forget(HERE) == ["keyring"]
+    assert kept.forget(HERE) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_older_key_never_comes_back(tmp_path: Path) -> None:
+    """What is kept in one place is taken out of the other."""
+    keyring = Keyring()
+    kept = store(tmp_path, keyring)
+    kept.save(HERE, OLD, "keyring")
+    kept.save(HERE, NEW, "private file")
+    assert kept.load(HERE) == (NEW, "private file")
+    kept.save(HERE, OLD, "keyring")
+    assert kept.load(HERE) == (OLD, "keyring")
+    assert kept.forget(HERE) == ["keyring"]
+    assert kept.load(HERE) is None
+
+
+def test_a_broken_keyring_is_none(tmp_path: Path) -> None:
+    """Whatever it raises, the private file does its work."""
+    kept = store(tmp_path, Keyring(broken=True))
+    assert kept.load(HERE) is None
+    assert kept.save(HERE, OLD, "keyring") == "private file"
+    assert kept.load(HERE) == (OLD, "private file")
+    assert kept.forget(HERE) == ["private file"]
+
+
+def test_what_is_no_key_is_none(tmp_path: Path) -> None:
+    """A keyring or a file that somebody else has written to gives no key that is none."""
+    keyring = Keyring()
+    kept = store(tmp_path, keyring)
+    kept.save(HERE, OLD, "private file")
+    keyring.held[SERVICE, HERE] = "two words"
+    assert kept.load(HERE) == (OLD, "private file")
+    (kept.folder / FILE).write_text(json.dumps({HERE: "two words", THERE: 1}), encoding="utf-8")
+    assert kept.load(HERE) is None
+    assert kept.load(THERE) is None
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610])
+def test_a_file_that_others_can_use_is_refused(tmp_path: Path, mode: int) -> None:
+    """It is neither read nor replaced; the keyring still works."""
+    keyring = Keyring()
+    kept = store(tmp_path, keyring)
+    kept.save(HERE, OLD, "private file")
+    (kept.folder / FILE).chmod(mode)
+    for use in (kept.load, kept.forget, lambda at: kept.save(at, NEW, "private file")):
+        with pytest.raises(InputError, match=f"{FILE} is not private to you") as caught:
+            use(HERE)
+        assert "private-" not in f"{caught.value!r}{caught.value}{caught.value.hint}"
+    assert kept.save(HERE, NEW, "keyring") == "keyring"
+    assert kept.load(HERE) == (NEW, "keyring")
+
+
+@posix
+def test_what_is_no_file_of_the_users_own_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What stands in the file's place must be a file, and the user's own."""
+    kept = store(tmp_path)
+    kept.save(HERE, OLD, "private file")
+    file = kept.folder / FILE
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getuid", lambda: -1)
+        with pytest.raises(InputError, match="not private"):
+            kept.load(HERE)
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="not private"):
+        kept.load(HERE)
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(InputError, match="not private"):
+        kept.load(HERE)
+    file.rmdir()
+    os.mkfifo(file, 0o600)
+    with pytest.raises(InputError, match="not private"):
+        kept.load(HERE)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b'["sk-private"]', b'{"sk-private\xff": 1}', b"[" * 100_000]
+)
+def test_a_damaged_file_is_not_overwritten(tmp_path: Path, content: bytes) -> None:
+    """The keys in it may still be saved by hand; no error quotes them."""
+    kept = store(tmp_path)
+    kept.save(HERE, OLD, "private file")
+    (kept.folder / FILE).write_bytes(content)
+    with pytest.raises(InputError, match="is damaged") as caught:
+        kept.save(THERE, NEW, "private file")
+    assert caught.value.__context__ is None
+    assert (kept.folder / FILE).read_bytes() == content
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No half-written file with keys in it stays behind."""
+    kept = store(tmp_path)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", full)
+        with pytest.raises(InputError, match=r"cannot be written: No space left on device\."):
+            kept.save(HERE, OLD, "private file")
+    assert list(kept.folder.iterdir()) == []
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(InputError, match="cannot be written"):
+        KeyStore(tmp_path / "file" / "x", lambda: None)._write({})
+
+
+@posix
+def test_the_folder_is_the_users(tmp_path: Path) -> None:
+    """An absolute XDG_CONFIG_HOME, else .config in the home folder."""
+    home = Path.home() / ".config" / "chatmagic"
+    assert open_store({"XDG_CONFIG_HOME": str(tmp_path)}).folder == tmp_path / "chatmagic"
+    for environ in ({}, {"XDG_CONFIG_HOME": ""}, {"XDG_CONFIG_HOME": "x"}, {"APPDATA": "/x"}):
+        assert open_store(environ).folder == home
+
+
+@pytest.mark.parametrize(("priority", "usable"), [(5, True), (1, True), (0, False), (-1, False)])
+def test_a_keyring_is_used_if_it_has_somewhere_to_keep_a_key(
+    monkeypatch: pytest.MonkeyPatch, priority: int, usable: bool
+) -> None:
+    """The keyrings that fail or forget have a priority of 0 or less."""
+    module = SimpleNamespace(get_keyring=lambda: SimpleNamespace(priority=priority))
+    monkeypatch.setitem(sys.modules, "keyring", module)
+    keystore._keyring.cache_clear()
+    assert open_store({}).keyring is (module if usable else None)
+    keystore._keyring.cache_clear()
+
+
+def test_without_the_keyring_package_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package is optional."""
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    keystore._keyring.cache_clear()
+    assert open_store({}).keyring is None
+    keystore._keyring.cache_clear()
+
+
+def test_nothing_of_a_store_shows_a_key(tmp_path: Path) -> None:
+    """Not the store, and not what it gives."""
+    kept = store(tmp_path)
+    kept.save(HERE, OLD, "private file")
+    assert "sk-private" not in f"{kept!r}{kept.load(HERE)!r}{vars(kept)}"

@@ -1,0 +1,225 @@
+"""What no connection, or a broken one, is told as: what happened, and what to do about it."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import re
+import ssl
+from typing import TYPE_CHECKING, Final
+
+import pytest
+import trustme
+from loopback import PATIENCE, Peer, Server, answer, document, once, playing, serving
+
+from chatmagic.client import network_errors
+from chatmagic.client.client import Client
+from chatmagic.client.sockets import Halt
+from chatmagic.client.timeouts import Timeout
+from chatmagic.errors import (
+    ChatError,
+    ConnectError,
+    NotUnderstoodError,
+    RequestTimeoutError,
+    ServiceError,
+)
+from chatmagic.models import Message
+from chatmagic.protocol.wire import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KEY: Final = "key-7d1f-throw-away"
+WHOLE: Final = document({"choices": [{"message": {"role": "assistant", "content": "Hello"}}]})
+NOW: Final = dt.datetime.now(dt.UTC)
+DAY: Final = dt.timedelta(days=1)
+
+
+REQUEST: Final = Request((Message("user", "Hello?"),))
+
+
+def failing(url: str, halt: Halt | None = None) -> ChatError:
+    """Ask once, and return the error; each is a clear line without two dots in a row."""
+    waits = Timeout(PATIENCE, PATIENCE, PATIENCE)
+    with (
+        pytest.raises(ChatError) as caught,
+        Client(url, KEY, timeout=waits) as client,
+        client.send(REQUEST, halt),
+    ):
+        pass
+    error = caught.value
+    assert ".." not in str(error)
+    assert "\n" not in str(error)
+    assert KEY not in str(error)
+    return error
+
+
+# --- Certificates -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "days", "host", "words"),
+    [
+        ("other.example", (-1, 1), "127.0.0.1", r"not valid for '127\.0\.0\.1'\. Nothing.* a name"),
+        ("127.0.0.2", (-1, 1), "127.0.0.1", r"not valid for '127\.0\.0\.1'\. Nothing.* a name"),
+        ("other.example", (-1, 1), "localhost", r"not valid for 'localhost'\. Nothing.* a name"),
+        ("127.0.0.1", (-9, -1), "127.0.0.1", r"certificate has expired\. Nothing.* renew it"),
+        ("127.0.0.1", (1, 9), "127.0.0.1", r"not yet valid\. Nothing.* date of this machine"),
+    ],
+)
+@pytest.mark.usefixtures("tls")
+def test_a_certificate_that_is_none_here_needs_no_other_authority(
+    authority: trustme.CA, name: str, days: tuple[int, int], host: str, words: str
+) -> None:
+    """Of another name, or out of its dates: another bundle would help nobody."""
+    begin, end = (NOW + DAY * count for count in days)
+    certificate = authority.issue_cert(name, not_before=begin, not_after=end)
+    with Server(playing(WHOLE), serving(certificate), handshakes_fail=None) as server:
+        error = failing(server.origin.replace("127.0.0.1", host))
+        assert server.asked == []
+    assert isinstance(error, ConnectError)
+    assert re.search(words, str(error))
+    assert "REQUESTS_CA_BUNDLE" not in str(error)
+
+
+@pytest.mark.usefixtures("tls")
+def test_a_certificate_of_an_unknown_authority_names_the_bundle() -> None:
+    """There, another bundle is what helps."""
+    stranger = serving(trustme.CA().issue_cert("127.0.0.1"))
+    with Server(playing(WHOLE), stranger, handshakes_fail=None) as server:
+        error = failing(server.origin)
+    assert "REQUESTS_CA_BUNDLE" in str(error.hint)
+
+
+# --- http and https -----------------------------------------------------------------------
+
+
+def running_out(halt: Halt) -> Callable[[Peer], None]:
+    """Make the script of a server that says nothing until the connect time-out has run out."""
+
+    def script(peer: Peer) -> None:
+        assert peer.piece()
+        halt.stop("connect")
+        assert peer.gone()
+
+    return script
+
+
+def refusing(peer: Peer) -> None:
+    """Answer TLS as a plain server does."""
+    peer.piece()
+    peer.send(answer(b"", "400 Bad Request"))
+
+
+def leaving(peer: Peer) -> None:
+    """Read, and close."""
+    peer.piece()
+
+
+def resetting(peer: Peer) -> None:
+    """Read, and reset the connection."""
+    peer.piece()
+    peer.reset()
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (refusing, "does not speak TLS. Nothing was sent."),
+        (leaving, "closed the connection before it was made. Nothing was sent."),
+        (resetting, "closed the connection before it was made. Nothing was sent."),
+    ],
+)
+def test_https_on_a_plain_port_is_told(script: Callable[[Peer], None], words: str) -> None:
+    """Nothing was sent, and the port may want http."""
+    with Server(script) as server:
+        error = failing(server.origin.replace("http:", "https:"))
+        assert server.accepted == 1
+    assert isinstance(error, ConnectError)
+    assert words in error.message
+    assert "http" in str(error.hint)
+    assert "REQUESTS_CA_BUNDLE" not in str(error)
+
+
+def test_a_plain_server_that_stays_silent_is_told_from_one_that_is_not_there() -> None:
+    """Connected, and then nothing: the time-out asks whether it is http."""
+    halt = Halt()
+    with Server(running_out(halt)) as server:
+        error = failing(server.origin.replace("http:", "https:"), halt)
+    assert isinstance(error, RequestTimeoutError)
+    assert error.which == "connect"
+    assert "connected, but TLS got no answer: is it http?" in error.message
+    assert "Nothing was sent" in error.message
+
+
+def test_a_proxy_that_stays_silent_is_not_taken_for_the_service(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With the proxy there is a connection, but none to the service."""
+    halt = Halt()
+    with Server(running_out(halt)) as proxy:
+        monkeypatch.setenv("https_proxy", proxy.origin)
+        monkeypatch.setenv("no_proxy", "")
+        error = failing("https://chat.invalid", halt)
+    assert isinstance(error, RequestTimeoutError)
+    assert "No connection to https://chat.invalid:443" in error.message
+
+
+@pytest.mark.usefixtures("tls")
+def test_http_on_a_tls_port_is_told(authority: trustme.CA) -> None:
+    """Whether the port complains in TLS, or closes."""
+    with Server(once(b"\x15\x03\x01\x00\x02\x02\x46")) as server:
+        error = failing(server.origin)
+    assert isinstance(error, NotUnderstoodError)
+    assert "that port wants https" in error.message
+    with Server(
+        playing(WHOLE), serving(authority.issue_cert("127.0.0.1")), handshakes_fail=None
+    ) as server:
+        error = failing(server.origin.replace("https:", "http:"))
+    assert isinstance(error, ServiceError)
+    assert "Does that port want https?" in str(error.hint)
+
+
+def test_a_server_that_answered_before_is_not_asked_for_https() -> None:
+    """Nor is one that was asked with https."""
+
+    def script(peer: Peer) -> None:
+        if peer.request() and len(server.asked) == 1:
+            peer.send(WHOLE)
+
+    with Server(script) as server, Client(server.origin, KEY) as client:
+        client.complete(REQUEST.messages)
+        server.wait_closed()
+        with pytest.raises(ServiceError, match="without an answer") as caught:
+            client.complete(REQUEST.messages)
+    assert "https" not in str(caught.value)
+    error = network_errors.broken(ConnectionResetError(), "first_byte", "https://chat.invalid:443")
+    assert "https" not in str(error)
+
+
+def test_tls_that_ends_before_an_answer_is_a_connection_that_was_closed() -> None:
+    """It is told as the same is without TLS, and not as an answer that broke off."""
+    for end in (
+        ConnectionResetError(),
+        ssl.SSLEOFError(8, "EOF occurred in violation of protocol"),
+    ):
+        error = network_errors.broken(end, "first_byte")
+        assert isinstance(error, ServiceError)
+        assert "without an answer" in error.message
+
+
+# --- The environment ----------------------------------------------------------------------
+
+
+def test_a_proxy_that_wants_a_password_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the tunnel is refused as where the request is."""
+    refused = answer(b"", "407 Proxy Authentication Required")
+    with Server(playing(refused)) as proxy:
+        for name in ("http_proxy", "https_proxy"):
+            monkeypatch.setenv(name, proxy.origin)
+        monkeypatch.setenv("no_proxy", "")
+        for scheme in ("http", "https"):
+            with pytest.warns(match="encrypted") if scheme == "http" else contextlib.nullcontext():
+                error = failing(f"{scheme}://chat.invalid")
+            assert "The proxy wants a name and a password" in error.message
+            assert "HTTPS_PROXY and HTTP_PROXY can hold them: http://NAME:" in str(error.hint)

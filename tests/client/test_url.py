@@ -1,0 +1,236 @@
+"""What a base URL says: one host for every reader, one way of writing it, one clear refusal."""
+
+from __future__ import annotations
+
+import pytest
+
+from chatmagic.client.url import (
+    EMULATOR,
+    endpoint,
+    is_loopback,
+    origin,
+    shown,
+    warnings_for,
+    without_user,
+)
+from chatmagic.errors import InputError
+
+
+def refusal(url: str) -> InputError:
+    """Give the error that an address is refused with, whichever way it is looked at."""
+    messages = set()
+    for look in (endpoint, origin, is_loopback, warnings_for):
+        with pytest.raises(InputError) as caught:
+            look(url)
+        messages.add(str(caught.value))
+    assert len(messages) == 1
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("url", "written"),
+    [
+        ("https://chat.example", "https://chat.example:443"),
+        ("HTTPS://Chat.Example/V1", "https://chat.example:443"),
+        (" https://chat.example. ", "https://chat.example:443"),
+        ("https://chat.example:443/x", "https://chat.example:443"),
+        ("https://chat.example:/x", "https://chat.example:443"),
+        ("https://chat.example:8443", "https://chat.example:8443"),
+        ("http://chat.example", "http://chat.example:80"),
+        ("http://[::1]:8000/v1", "http://[::1]:8000"),
+        ("http://[2001:DB8::1]", "http://[2001:db8::1]:80"),
+        ("https://b.example/bücher/a%20b", "https://b.example:443"),
+        ("https://good.example@evil.example", "https://evil.example:443"),
+        ("https://a@b@evil.example:443", "https://evil.example:443"),
+    ],
+)
+def test_an_origin_is_written_in_one_way(url: str, written: str) -> None:
+    """Scheme, host and port, so that two writings of one origin compare equal."""
+    assert origin(url) == written
+    assert origin(written) == written
+
+
+@pytest.mark.parametrize(
+    ("base_url", "posted_to"),
+    [
+        ("https://chat.example", "https://chat.example/v1/chat/completions"),
+        ("https://chat.example/", "https://chat.example/v1/chat/completions"),
+        ("https://chat.example/v1", "https://chat.example/v1/chat/completions"),
+        ("https://chat.example/v1//", "https://chat.example/v1/chat/completions"),
+        (
+            " https://chat.example/v1/chat/completions/ ",
+            "https://chat.example/v1/chat/completions",
+        ),
+        ("http://127.0.0.1:8000/api", "http://127.0.0.1:8000/api/v1/chat/completions"),
+        ("https://a.example/api/v1", "https://a.example/api/v1/chat/completions"),
+        ("https://a.example/dev1", "https://a.example/dev1/v1/chat/completions"),
+        ("https://a.example/v2", "https://a.example/v2/chat/completions"),
+        ("https://a.example/v1.1/", "https://a.example/v1.1/chat/completions"),
+        ("https://a.example/v1beta", "https://a.example/v1beta/chat/completions"),
+        ("https://a.example/api/paas/v4", "https://a.example/api/paas/v4/chat/completions"),
+        ("https://a.example/v1beta/openai", "https://a.example/v1beta/openai/chat/completions"),
+        ("https://a.example/v1/openai/", "https://a.example/v1/openai/chat/completions"),
+        ("https://a.example/openai", "https://a.example/openai/v1/chat/completions"),
+        ("https://a.example/v1/x/openai", "https://a.example/v1/x/openai/v1/chat/completions"),
+        ("https://a.example/v1/openai/x", "https://a.example/v1/openai/x/v1/chat/completions"),
+        ("https://a.example/v", "https://a.example/v/v1/chat/completions"),
+        ("https://a.example/version1", "https://a.example/version1/v1/chat/completions"),
+        ("https://a.example/v1/models", "https://a.example/v1/models/v1/chat/completions"),
+        (
+            "https://a.example/openai/deployments/x",
+            "https://a.example/openai/deployments/x/v1/chat/completions",
+        ),
+        ("https://a.example/chat/completions", "https://a.example/chat/completions"),
+        ("https://a.example/x/chat/completions/", "https://a.example/x/chat/completions"),
+        (
+            "https://a.example/openai/deployments/x/chat/completions?api-version=2024-02-01",
+            "https://a.example/openai/deployments/x/chat/completions?api-version=2024-02-01",
+        ),
+        ("https://a.example/chat/completions?", "https://a.example/chat/completions"),
+        ("https://a.example/mychat/completions", None),
+    ],
+)
+def test_an_endpoint_has_what_its_base_lacks(base_url: str, posted_to: str | None) -> None:
+    """A whole endpoint is kept; a version lacks the ending, anything else the interface's path."""
+    posted_to = posted_to or f"{base_url}/v1/chat/completions"
+    assert endpoint(base_url) == posted_to
+    assert endpoint(posted_to) == posted_to
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "sk-private",
+        "chat.example",
+        "//sk-private",
+        "https://",
+        "https://:443",
+        "https://.",
+        "ftp://sk-private",
+        "file:///sk-private",
+        "https://sk-private:0",
+        "https://sk-private:99999",
+        "https://sk-private:port",
+        "https://[sk-private",
+        "https://sk-private .example",
+        "https://sk-private\n.example",
+        "https://evil.example\\.sk-private",
+        "https://sk%2dprivate",
+        "https://sk-private;.example",
+        "https://sk-private..example",
+        "https://[::1]sk-private",
+        "https://[v1.sk-private]",
+        "https://[fe80::1%25sk-private]",
+    ],
+)
+def test_what_is_no_address_is_refused_and_not_repeated(url: str) -> None:
+    """A key that was given where the address belongs is not shown by the error."""
+    error = refusal(url)
+    assert error.message == "The base address is not a URL like https://chat.example.org."
+    assert "private" not in repr(error)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://chat.example?api_key=sk-private",
+        "https://chat.example/v1#sk-private",
+        "https://chat.example/v1?a=private",
+        "https://chat.example/chat/completions#sk-private",
+        "https://chat.example/chat/completions?api_key=private",
+        "https://chat.example/chat/completions?api%5fkey=private",
+        "https://chat.example/chat/completions?a=b&access_token=private",
+        "https://chat.example/chat/completions?KEY",
+        "https://chat.example/chat/completions?a=sk-private",
+        "https://chat.example/chat/completions?a=sk%2dprivate",
+        "https://chat.example/chat/completions?sk-private",
+    ],
+)
+def test_an_address_holds_no_secret(url: str) -> None:
+    """A query or a fragment is refused, and nothing of it is repeated."""
+    error = refusal(url)
+    assert "leave those out" in error.message
+    assert "private" not in f"{error!r}{error}{error.hint}"
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [
+        ("localhost", True),
+        ("LOCALHOST.", True),
+        ("chat.localhost", True),
+        ("127.0.0.1", True),
+        ("127.9.8.7", True),
+        ("[::1]", True),
+        ("[::ffff:127.0.0.1]", True),
+        ("[::ffff:10.0.0.1]", False),
+        ("[2001:db8::1]", False),
+        ("10.0.0.1", False),
+        ("128.0.0.1", False),
+        ("localhost.example", False),
+        ("notlocalhost", False),
+        ("127.0.0.1.example", False),
+    ],
+)
+def test_only_this_machine_is_loopback(host: str, here: bool) -> None:
+    """Plain http is unwise anywhere else, and https nowhere."""
+    assert is_loopback(f"http://{host}:8000/v1") is here
+    assert is_loopback(f"https://{host}") is here
+    assert len(warnings_for(f"http://{host}")) == (0 if here else 1)
+    assert warnings_for(f"HTTPS://{host}") == ()
+
+
+def test_a_warning_names_the_origin() -> None:
+    """It says what can be read; the emulator is on this machine."""
+    (warning,) = warnings_for("http://chat.example/v1")
+    assert "http://chat.example:80 is not encrypted" in warning
+    assert warnings_for(EMULATOR) == ()
+
+
+@pytest.mark.parametrize(
+    "host", ["b\u00fccher.example", "STRA\u1e9eE.example", "\u212aeys.example"]
+)
+def test_letters_beyond_ascii_are_no_host(host: str) -> None:
+    """Two readers write them in two ways, so a key might go to another host than it belongs to."""
+    for url in (f"https://{host}", f"https://user@{host}:8443/v1"):
+        error = refusal(url)
+        assert error.message == "The host of the base address has letters beyond ASCII."
+        assert "xn--" in str(error)
+
+
+def test_a_user_name_is_dropped_and_warned_about() -> None:
+    """It goes nowhere: not to the service, not into a message."""
+    for url in ("https://user:sk-private@chat.example/v1", "https://sk-private@chat.example/v1"):
+        assert without_user(url) == "https://chat.example/v1"
+        assert endpoint(url) == "https://chat.example/v1/chat/completions"
+        (warning,) = warnings_for(url)
+        assert "https://chat.example:443 holds a user name or a password" in warning
+        assert "private" not in warning
+    assert len(warnings_for("http://user@chat.example")) == 2
+
+
+@pytest.mark.parametrize(
+    ("base_url", "words"),
+    [
+        ("https://chat.example/v1", "https://chat.example/v1/chat/completions"),
+        ("https://sk-private@chat.example", "https://chat.example/v1/chat/completions"),
+        (
+            "https://a.example/chat/completions?api-version=2",
+            "https://a.example/chat/completions?api-version=2",
+        ),
+        (
+            "https://a.example/v1/4f9c1e774f9c1e774f9c1e77/x%1b/",
+            "https://a.example/v1/…/x%1b/v1/chat/completions",
+        ),
+        ("https://a.example/sk%2dprivate", "https://a.example/…/v1/chat/completions"),
+    ],
+)
+def test_an_address_is_shown_without_what_may_be_a_key(base_url: str, words: str) -> None:
+    """A message names what was posted to; some gateways have an account's id in the path."""
+    assert shown(base_url) == words
+
+
+def test_a_long_address_is_shown_in_part() -> None:
+    """A message stays one line of a bearable length."""
+    assert len(shown(f"https://a.example/{'x/' * 1000}")) == 300

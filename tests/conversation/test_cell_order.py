@@ -1,0 +1,138 @@
+"""What pages say of their cells, and the layout that comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chatmagic.conversation.cell_order import AS_RUN, Cell, Pages, Word, word_from
+from chatmagic.conversation.record import owner_of
+
+A, B, C, D = (owner_of(name) for name in "abcd")
+
+
+def word(
+    page: str, cells: str, *, notebook: str = "n", opened: bool = False, name: str = ""
+) -> Word:
+    """Give what a page says of cells with names of one letter."""
+    return Word(page, notebook, {owner_of(name): Cell(name) for name in cells}, opened, name)
+
+
+def told(*words: Word) -> Pages:
+    """Give pages that have said these words, one after the other."""
+    pages = Pages()
+    for one in words:
+        pages = pages.told(one)
+    return pages
+
+
+def test_without_a_word_there_is_no_layout() -> None:
+    """Nobody's order is known, and nobody's cell is missed."""
+    assert Pages().layout(A) is None
+    assert not Pages().lists(A)
+    assert AS_RUN.order is None
+
+
+def test_the_last_word_of_a_page_holds() -> None:
+    """It says the order; a cell that was in an earlier one is gone."""
+    pages = told(word("p", "abc", opened=True), word("p", "ca"))
+    layout = pages.layout(A)
+    assert layout is not None
+    assert layout.order == (C, A)
+    assert set(layout.present) == {A, C}
+    assert layout.gone == {B}
+    assert pages.lists(A)
+    assert not pages.lists(B)
+    assert not pages.lists(None)
+
+
+def test_a_cell_that_asks_is_there() -> None:
+    """Whatever was said of it; it has no order then."""
+    layout = told(word("p", "ab"), word("p", "a")).layout(B)
+    assert layout is not None
+    assert (layout.order, layout.gone) == ((), frozenset())
+
+
+def test_two_notebooks_with_one_kernel() -> None:
+    """Each cell goes by its own page; a cell of one is not gone from the other."""
+    pages = told(word("p", "ab", opened=True), word("q", "cd", notebook="m", opened=True))
+    first, second, newest = pages.layout(A), pages.layout(C), pages.layout(None)
+    assert first is not None
+    assert second is not None
+    assert newest is not None
+    assert (first.order, second.order, newest.order) == ((A, B), (C, D), (C, D))
+    assert first.gone == second.gone == newest.gone == frozenset()
+    moved = pages.told(word("p", "a")).told(word("q", "bcd", notebook="m")).layout(A)
+    assert moved is not None
+    assert moved.gone == frozenset()
+
+
+def test_a_page_that_is_loaded_again_takes_the_place_of_the_one_before() -> None:
+    """It says what there is now; the page before says nothing any more, as it is gone."""
+    pages = told(word("p", "abc", opened=True), word("p2", "ac", opened=True))
+    layout = pages.layout(A)
+    assert layout is not None
+    assert layout.gone == {B}
+    assert len(pages.words) == 1
+
+
+def test_a_second_tab_of_a_notebook_does_not_take_cells_away() -> None:
+    """The first one says its cells once more, and both count."""
+    pages = told(word("p", "abc", opened=True), word("q", "ab", opened=True), word("p", "abc"))
+    layout = pages.layout(C)
+    assert layout is not None
+    assert (layout.order, layout.gone) == ((A, B, C), frozenset())
+
+
+def test_marks_go_to_cells_by_their_own_identities() -> None:
+    """Each once, and only those that some page has."""
+    pages = told(word("p", "ab"), word("q", "ca"))
+    assert pages.by_id({A: 1, C: 2, D: 3}) == {"a": 1, "c": 2}
+
+
+def test_a_record_in_a_cells_outputs_names_its_owner() -> None:
+    """A layout says who names whom."""
+    pages = Pages().told(Word("p", "n", {A: Cell("a"), B: Cell("b", owner=D)}))
+    layout = pages.layout(A)
+    assert layout is not None
+    assert layout.named == {B: D}
+
+
+def test_a_copy_holds_the_record_of_a_cell_that_is_there() -> None:
+    """One whose own cell is gone is that cell, with another identity."""
+    cells = {A: Cell("a", owner=A), B: Cell("b", owner=A), C: Cell("c", owner=D)}
+    assert Pages().told(Word("p", "n", cells)).copies() == {B}
+    assert Pages().copies() == frozenset()
+
+
+def test_notebooks_are_named_where_there_are_two() -> None:
+    """A cell that no page ever had is another notebook's; one that is gone is nobody's."""
+    one = told(word("p", "ab", opened=True, name="x.ipynb"), word("p", "a", name="x.ipynb"))
+    assert one.names([A, B]) == {}
+    assert one.names([A, B, C]) == {A: "of x.ipynb", C: "of another notebook"}
+    two = one.told(word("q", "cd", notebook="m", opened=True, name="y.ipynb"))
+    assert two.names([A, C]) == {A: "of x.ipynb", C: "of y.ipynb"}
+    assert told(word("p", "a")).names([A, B]) == {}
+
+
+def test_a_message_is_read() -> None:
+    """Cells that are no code are left out, and so is an owner that is no text."""
+    cells = [["a", True, None], ["m", False, None], ["b", True, "hash"], ["c", True, 7]]
+    content = {"kind": "cells", "page": "p", "notebook": "n", "opened": True, "cells": cells}
+    read = word_from(content)
+    assert read is not None
+    assert (read.page, read.notebook, read.opened) == ("p", "n", True)
+    assert read.name == ""
+    assert word_from({**content, "name": "x\x1b\n.ipynb"}) == replace(read, name="x\u241b .ipynb")
+    assert list(read.cells.values()) == [Cell("a"), Cell("b", "hash"), Cell("c")]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, 7, "text", [], {}, {"cells": 1}, {"cells": [["a"]]}, {"cells": []}, {"cells": [7]}],
+)
+def test_what_cannot_be_read_says_nothing(content: Any) -> None:
+    """A message is not to be trusted to have its form."""
+    assert word_from(content) is None

@@ -1,0 +1,262 @@
+"""The line of the magics: options first, then the prompt byte for byte."""
+
+from __future__ import annotations
+
+import dataclasses
+import keyword
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatmagic.conversation import options
+from chatmagic.conversation.options import OPTIONS, Asked, parse
+from chatmagic.errors import InputError
+
+PLAIN = Asked(
+    temperature=None,
+    max_tokens=None,
+    last=None,
+    history=True,
+    stream=True,
+    output=None,
+    raw=False,
+    quiet=False,
+    prompt="",
+)
+anything = st.text() | st.text("-=tnoqr 0.5{}'\"\\\t", max_size=30)
+
+
+def refusal(line: str, defaults: dict[str, Any] | None = None) -> InputError:
+    """Give the error that a line is refused with."""
+    with pytest.raises(InputError) as caught:
+        parse(line, defaults or {})
+    error = caught.value
+    assert "\n" not in str(error)
+    assert error.__cause__ is None
+    assert error.__suppress_context__ or error.__context__ is None
+    return error
+
+
+@pytest.mark.parametrize(
+    ("line", "fields"),
+    [
+        ("", {}),
+        (" \t ", {}),
+        ("--", {}),
+        ("-t 0.5", {"temperature": 0.5}),
+        ("-t0.5", {"temperature": 0.5}),
+        ("--temperature 1e-1", {"temperature": 0.1}),
+        ("--temperature=0.5", {"temperature": 0.5}),
+        ("-t -5", {"temperature": -5.0}),
+        ("-n 200", {"max_tokens": 200}),
+        ("--max-tokens=200", {"max_tokens": 200}),
+        ("--last 0", {"last": 0}),
+        ("--no-history", {"history": False}),
+        ("--no-stream", {"stream": False}),
+        ("-o reply", {"output": "reply"}),
+        ("--output=_réponse2", {"output": "_réponse2"}),
+        ("--raw", {"raw": True}),
+        ("-q", {"quiet": True}),
+        ("-qt0.5", {"quiet": True, "temperature": 0.5}),
+        ("--quiet --no-quiet --raw --no-raw", {}),
+        ("--no-history --history --no-stream --stream", {}),
+        ("-t 1 -n 2 -t 3", {"temperature": 3.0, "max_tokens": 2}),
+    ],
+)
+def test_every_option_sets_its_field(line: str, fields: dict[str, Any]) -> None:
+    """Options are read as argparse reads them, and the prompt after them is whole."""
+    assert parse(line) == dataclasses.replace(PLAIN, **fields)
+    separator = "" if line.strip() == "--" else " "
+    asked = parse(f"{line}{separator} why  not?")
+    assert asked == dataclasses.replace(PLAIN, **fields, prompt="why  not?")
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "what does -o do in gcc?",
+        "explain the -m flag of python",
+        "explain --no-history",
+        "Is {x} or $x or {{ x }} \\alpha?",
+        "say 'it\"s",
+        "two  spaces\tand a tab",
+        "-5 + 3 = ?",
+        "-5+3 -o 1 -t x",
+        "-.5 is what?",
+        "-",
+        "- a list item",
+        "---",
+        "-> what is this?",
+        "a -- b --",
+        "\0 control",
+    ],
+)
+def test_a_prompt_needs_no_quotes(prompt: str) -> None:
+    """What is no option begins the prompt, whatever options follow in it."""
+    assert parse(prompt) == dataclasses.replace(PLAIN, prompt=prompt)
+    assert parse(f"  -q   {prompt}  ").prompt == prompt
+    assert parse(f"-t -1 {prompt}") == dataclasses.replace(PLAIN, temperature=-1.0, prompt=prompt)
+
+
+@given(anything)
+def test_after_two_dashes_any_prompt_comes_back(text: str) -> None:
+    """After ``--`` nothing is an option; only the white space around the prompt goes."""
+    assert parse(f"-q -- {text}") == dataclasses.replace(PLAIN, quiet=True, prompt=text.strip())
+
+
+@given(anything)
+def test_any_line_is_read_or_refused(text: str) -> None:
+    """Nothing but an InputError ever leaves, and a prompt is the end of the line."""
+    try:
+        asked = parse(text)
+    except InputError:
+        return
+    assert text.rstrip().endswith(asked.prompt)
+
+
+def test_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """A wrong line is told by its exception alone, never by argparse."""
+    refusal("--nothing")
+    refusal("-t")
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "--temprature 0.5 hi",
+            "--temprature is not an option: did you mean --temperature? Nothing was sent.",
+        ),
+        (
+            "--temprature=0.5 hi",
+            "--temprature is not an option: did you mean --temperature? Nothing was sent.",
+        ),
+        ("--temp 0.5", "--temp is not an option: did you mean --temperature? Nothing was sent."),
+        ("-T 0.5", "-T is not an option: did you mean -t? Nothing was sent."),
+        ("--Raw x", "--Raw is not an option: did you mean --raw? Nothing was sent."),
+        (
+            "--nohistory x",
+            "--nohistory is not an option: did you mean --no-history? Nothing was sent.",
+        ),
+        ("--max 9", "--max is not an option: did you mean --max-tokens? Nothing was sent."),
+        ("--tokens 9", "--tokens is not an option: did you mean --max-tokens? Nothing was sent."),
+        ("--histroy", "--histroy is not an option: did you mean --history? Nothing was sent."),
+        ("--system x", "--system is not an option. Nothing was sent."),
+        ("--no x", "--no is not an option: did you mean --no-history? Nothing was sent."),
+        ("-m x y", "-m is not an option. Nothing was sent."),
+        ("-x y", "-x is not an option. Nothing was sent."),
+        ("--help", "--help is not an option. Nothing was sent."),
+        (f"--{'z' * 99}", f"--{'z' * 37}… is not an option. Nothing was sent."),
+        ("-t", "-t/--temperature takes a finite number; there is none. Nothing was sent."),
+        ("-t -- 3", "-t/--temperature takes a finite number; there is none. Nothing was sent."),
+        ("-t warm hi", "-t/--temperature takes a finite number, not 'warm'. Nothing was sent."),
+        ("-t nan", "-t/--temperature takes a finite number, not 'nan'. Nothing was sent."),
+        ("-t=1e999", "-t/--temperature takes a finite number, not '1e999'. Nothing was sent."),
+        ("-n 1.5", "-n/--max-tokens takes a whole number, not '1.5'. Nothing was sent."),
+        (
+            f"-n {'9' * 5000}",
+            f"-n/--max-tokens takes a whole number, not '{'9' * 39}…'. Nothing was sent.",
+        ),
+        ("--last -1", "--last takes a whole number, 0 or more, not '-1'. Nothing was sent."),
+        ("--last x", "--last takes a whole number, 0 or more, not 'x'. Nothing was sent."),
+        ("--last", "--last takes a whole number, 0 or more; there is none. Nothing was sent."),
+        ("-o 2x", "-o/--output takes the name of a variable, not '2x'. Nothing was sent."),
+        ("-o a.b", "-o/--output takes the name of a variable, not 'a.b'. Nothing was sent."),
+        ("-o ->", "-o/--output takes the name of a variable, not '->'. Nothing was sent."),
+        ("-o -q", "-o/--output takes the name of a variable; there is none. Nothing was sent."),
+        ("--raw=yes", "--raw takes no value. Nothing was sent."),
+        ("--no-raw=yes", "--no-raw takes no value. Nothing was sent."),
+    ],
+)
+def test_a_wrong_option_is_told_in_one_line(line: str, message: str) -> None:
+    """The message names what is wrong and the nearest right thing, and the hint the way out."""
+    error = refusal(line)
+    assert error.message == message
+    assert error.hint == options._HINT
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("-m gpt x", "model", '"NAME"'),
+        ("--model gpt x", "model", '"NAME"'),
+        ("--Model=gpt x", "model", '"NAME"'),
+        ("--timeout 9 x", "timeout", "VALUE"),
+        ("--extra-body x", "extra_body", "VALUE"),
+    ],
+)
+def test_what_is_a_setting_is_told_to_be_one(line: str, name: str, value: str) -> None:
+    """With the line that sets it."""
+    error = refusal(line, {"model": None, "timeout": None, "extra_body": {}})
+    flag = line.split(maxsplit=1)[0].partition("=")[0]
+    assert error.message == f"{flag} is not an option: {name} is a setting. Nothing was sent."
+    assert error.hint == f"%config ChatMagics.{name} = {value} sets it."
+
+
+@pytest.mark.parametrize("word", [*keyword.kwlist, "a-b", "", "é!"])
+def test_an_output_is_a_name_that_python_takes(word: str) -> None:
+    """No keyword, and nothing that could not be typed as a variable."""
+    assert "the name of a variable" in refusal(f"--output={word}").message
+
+
+def test_an_output_is_found_under_the_name_as_python_reads_it() -> None:
+    """Python folds a ligature in a name, so the variable must be folded too."""
+    assert parse("-o \ufb01 x").output == "fi"
+
+
+def test_configured_defaults_hold_until_the_line_says_otherwise() -> None:
+    """Each trait is the default of its option, and each switch can be taken back."""
+    configured = {
+        "temperature": 0.2,
+        "max_tokens": 9,
+        "last": 3,
+        "no_history": True,
+        "no_stream": True,
+        "raw": True,
+        "quiet": True,
+        "output": "never",
+        "stream": "auto",
+    }
+    assert parse("x", configured) == Asked(0.2, 9, 3, False, False, None, True, True, "x")
+    back = "-t 1 -n 2 --last 0 --history --stream --no-raw --no-quiet x"
+    assert parse(back, configured) == Asked(1.0, 2, 0, True, True, None, False, False, "x")
+    assert parse("x", {"no_history": False, "quiet": False}) == parse("x")
+
+
+def test_the_table_is_whole() -> None:
+    """Every option sets a field, has its trait, and every switch can be taken back."""
+    fields = {field.name for field in dataclasses.fields(Asked)} - {"prompt"}
+    assert {option.dest for option in OPTIONS} == fields
+    assert [option.trait for option in OPTIONS] == [
+        "temperature",
+        "max_tokens",
+        "last",
+        "no_history",
+        "no_stream",
+        None,
+        "raw",
+        "quiet",
+    ]
+    assert all((option.kind is None) == (option.opposite is not None) for option in OPTIONS)
+    assert all((option.kind is None) == (option.metavar is None) for option in OPTIONS)
+
+
+def test_help_and_readme_come_from_the_table() -> None:
+    """Every option stands in both, with its words; the examples stand in the help as given."""
+    text = options.usage(["%%chat -t 0\nWhy?\n\nReally?", "%chat And now?"])
+    table = options.markdown_table().splitlines()
+    assert len(table) == len(OPTIONS) + 2
+    assert {line.count("|") for line in table} == {4}
+    for option, row in zip(OPTIONS, table[2:], strict=True):
+        assert option.spelling in text
+        assert option.help in text
+        assert f"`{option.spelling}`" in row
+        assert option.default in row
+        assert option.trait is None or f"`ChatMagics.{option.trait}`" in row
+        assert option.opposite is None or (option.opposite in text and option.opposite in row)
+    assert "\n\n    %%chat -t 0\n    Why?\n    \n    Really?\n\n    %chat And now?" in text
+    assert options.usage() == text[: text.index("\n\n    %%chat -t 0")]
+    assert max(map(len, text.splitlines())) <= 88

@@ -1,0 +1,271 @@
+"""Records: what an output's metadata keeps of a turn, and how a stranger's is read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatmagic._json import chain_digest, digest
+from chatmagic.conversation import record as module
+from chatmagic.conversation.record import NewerVersionError, Record, Value
+from chatmagic.conversation.seal import sealed
+from chatmagic.models import Credits, Usage
+
+NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
+REQUEST, REPLY = digest("request"), digest("reply")
+
+texts = st.text(max_size=20)
+counts = st.integers(0, 10**12)
+hashes = st.text("0123456789abcdef", min_size=64, max_size=64)
+moments = st.integers(0, 2_000_000_000).map(lambda seconds: NOW + timedelta(seconds=seconds))
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+kept = st.builds(Value.of, texts, texts)
+values = kept | kept.map(lambda value: value.bare)
+records = st.builds(
+    Record,
+    prompt=texts,
+    values=st.lists(values, max_size=2).map(tuple),
+    state=st.sampled_from(["complete", "interrupted", "cut off"]),
+    owner=st.none() | st.from_regex(r"[0-9a-f]{16}", fullmatch=True),
+    carried=st.lists(hashes, max_size=3).map(tuple),
+    request=hashes,
+    reply=hashes,
+    parameters=st.fixed_dictionaries(
+        {},
+        optional={
+            "max_tokens": st.integers(),
+            "temperature": st.integers() | st.floats(allow_nan=False, allow_infinity=False),
+            "last": counts,
+            "stream": st.booleans(),
+            "history": st.booleans(),
+        },
+    ),
+    model=st.none() | texts,
+    usage=st.none() | st.builds(Usage, counts, st.none() | counts, st.none() | counts),
+    credits=st.none() | st.builds(Credits, counts, counts, st.none(), moments, moments),
+    took=st.none() | counts,
+    finish_reason=st.none() | texts,
+    date=st.none() | moments,
+    origin=st.sampled_from(["live", "replay", "emulator"]),
+    turn=st.none() | hashes,
+    refusal=st.none() | texts,
+    recorded=st.sampled_from([None, "live", "emulator"]),
+    by_order=st.booleans(),
+    asked_model=st.none() | texts,
+)
+
+
+def record(**changes: Any) -> Record:
+    """Give a record in which all that may be missing is."""
+    fields: dict[str, Any] = {
+        "prompt": "Sum {{ data }}",
+        "values": (),
+        "state": "complete",
+        "owner": None,
+        "carried": (),
+        "request": REQUEST,
+        "reply": REPLY,
+        "parameters": {},
+        "model": None,
+        "usage": None,
+        "credits": None,
+        "took": None,
+        "finish_reason": None,
+        "date": None,
+        "origin": "live",
+    }
+    return Record(**{**fields, **changes})
+
+
+def test_a_value_holds_no_lone_surrogates() -> None:
+    """They are marked as they are in the request, else no output could hold the record."""
+    value = Value.of("a\ud83d", "b\udc00")
+    assert (value.expression, value.text) == ("a\ufffd", "b\ufffd")
+
+
+def test_what_is_unknown_is_left_out() -> None:
+    """A bare record has the fields that every record has."""
+    assert record().to_json() == {
+        "version": 1, "kind": "turn", "prompt": "Sum {{ data }}", "state": "complete",
+        "carried": [], "request": REQUEST, "reply": REPLY, "origin": "live",
+    }  # fmt: skip
+
+
+def test_what_is_known_is_kept() -> None:
+    """A full record has all of it, as JSON; a figure of 0 is known."""
+    full = record(
+        values=(Value.of("data", "xyz").bare,),
+        owner="o",
+        carried=(REPLY,),
+        parameters={"last": 2},
+        model="m",
+        usage=Usage(1),
+        credits=Credits(1, None, None, None, NOW),
+        took=0,
+        finish_reason="stop",
+        date=NOW,
+        origin="replay",
+        turn=REQUEST,
+        refusal="No.",
+        recorded="live",
+        by_order=True,
+        asked_model="small",
+        earlier=2,
+        chain=REPLY,
+    )
+    assert json.loads(json.dumps(full.to_json())) == {
+        "version": 1, "kind": "turn", "prompt": "Sum {{ data }}", "state": "complete",
+        "carried": [REPLY], "request": REQUEST, "reply": REPLY, "origin": "replay",
+        "values": [{"expression": "data", "size": 3, "sha256": digest("xyz")}], "owner": "o",
+        "parameters": {"last": 2}, "model": "m", "usage": {"prompt_tokens": 1},
+        "credits": {"limit": 1, "seen_at": "2026-01-01T09:30:00Z"}, "took": 0,
+        "finish_reason": "stop", "date": "2026-01-01T09:30:00Z", "turn": REQUEST,
+        "refusal": "No.", "recorded": "live", "by_order": True, "asked_model": "small",
+        "earlier": {"count": 2, "chain": REPLY},
+    }  # fmt: skip
+
+
+@given(records)
+def test_what_is_written_is_read(written: Record) -> None:
+    """Through JSON and back a record is the same, and what is unknown is ignored."""
+    told = json.loads(json.dumps(written.to_json()))
+    assert Record.from_json(told) == written
+    assert Record.from_json({**told, "later": [1], "took": written.took}) == written
+
+
+@given(json_values, st.sampled_from([*record().to_json(), "values", "parameters", "credits"]))
+def test_whatever_stands_in_a_field_it_is_read_or_refused(item: Any, name: str) -> None:
+    """A stranger's record raises nothing but a ValueError."""
+    for told in (item, {**record().to_json(), name: item}):
+        try:
+            read = Record.from_json(told)
+        except ValueError:
+            continue
+        assert Record.from_json(read.to_json()) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "item"),
+    [
+        ("version", None),
+        ("version", True),
+        ("version", 0),
+        ("version", "1"),
+        ("kind", None),
+        ("kind", "undo"),
+        ("prompt", None),
+        ("prompt", ["a"]),
+        ("values", {}),
+        ("values", ["data"]),
+        ("values", [{"expression": "data", "size": 3}]),
+        ("values", [{"expression": "data", "size": -3, "sha256": REPLY}]),
+        ("values", [{"expression": 1, "size": 3, "sha256": REPLY}]),
+        ("values", [{"expression": "data", "size": 3, "sha256": REPLY, "text": "xyz"}]),
+        ("values", [{"expression": "data", "size": 3, "sha256": REPLY, "text": 3}]),
+        ("state", "done"),
+        ("state", []),
+        ("owner", 5),
+        ("owner", "<script>"),
+        ("carried", "abc"),
+        ("carried", ["abc"]),
+        ("request", None),
+        ("request", REQUEST.upper()),
+        ("reply", 5),
+        ("parameters", []),
+        ("parameters", {"max_tokens": True}),
+        ("parameters", {"max_tokens": "5"}),
+        ("parameters", {"temperature": float("nan")}),
+        ("parameters", {"last": -1}),
+        ("parameters", {"stream": 0}),
+        ("model", 5),
+        ("credits", 5),
+        ("credits", {}),
+        ("finish_reason", []),
+        ("date", "yesterday"),
+        ("origin", None),
+        ("origin", "dream"),
+        ("turn", "abc"),
+        ("refusal", 1),
+        ("asked_model", 1),
+        ("earlier", 2),
+        ("earlier", {"count": 0, "chain": REPLY}),
+        ("earlier", {"count": 2}),
+        ("parameters", {"max_tokens": "9" * 401}),
+        ("recorded", "dream"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(name: str, item: Any) -> None:
+    """Each field has its own kind of value."""
+    with pytest.raises(ValueError, match=r"it|credits"):
+        Record.from_json({**record().to_json(), name: item})
+
+
+def test_a_newer_version_is_told_apart() -> None:
+    """What a later release wrote is not damaged."""
+    with pytest.raises(NewerVersionError, match="newer release"):
+        Record.from_json({**record().to_json(), "version": 2})
+
+
+def test_the_kinds() -> None:
+    """A note is a record of its own kind; what is no object has none."""
+    assert module.kind_of(module.note("undo")) == "undo"
+    with pytest.raises(ValueError, match="JSON object"):
+        module.kind_of([])
+
+
+def test_parameters_without_a_meaning_are_left_out() -> None:
+    """A later release may say more."""
+    told = {**record().to_json(), "parameters": {"top": 1, "last": 2, "stream": None}}
+    assert Record.from_json(told).parameters == {"last": 2}
+
+
+def test_a_record_does_not_grow_with_the_conversation() -> None:
+    """It lists the newest turn that a cell showed and those since, and counts the others."""
+    carried = tuple(digest(name) for name in "abcde")
+    long = record(carried=carried)
+    assert long.listing(()) == long
+    short = long.listing({carried[0], carried[2]})
+    assert (short.carried, short.earlier) == (carried[2:], 2)
+    assert short.chain == chain_digest(chain_digest(None, carried[0]), carried[1])
+    assert short.listing({carried[2]}) == short
+    assert short.listing({carried[4]}) == long.listing({carried[4]})
+    assert Record.from_json(json.loads(json.dumps(short.to_json()))) == short
+
+
+def test_an_integer_that_a_page_would_round_is_read() -> None:
+    """It is kept as a text."""
+    told = sealed(record(parameters={"max_tokens": 2**53 + 1, "last": 3}).to_json(), {})
+    assert told["parameters"] == {"max_tokens": str(2**53 + 1), "last": 3}
+    assert Record.from_json(told).parameters == {"max_tokens": 2**53 + 1, "last": 3}
+
+
+def test_values_without_their_text() -> None:
+    """What is not to be kept is taken out, and stays known by size and digest."""
+    kept = record(values=(Value.of("data", "secret"),))
+    assert "secret" in json.dumps(kept.to_json())
+    assert "secret" not in json.dumps(kept.bare.to_json())
+    assert kept.bare.values == (replace(kept.values[0], text=None),)
+
+
+def test_what_was_kept_in_the_conversation() -> None:
+    """``--no-history`` is told by the record."""
+    assert record().in_history
+    assert not record(parameters={"history": False}).in_history
+
+
+def test_a_cell_is_known_by_a_hash() -> None:
+    """Its identity may hold a path, which the hash does not show."""
+    owner = module.owner_of("vscode-notebook-cell:/home/ann/paper.ipynb#W0")
+    assert owner == module.owner_of("vscode-notebook-cell:/home/ann/paper.ipynb#W0")
+    assert len(owner) == 16
+    assert Record.from_json(record(owner=owner).to_json()).owner == owner

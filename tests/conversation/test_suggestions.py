@@ -1,0 +1,92 @@
+"""What was meant: prompts that are only a command, and options that do not exist."""
+
+from __future__ import annotations
+
+import pytest
+
+from chatmagic.conversation.suggestions import COMMANDS, mistaken_command, near
+
+FLAGS = ["-t", "--temperature", "-n", "--max-tokens", "--no-stream", "--stream", "--last"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "command"),
+    [
+        ("undo", "chat_undo"),
+        ("  Undo ", "chat_undo"),
+        ("history", "chat_history"),
+        ("redo", "chat_redo"),
+        ("RESET", "chat_reset"),
+        ("credits", "chat_credits"),
+        ("login", "chat_login"),
+        ("connect", "chat_connect"),
+        ("connect emulator", "chat_connect"),
+        ("connect https://chat.example.org/v1", "chat_connect"),
+        ("cassette talk.jsonl", "chat_cassette"),
+        ("chat_cassette 'Talk.JSONL' --record", "chat_cassette"),
+        ("cassette --off", "chat_cassette"),
+        ("cassette paper.ipynb --else emulator", "chat_cassette"),
+        ("save talk.json --force", "chat_save"),
+        ("chat save ../notes/talk.md", "chat_save"),
+        ("load paper.ipynb", "chat_load"),
+        ("history 2", "chat_history"),
+        ("history all", "chat_history"),
+        ("login --forget", "chat_login"),
+        ("credits --live", "chat_credits"),
+        ("chat_undo", "chat_undo"),
+        ("%chat_undo", "chat_undo"),
+        ("chat undo", "chat_undo"),
+        ("chat-undo", "chat_undo"),
+        ("chat_histroy", "chat_history"),
+        ("chat", None),
+        ("", None),
+        ("%", None),
+        ("undo it", None),
+        ("undo?", "chat_undo"),
+        ("history of Rome", None),
+        ("connect the dots", None),
+        ("please connect emulator", None),
+        ("emulator", None),
+        ("chat_something_else", None),
+        ("chat_histroy now", None),
+        ("chat_undo x", None),
+        ("histroy", None),
+        ("load balancing explained", None),
+        ("load data.json into a data frame", None),
+        ("save energy", None),
+        ("cassette", "chat_cassette"),
+        ("connect https://chat.example.org --model a-b/c", "chat_connect"),
+        ("connect --model", None),
+        ("cassette --prune 3 7", "chat_cassette"),
+        ("cassette --prune superseded", "chat_cassette"),
+        ("load talk.json --force", "chat_load"),
+        ("cassette tapes", None),
+        ("cassette emulators", None),
+        ("connect https://chat.example.org to my notebook", None),
+        ("history all over the world", None),
+        ("undo 2", None),
+    ],
+)
+def test_a_command_typed_as_a_prompt_is_known(prompt: str, command: str | None) -> None:
+    """A prompt that is only a command's name is caught; a sentence never is."""
+    assert mistaken_command(prompt) == command
+    assert command is None or command in COMMANDS
+
+
+@pytest.mark.parametrize(
+    ("typed", "option"),
+    [
+        ("--temp", "--temperature"),
+        ("--temprature", "--temperature"),
+        ("--tokens", "--max-tokens"),
+        ("-t", "-t"),
+        ("--steam", "--stream"),
+        ("--system", None),
+        ("--list", None),
+        ("-m", None),
+        ("-x", None),
+    ],
+)
+def test_only_what_is_near_is_offered(typed: str, option: str | None) -> None:
+    """A beginning, a word of the name, or a slip of the fingers; not what only looks a bit so."""
+    assert near(typed, FLAGS) == option

@@ -1,0 +1,307 @@
+"""``{{ expression }}``: what is evaluated, what is sent as typed, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatmagic.conversation import template
+from chatmagic.conversation.record import Value
+from chatmagic.conversation.template import Filled, fill, refill, refuse_cell_comments
+from chatmagic.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def python(**names: object) -> Callable[[str], object]:
+    """Give an evaluator over some names, as the magics have one over the namespace."""
+    return lambda expression: eval(expression, dict(names))  # noqa: S307 - the tests' own text
+
+
+def never(expression: str) -> NoReturn:
+    """Fail the test that evaluates anything."""
+    pytest.fail(f"{expression} was evaluated")
+
+
+def refusal(text: str, evaluate: Callable[[str], object] = never) -> InputError:
+    """Give the error that a prompt is refused with: one line, and nothing of ours chained."""
+    with pytest.raises(InputError) as caught:
+        fill(text, evaluate)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    assert "\n" not in str(caught.value)
+    assert "Nothing was sent." in caught.value.message
+    assert caught.value.hint == "--raw sends the text as typed."
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("{{ x }}", "7"),
+        ("{{x}}", "7"),
+        ("a {{ x }} b {{ x + 1 }} c", "a 7 b 8 c"),
+        ("{{\n  x\n}}", "7"),
+        ("{{ {'a': {'b': x}}['a']['b'] }}", "7"),
+        ("{{ {'a': {'b': x}}}}", "{'a': {'b': 7}}"),
+        ("{{ '}}' }}", "}}"),
+        ("{{ '{{' + '}}' * 9 }}", "{{" + "}}" * 9),
+        ("{{{x}}}", "{7}"),
+        ("{{ f'{x:.1f}' }}", "7.0"),
+        ("{{ f'{{x}}' }}", "{x}"),
+        ("{{ [n for n in range(x) if n % 2] }}", "[1, 3, 5]"),
+        ("{{ x # }} }}", "7 }}"),
+        ("{{ x }}}}", "7}}"),
+        ("{{ x }} {{", "7 {{"),
+        ("{{ None }}", "None"),
+        ("{{ 'it\\'s' }}", "it's"),
+    ],
+)
+def test_an_expression_gives_way_to_its_value(text: str, sent: str) -> None:
+    """It ends at the first closing that makes it one; the value is put in by ``str``."""
+    assert fill(text, python(x=7)).text == sent
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "plain",
+        "{x} $x ${x} %s \\alpha \\{ \\} \\\\",
+        '{"a": {"b": {"c": 1}}}',
+        "\\frac{a}{b} $$\\int_{0}^{1}$$",
+        "f'{x}' {x!r} {} { }",
+        "}} before, and {{ without an end",
+        "{{{{{{",
+        "{{",
+        "}}",
+        "{}}",
+        "{{}",
+        "\ud800 \0 \r\n\t é 😀",
+    ],
+)
+def test_everything_else_is_sent_byte_for_byte(text: str) -> None:
+    """Nothing is evaluated, and nothing is changed."""
+    assert fill(text, never) == Filled(text, ())
+
+
+@given(st.lists(st.text().filter(lambda text: "{" not in text and "}" not in text), min_size=1))
+def test_only_the_expressions_change(pieces: list[str]) -> None:
+    """Whatever stands around the expressions comes back as it was."""
+    assert fill("{{ x }}".join(pieces), python(x="…")).text == "…".join(pieces)
+
+
+@given(st.text())
+def test_a_value_is_never_looked_at_again(value: str) -> None:
+    """A value that looks like an expression, or like half of one, is just text."""
+    tricky = "{{ x }}" + value + "{{"
+    assert fill("{{ x }}}} {{ x }}", python(x=tricky)).text == f"{tricky}}}}} {tricky}"
+
+
+@given(st.text("{}x 1'\"#\\\n:,()", max_size=40))
+def test_any_text_is_filled_or_refused(text: str) -> None:
+    """No text leads to anything but a filled prompt or an InputError."""
+    try:
+        filled = fill(text, lambda _: "")
+    except InputError:
+        return
+    assert len(filled.text) <= len(text)
+
+
+def test_values_are_told_with_their_size_and_digest() -> None:
+    """Each is told as typed, with its text and that one's size and digest, in order."""
+    filled = fill("{{ b }}{{  a+'é'  }}{{ b }}", python(a="x", b=12))
+    sha = hashlib.sha256
+    twelve = Value("b", 2, sha(b"12").hexdigest(), "12")
+    assert filled.text == "12xé12"
+    assert filled.values == (
+        twelve,
+        Value("a+'é'", 2, sha("xé".encode()).hexdigest(), "xé"),
+        twelve,
+    )
+
+
+def test_a_prompt_is_made_again_from_what_is_kept() -> None:
+    """Nothing is evaluated; a value that is not kept is named, one of another prompt refused."""
+    typed = "{{ b }}, {x} {{ {'a': 1}['a'] }} {{"
+    filled = fill(typed, python(b="{{ x }}"))
+    assert refill(typed, filled.values) == filled.text == "{{ x }}, {x} 1 {{"
+    bare = [value.bare for value in filled.values]
+    assert refill(typed, bare) == (
+        "[value of b, not kept], {x} [value of {'a': 1}['a'], not kept] {{"
+    )
+    assert refill("{{ raw }}", ()) == "{{ raw }}"
+    for values in (bare[:1], bare[::-1], [*bare, *bare]):
+        with pytest.raises(InputError, match="not those of its prompt"):
+            refill(typed, values)
+
+
+def test_each_expression_is_evaluated_once_and_in_order() -> None:
+    """What an expression does, it does once, from left to right."""
+    seen: list[str] = []
+    assert fill("{{ b }} {{ a }} {{ b }}", seen.append).text == "None None None"
+    assert seen == ["b", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("{{ }}", "{{ }}"),
+        ("{{}}", "{{}}"),
+        ("{{ a b }}", "{{ a b }}"),
+        ("{{ x = 1 }}", "{{ x = 1 }}"),
+        ("{{ import os }}", "{{ import os }}"),
+        ("{{ x!r }}", "{{ x!r }}"),
+        ("say {{ a\nb }} please", "{{ a b }}"),
+        ("{{ \0 }}", "{{ \u2400 }}"),
+        ("{{ a " + "b" * 90 + " }}", "{{ a " + "b" * 54 + "…"),
+        ("{{ x }} {{ two words }}", "{{ two words }}"),
+    ],
+)
+def test_what_is_no_expression_is_refused_before_any_is_evaluated(text: str, shown: str) -> None:
+    """The message shows what it was, and the hint how to send it."""
+    assert refusal(text).message == f"{shown} holds no Python expression. Nothing was sent."
+
+
+class Broken(Exception):  # noqa: N818 - it is broken, not an error to catch
+    """An exception that cannot even say what it is."""
+
+    def __str__(self) -> str:
+        """Fail.
+
+        Raises:
+            ZeroDivisionError: always.
+        """
+        raise ZeroDivisionError
+
+
+class Unsayable:
+    """A value without a text."""
+
+    def __str__(self) -> str:
+        """Fail.
+
+        Raises:
+            Broken: always.
+        """
+        raise Broken
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("nobody", "NameError: name 'nobody' is not defined"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("{}['k']", "KeyError: 'k'"),
+        ("fail('two\\n lines.')", "ValueError: two lines"),
+        ("fail('')", "ValueError"),
+        ("fail('y' * 999)", f"ValueError: {'y' * 199}…"),
+        ("unsayable", "Broken"),
+    ],
+)
+def test_an_expression_that_fails_is_told_in_one_line(expression: str, said: str) -> None:
+    """The expression, the exception's type and its message; no traceback of ours."""
+
+    def fail(message: str) -> NoReturn:
+        raise ValueError(message)
+
+    error = refusal(f"a {{{{ {expression} }}}}", python(fail=fail, unsayable=Unsayable()))
+    assert error.message == f"{{{{ {expression} }}}} has no value: {said}. Nothing was sent."
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_is_no_value_and_no_error_of_ours(kind: type[BaseException]) -> None:
+    """Stop stops an expression that takes long."""
+
+    def stopped(_: str) -> NoReturn:
+        raise kind
+
+    with pytest.raises(kind):
+        fill("{{ x }}", stopped)
+
+
+@pytest.mark.parametrize(
+    ("text", "evaluated"),
+    [
+        ("{{" * 50_000, True),
+        ("{{" * 50_000 + "}}" * 50_000, False),
+        ("{{" + "}}" * 50_000, False),
+        ("{{ '" + "}}" * 50_000, False),
+        ("{{ '" + "}}" * 200 + "' }}", False),
+        ("{{ " + "-" * 9_000 + "1 }}", False),
+        ("{{ " + "x." * 4_000 + "x }}", None),
+        ("{{ " + "(" * 100_000 + " }}", False),
+        ("}}{{" * 25_000, False),
+        ("{{1}}" * 5_000, True),
+    ],
+    ids=range(10),
+)
+def test_hostile_text_is_cheap(text: str, evaluated: bool | None) -> None:
+    """It takes well under the time of a breath; where ``None``, Python's versions differ."""
+    began = time.perf_counter()
+    try:
+        fill(text, str)
+    except InputError:
+        assert evaluated is not True
+    else:
+        assert evaluated is not False
+    assert time.perf_counter() - began < 5
+
+
+def test_an_expression_ends_within_bounds() -> None:
+    """An end is looked for at most so far, and so often; up to there it is found."""
+    room = template.LONGEST - len("'' ") - len(template.CLOSE)
+    assert fill(f"{{{{'{'y' * room}' }}}}", python()).text == "y" * room
+    refusal(f"{{{{'{'y' * (room + 1)}' }}}}")
+    braces = "}}" * (template.MOST_ENDS // 2 - 1)
+    assert fill(f"{{{{ '{braces}' }}}}", python()).text == braces
+
+
+def test_python_warns_only_where_it_is_evaluated() -> None:
+    """Looking for an expression's end neither warns nor fails where warnings are errors."""
+    assert fill(r"{{ '\d' }}", str).text == r"'\d'"
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("# NBVAL_IGNORE_OUTPUT\nWhy?", "# NBVAL_IGNORE_OUTPUT"),
+        ("#NBVAL_SKIP", "#NBVAL_SKIP"),
+        ("## NBVAL_SKIP", "## NBVAL_SKIP"),
+        ("\n \n  # NBVAL_RAISES_EXCEPTION\n", "# NBVAL_RAISES_EXCEPTION"),
+        ("# PYTEST_VALIDATE_IGNORE_OUTPUT", "# PYTEST_VALIDATE_IGNORE_OUTPUT"),
+        ("#| echo: false\nWhy?", "#| echo: false"),
+    ],
+)
+def test_a_comment_for_a_tool_is_not_sent(body: str, shown: str) -> None:
+    """The message shows the comment; the hint names the tags, and how to send it."""
+    with pytest.raises(InputError) as caught:
+        refuse_cell_comments(body)
+    assert caught.value.message == f"{shown} would be sent to the model. Nothing was sent."
+    assert caught.value.hint is not None
+    assert "nbval-" in caught.value.hint
+    assert "--raw" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "\n",
+        "# A heading\nWhy?",
+        "Why?\n# NBVAL_SKIP",
+        "What does # NBVAL_SKIP do?",
+        "# What is NBVAL_SKIP?",
+        "#include <stdio.h>",
+        "# | a table |",
+    ],
+)
+def test_any_other_body_is_sent(body: str) -> None:
+    """A heading is a heading, and a question about a comment is a question."""
+    refuse_cell_comments(body)

@@ -1,0 +1,75 @@
+"""What a turn tells a request and a record, and what a request carries."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from talks import abc, ask
+
+from chatmagic._json import digest, turn_digest
+from chatmagic.conversation.record import Value
+from chatmagic.conversation.turn import Turn, is_stale, newest
+from chatmagic.models import Message, Reply
+
+
+def test_a_turn_tells_what_a_request_and_a_record_need() -> None:
+    """State, messages, digest and the parameters that were set."""
+    turn = Turn(prompt="p", reply=Reply("r", state="cut off"), max_tokens=5, last=0)
+    assert turn.state == "cut off"
+    assert turn.messages == (Message("user", "p"), Message("assistant", "r"))
+    assert turn.digest == turn_digest("p", "r")
+    assert turn.parameters == {"max_tokens": 5, "last": 0}
+    assert dataclasses.replace(turn, stream=False).parameters["stream"] is False
+    kept, gone = Value.of("x", "1"), Value.of("y", "2").bare
+    assert turn.missing == ()
+    assert dataclasses.replace(turn, typed="{{ y }}", values=(kept, gone)).missing == ("y",)
+    assert hash(turn) == hash(dataclasses.replace(turn))
+
+
+def test_a_context_tells_numbers_digests_and_messages() -> None:
+    """What the request, the turn and its record keep of the turns that are carried."""
+    talk = abc()
+    ask(talk, "q", entry="panel")
+    context = talk.context()
+    a, b, c, q = talk
+    assert context.numbers == (1, 2, 3, 4)
+    assert context.digests == tuple(turn.digest for turn in talk)
+    assert context.messages == (*a.messages, *b.messages, *c.messages, *q.messages)
+    assert context.from_panel == 1
+    assert context.shown == frozenset()
+    shown = dataclasses.replace(context, turns=(a, dataclasses.replace(b, shown=True)))
+    assert shown.shown == {b.digest}
+    assert talk.context(last=1).from_panel == 1
+    assert talk.context("a").from_panel == 0
+
+
+def test_a_record_keeps_what_was_typed_and_the_digests() -> None:
+    """The prompt as typed where values were put in, else as sent; the values come along."""
+    turn = Turn(prompt="p 1", reply=Reply("r", model="m"), owner="o", took=2)
+    record = turn.to_record(["before"], "asked")
+    assert (record.prompt, record.carried, record.request) == ("p 1", ("before",), "asked")
+    assert (record.owner, record.model, record.took) == ("o", "m", 2)
+    assert (record.reply, record.turn) == (digest("r"), turn.digest)
+    filled = dataclasses.replace(turn, typed="p {{ x }}", values=(Value.of("x", "1"),))
+    assert filled.to_record([], "asked").prompt == "p {{ x }}"
+    assert filled.to_record([], "asked").values == filled.values
+
+
+@pytest.mark.parametrize(
+    ("carried", "last", "stale"),
+    [((1, 2), None, False), ((2,), None, True), ((2,), 1, False), ((), 0, False), ((), 1, True)],
+)
+def test_a_turn_is_stale_that_would_carry_others_now(
+    carried: tuple[int, ...], last: int | None, *, stale: bool
+) -> None:
+    """What its request would leave out anyway does not count."""
+    first, second = (Turn(prompt="p", reply=Reply("r"), number=number) for number in (1, 2))
+    turn = dataclasses.replace(first, number=3, carried=carried, last=last)
+    assert is_stale((first, second, turn), 2) == stale
+
+
+def test_the_newest_are_the_last() -> None:
+    """More than there are is all of them."""
+    three = (1, 2, 3)
+    assert [newest(three, last) for last in (None, 0, 2, 9)] == [three, (), (2, 3), three]

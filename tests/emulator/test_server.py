@@ -1,0 +1,447 @@
+"""The emulator as a server: real sockets on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import io
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from chatmagic.emulator.server import FRESH, HOST, Emulator, Received, Settings, serve
+from chatmagic.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATH = "/v1/chat/completions"
+KEY = {"X-API-Key": "test-key"}
+
+
+@pytest.fixture
+def emulator() -> Iterator[Emulator]:
+    """Give a running emulator whose clock stands still, with nothing between fragments."""
+    with Emulator(replace(FRESH, delay=0)) as running:
+        yield running
+
+
+@pytest.fixture
+def connection(emulator: Emulator) -> Iterator[http.client.HTTPConnection]:
+    """Give a connection to the emulator."""
+    with contextlib.closing(connect(emulator)) as made:
+        yield made
+
+
+def connect(emulator: Emulator) -> http.client.HTTPConnection:
+    """Make a connection to an emulator."""
+    return http.client.HTTPConnection(emulator.url.removeprefix("http://"), timeout=10)
+
+
+def send(
+    connection: http.client.HTTPConnection,
+    content: str = "echo:one two three",
+    *,
+    headers: dict[str, str] | None = None,
+    path: str = PATH,
+    **fields: Any,
+) -> http.client.HTTPResponse:
+    """Send one request, and give the response when its headers are there."""
+    body = {"messages": [{"role": "user", "content": content}], **fields}
+    chosen = KEY if headers is None else headers
+    connection.request(
+        "POST", path, json.dumps(body), {"Content-Type": "application/json", **chosen}
+    )
+    return connection.getresponse()
+
+
+def ended(received: Received) -> str:
+    """Wait until a request is no longer open, and say how it ended."""
+    deadline = time.monotonic() + 5
+    while received.outcome == "open" and time.monotonic() < deadline:
+        time.sleep(0.002)
+    return received.outcome
+
+
+def test_json(emulator: Emulator, connection: http.client.HTTPConnection) -> None:
+    """A reply in one piece comes with its length, the date, and the credits left."""
+    response = send(connection)
+    body = response.read()
+    assert response.status == 200
+    assert json.loads(body)["choices"][0]["message"]["content"] == "one two three"
+    assert {name: response.getheader(name) for name in ("Server", "Date", "Content-Length")} == {
+        "Server": "chatmagic-emulator",
+        "Date": "Thu, 01 Jan 2026 12:00:00 GMT",
+        "Content-Length": str(len(body)),
+    }
+    assert response.getheader("X-RateLimit-Remaining") == "99"
+    assert response.getheader("X-RateLimit-Reset") == "2026-01-02T00:00:00Z"
+    assert len([name for name, _ in response.getheaders() if name == "Date"]) == 1
+    assert ended(emulator.requests[0]) == "complete"
+
+
+def test_stream(connection: http.client.HTTPConnection) -> None:
+    """A stream comes in chunks and ends as the interface says."""
+    response = send(connection, stream=True)
+    assert response.getheader("Transfer-Encoding") == "chunked"
+    lines = [line for line in response.read().split(b"\n") if line]
+    fragments = [
+        json.loads(line.removeprefix(b"data: "))["choices"][0]["delta"]["content"]
+        for line in lines[:-1]
+    ]
+    assert fragments == ["one ", "two ", "three"]
+    assert lines[-1] == b"data: [DONE]"
+
+
+def test_each_fragment_goes_out_by_itself(emulator: Emulator) -> None:
+    """The first fragment comes straight away, long before the reply is over."""
+    emulator.settings = Settings(delay=60)
+    with contextlib.closing(connect(emulator)) as connection:
+        started = time.monotonic()
+        response = send(connection, stream=True)
+        assert b'"one "' in response.readline()
+        assert time.monotonic() - started < 5
+        assert emulator.requests[0].outcome == "open"
+
+
+@pytest.mark.parametrize(
+    ("headers", "query", "way"),
+    [
+        ({"Authorization": "Bearer k"}, "", "bearer"),
+        ({"X-API-Key": "k"}, "", "x-api-key"),
+        ({}, "?api_key=k", "query"),
+    ],
+)
+def test_ways_of_the_key(emulator: Emulator, headers: dict[str, str], query: str, way: str) -> None:
+    """Each way works over the wire, and what is kept of a request does not hold the key."""
+    secret = "s3cret-w0rd"
+    headers = {name: value.replace("k", secret) for name, value in headers.items()}
+    with contextlib.closing(connect(emulator)) as connection:
+        path = PATH + query.replace("=k", f"={secret}")
+        response = send(connection, headers=headers, path=path)
+        assert response.status == 200
+        response.read()
+    (received,) = emulator.requests
+    assert received.ways == (way,)
+    assert received.body["messages"][0]["content"] == "echo:one two three"
+    assert received.headers["content-type"] == "application/json"
+    assert secret not in repr(received)
+    assert secret not in repr(emulator.accounts)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PROPFIND"])
+def test_other_methods(connection: http.client.HTTPConnection, method: str) -> None:
+    """A method that the interface does not have is refused, whether it is known or not."""
+    connection.request(method, PATH, headers=KEY)
+    response = connection.getresponse()
+    body = response.read()
+    assert response.status == 405
+    assert response.getheader("Server") == "chatmagic-emulator"
+    assert not body if method == "HEAD" else json.loads(body)["error"] == "method_not_allowed"
+
+
+def test_errors_over_the_wire(connection: http.client.HTTPConnection) -> None:
+    """No key, another path and a broken body are answered on one kept connection."""
+    for headers, path, status in (({}, PATH, 401), (KEY, "/", 404), (KEY, PATH, 400)):
+        response = send(connection, headers=headers, path=path, stream="perhaps")
+        assert response.status == status
+        assert set(json.loads(response.read())) == {"error", "message"}
+
+
+def test_a_form_is_answered_in_json(
+    connection: http.client.HTTPConnection, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the server library refuses before we see it has an error body too."""
+    form = {"Content-Type": "multipart/form-data", **KEY}
+    with caplog.at_level(logging.CRITICAL):
+        connection.request("POST", PATH, b"nonsense", form)
+        response = connection.getresponse()
+    assert response.status in (400, 415)
+    assert set(json.loads(response.read())) == {"error", "message"}
+
+
+def test_rate_limit_and_reset(emulator: Emulator) -> None:
+    """Credits run out and come back when the clock passes the reset."""
+    assert FRESH.now is not None
+    emulator.settings = replace(FRESH, credits=1, rate_limit_status=402)
+    with contextlib.closing(connect(emulator)) as connection:
+        statuses = []
+        for day in (1, 1, 2):
+            emulator.settings = replace(emulator.settings, now=FRESH.now.replace(day=day))
+            response = send(connection)
+            body = json.loads(response.read())
+            statuses.append(response.status)
+            if response.status == 402:
+                assert body["resetAt"] == response.getheader("X-RateLimit-Reset")
+    assert statuses == [200, 402, 200]
+
+
+def test_real_clock(emulator: Emulator) -> None:
+    """Without a fixed clock the date is now, and the reset is ahead of it."""
+    emulator.settings = Settings(period=3600)
+    before = datetime.now(UTC).replace(microsecond=0)
+    with contextlib.closing(connect(emulator)) as connection:
+        response = send(connection)
+        response.read()
+    date = parsedate_to_datetime(str(response.getheader("Date")))
+    reset = datetime.fromisoformat(str(response.getheader("X-RateLimit-Reset")))
+    assert before <= date <= datetime.now(UTC)
+    assert date < reset <= date + timedelta(hours=1)
+
+
+def test_keep_alive(emulator: Emulator, connection: http.client.HTTPConnection) -> None:
+    """Streams and replies share one connection, one after the other."""
+    for stream in (True, False, True):
+        send(connection, stream=stream).read()
+    assert len({received.port for received in emulator.requests}) == 1
+    assert [ended(received) for received in emulator.requests] == ["complete"] * 3
+
+
+def test_a_client_that_hangs_up_is_sent_no_more(emulator: Emulator) -> None:
+    """When the client closes, the stream stops, however long it would have been."""
+    emulator.settings = Settings(delay=0.01)
+    connection = connect(emulator)
+    response = send(connection, "long 100000", stream=True)
+    response.readline()
+    response.close()
+    connection.close()
+    assert ended(emulator.requests[0]) == "hung up"
+    assert emulator.requests[0].sent < 1000
+
+
+def test_a_client_that_does_not_read_holds_up_nobody(emulator: Emulator) -> None:
+    """A full pipe stops its own stream alone, and its end is noticed."""
+    slow = connect(emulator)
+    response = send(slow, "long 100000", stream=True)
+    with contextlib.closing(connect(emulator)) as other:
+        assert send(other).read()
+    assert emulator.requests[0].outcome == "open"
+    response.close()
+    slow.close()
+    assert ended(emulator.requests[0]) == "hung up"
+
+
+def test_a_fast_stream_leaves_others_their_turn(emulator: Emulator) -> None:
+    """A stream without pauses to a client that reads at once does not keep another waiting."""
+    fast = connect(emulator)
+    response = send(fast, "long 20000", stream=True)
+    reader = threading.Thread(target=response.read)
+    reader.start()
+    with contextlib.closing(connect(emulator)) as other:
+        for _ in range(3):
+            assert send(other).read()
+    outcome = emulator.requests[0].outcome
+    reader.join()
+    fast.close()
+    assert outcome == "open"
+
+
+def test_cut(emulator: Emulator) -> None:
+    """A cut stream gives its fragments, and then no proper end."""
+    emulator.settings = Settings(fault="cut", fault_after=2)
+    with contextlib.closing(connect(emulator)) as connection:
+        response = send(connection, stream=True)
+        with pytest.raises(http.client.IncompleteRead) as caught:
+            response.read()
+    assert caught.value.partial.count(b"data: ") == 2
+    assert ended(emulator.requests[0]) == "cut"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_cut_before_the_headers(emulator: Emulator, *, stream: bool) -> None:
+    """A connection can end without a single byte."""
+    emulator.settings = Settings(fault="cut", fault_after=-1)
+    with (
+        contextlib.closing(connect(emulator)) as connection,
+        pytest.raises((http.client.RemoteDisconnected, ConnectionError)),
+    ):
+        send(connection, stream=stream)
+
+
+def test_cut_inside_json(emulator: Emulator) -> None:
+    """A JSON reply can end before its length is reached."""
+    emulator.settings = Settings(fault="cut", fault_after=2)
+    with contextlib.closing(connect(emulator)) as connection:
+        response = send(connection)
+        with pytest.raises(http.client.IncompleteRead) as caught:
+            response.read()
+    assert len(caught.value.partial) == 32
+
+
+@pytest.mark.parametrize("after", [-1, 0, 1])
+def test_hold(emulator: Emulator, after: int) -> None:
+    """A held answer stays open until the client gives up, which is noticed."""
+    emulator.settings = Settings(fault="hold", fault_after=after)
+    connection = connect(emulator)
+    connection.timeout = 0.05
+    with contextlib.ExitStack() as stack:
+        stack.callback(connection.close)
+        if after < 0:
+            stack.enter_context(pytest.raises(TimeoutError))
+        response = stack.enter_context(contextlib.closing(send(connection, stream=True)))
+        if after:
+            assert response.readline().startswith(b"data: {")
+        assert emulator.requests[0].outcome == "open"
+    assert ended(emulator.requests[0]) == "hung up"
+
+
+def test_garbage_error_and_buffer(emulator: Emulator) -> None:
+    """The faults that only change the bytes leave the connection usable."""
+    with contextlib.closing(connect(emulator)) as connection:
+        emulator.settings = Settings(fault="garbage", fault_after=1)
+        assert b'"choices": \xff\n\n' in send(connection, stream=True).read()
+        assert b"\xff" in send(connection).read()
+        emulator.settings = Settings(fault="error", fault_after=1)
+        body = send(connection, stream=True).read()
+        assert b"internal_error" in body
+        assert b"[DONE]" not in body
+        assert send(connection).status == 500
+        connection.close()
+        emulator.settings = Settings(fault="buffer")
+        assert send(connection, stream=True).read().endswith(b"data: [DONE]\n\n")
+    assert emulator.requests[-1].sent == 1
+
+
+def test_stop_ends_open_streams() -> None:
+    """Stopping closes every connection at once, and leaves no thread."""
+    before = set(threading.enumerate())
+    with Emulator(Settings(fault="hold")) as emulator:
+        connection = connect(emulator)
+        response = send(connection, stream=True)
+        assert emulator.start() == emulator.url
+        started = time.monotonic()
+    assert time.monotonic() - started < 5
+    with pytest.raises(http.client.IncompleteRead):
+        response.read()
+    connection.close()
+    emulator.stop()
+    left = set(threading.enumerate()) - before
+    assert "chatmagic-emulator" not in [thread.name for thread in left]
+    with contextlib.closing(connect(emulator)) as refused, pytest.raises(ConnectionRefusedError):
+        send(refused)
+
+
+def test_a_thread_that_has_ended_is_no_trouble() -> None:
+    """Stopping what has ended already, as in a forked child, does nothing."""
+    emulator = Emulator()
+    emulator.start()
+    thread, loop = emulator._thread, emulator._loop
+    assert thread is not None
+    assert loop is not None
+    loop.call_soon_threadsafe(emulator._stopping.set)
+    thread.join(5)
+    emulator.stop()
+
+
+def test_only_the_latest_requests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long session does not fill the memory."""
+    monkeypatch.setattr("chatmagic.emulator.server.KEPT", 2)
+    with Emulator() as emulator, contextlib.closing(connect(emulator)) as connection:
+        for number in range(3):
+            send(connection, f"echo:{number}").read()
+        contents = [received.body["messages"][0]["content"] for received in emulator.requests]
+    assert contents == ["echo:1", "echo:2"]
+
+
+def test_a_port_in_use_is_told_in_one_line() -> None:
+    """A port that cannot be had says so, and what to do."""
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(InputError, match=f"port {port}"):
+            Emulator(port=port).start()
+    with pytest.raises(InputError, match="from 0 to 65535"):
+        Emulator(port=70_000)
+
+
+def test_serve_says_how_to_connect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line says what this is and how to connect, and Ctrl-C ends it quietly."""
+
+    def interrupt(_: Emulator) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Emulator, "wait", interrupt)
+    out = io.StringIO()
+    serve(FRESH, out=out)
+    said = out.getvalue()
+    assert said.startswith("chatmagic emulator (not a real service) at http://127.0.0.1:")
+    assert "CHATMAGIC_BASE_URL=http://127.0.0.1:" in said
+    assert "CHATMAGIC_API_KEY=" in said
+
+
+def python(code: str) -> subprocess.Popen[str]:
+    """Start an interpreter of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-W", "error::ResourceWarning", "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+def test_ctrl_c_ends_the_command() -> None:
+    """A real Ctrl-C ends a real process, with no traceback."""
+    code = "from chatmagic.emulator.server import *; serve(Settings())"
+    with python(code) as process:
+        assert process.stdout is not None
+        assert "not a real service" in process.stdout.readline()
+        while "Ctrl-C" not in process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=10)
+    assert (process.returncode, errors) == (0, "")
+
+
+def test_an_interpreter_ends_without_stop() -> None:
+    """A program that forgets to stop its emulator, with a stream open, still ends at once."""
+    code = """
+import http.client
+from chatmagic.emulator.server import *
+connection = http.client.HTTPConnection(Emulator(Settings(fault="hold")).start()[7:])
+body = '{"messages": [{"role": "user", "content": "x"}], "stream": true}'
+connection.request("POST", "/v1/chat/completions?api_key=k", body,
+                   {"Content-Type": "application/json"})
+print(connection.getresponse().status)
+connection.close()
+"""
+    with python(code) as process:
+        out, errors = process.communicate(timeout=10)
+    assert (process.returncode, out.strip(), errors) == (0, "200", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_leaves_the_emulator_to_its_parent() -> None:
+    """A forked child ends by itself and stops nothing; the parent's emulator goes on."""
+    code = """
+import os, sys, urllib.request, urllib.error
+from chatmagic.emulator.server import *
+emulator = Emulator()
+emulator.start()
+child = os.fork()
+if child == 0:
+    emulator.stop()
+    sys.exit(7)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+try:
+    urllib.request.urlopen(emulator.url)
+except urllib.error.HTTPError as error:
+    print(status, error.code)
+    error.close()
+"""
+    with python(code) as process:
+        out, _ = process.communicate(timeout=10)
+    assert (process.returncode, out.split()) == (0, ["7", "401"])

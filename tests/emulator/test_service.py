@@ -1,0 +1,307 @@
+"""What the emulator answers, over every row of the interface."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from chatmagic._json import timestamp
+from chatmagic.emulator.service import FRESH, Account, Answer, Call, Settings, answer, keys_given
+from chatmagic.errors import InputError
+from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.wire import Chunk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MIDNIGHT = datetime(2026, 1, 2, tzinfo=UTC)
+KEY = "a-key"
+PLAIN = Settings()
+ASKED = [{"role": "user", "content": "echo:one two three"}]
+JSON = {"content-type": "application/json"}
+
+
+def call(
+    body: Any = None,
+    *,
+    headers: Mapping[str, str] | None = None,
+    method: str = "POST",
+    path: str = "/v1/chat/completions",
+    query: str = "",
+) -> Call:
+    """Give a request; without headers it is one that is accepted."""
+    data = body if isinstance(body, bytes) else json.dumps(body or {"messages": ASKED}).encode()
+    given = {**JSON, "authorization": f"Bearer {KEY}"} if headers is None else headers
+    return Call(method, path, query, given, data)
+
+
+def ask(
+    call: Call, settings: Settings = PLAIN, accounts: Mapping[Secret, Account] | None = None
+) -> tuple[Answer, Any]:
+    """Give the answer and its body's JSON."""
+    given, _ = answer(call, accounts or {}, settings, NOW)
+    return given, json.loads(b"".join(given.pieces))
+
+
+def events(settings: Settings = PLAIN, **fields: Any) -> list[bytes]:
+    """Give the events of a stream."""
+    given, _ = answer(call({"messages": ASKED, "stream": True, **fields}), {}, settings, NOW)
+    assert (given.status, given.headers["Content-Type"]) == (200, "text/event-stream")
+    assert "Content-Length" not in given.headers
+    return list(given.pieces)
+
+
+def used(count: int) -> dict[Secret, Account]:
+    """Give the accounts after some credits were used."""
+    return {Secret(KEY): Account(count, MIDNIGHT)}
+
+
+def test_a_json_reply_is_the_interface_s() -> None:
+    """Model, choices and usage stand where the interface puts them."""
+    given, body = ask(call())
+    assert given.status == 200
+    assert given.headers["Content-Type"] == "application/json"
+    assert body == {
+        "model": "emulator",
+        "choices": [
+            {
+                "message": {"role": "assistant", "content": "one two three"},
+                "finish_reason": "stop",
+            }
+        ],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 3, "total_tokens": 6},
+    }
+
+
+def test_a_stream_is_the_interface_s() -> None:
+    """Each event is a chunk with a fragment, the last one says why and how much, then the end."""
+    *chunks, end = events()
+    assert end == b"data: [DONE]\n\n"
+    assert all(chunk.startswith(b"data: {") and chunk.endswith(b"}\n\n") for chunk in chunks)
+    read = [Chunk.from_json(json.loads(chunk.removeprefix(b"data: "))) for chunk in chunks]
+    assert [chunk.content for chunk in read] == ["one ", "two ", "three"]
+    assert [chunk.finish_reason for chunk in read] == [None, None, "stop"]
+    assert [chunk.usage is None for chunk in read] == [True, True, False]
+    assert {chunk.model for chunk in read} == {"emulator"}
+
+
+def test_streams_can_be_written_otherwise() -> None:
+    """Blank lines, line ends and what a chunk holds beyond the interface can be switched."""
+    bare = Settings(blank_lines=False, line_end="\r\n", chunk_extras=False)
+    first, *_, end = events(bare)
+    assert json.loads(first.removeprefix(b"data: ")) == {
+        "choices": [{"delta": {"content": "one "}}]
+    }
+    assert first.endswith(b"}\r\n")
+    assert end == b"data: [DONE]\r\n"
+
+
+def test_an_empty_reply_is_a_stream_too() -> None:
+    """Without a single fragment there is still a chunk that says why it ended."""
+    chunk, _ = events(messages=[{"role": "user", "content": "echo:"}])
+    choice = json.loads(chunk.removeprefix(b"data: "))["choices"][0]
+    assert choice == {"delta": {"content": ""}, "finish_reason": "stop"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_max_tokens_is_honoured(*, stream: bool) -> None:
+    """A reply that is cut short ends with `length`."""
+    if stream:
+        choice = json.loads(events(max_tokens=2)[-2].removeprefix(b"data: "))["choices"][0]
+    else:
+        choice = ask(call({"messages": ASKED, "max_tokens": 2}))[1]["choices"][0]
+        assert choice["message"]["content"] == "one two "
+    assert choice["finish_reason"] == "length"
+
+
+@pytest.mark.parametrize(
+    ("headers", "query", "way"),
+    [
+        ({"authorization": "Bearer k"}, "", "bearer"),
+        ({"authorization": "bearer   k"}, "", "bearer"),
+        ({"x-api-key": "k"}, "", "x-api-key"),
+        ({}, "api_key=k", "query"),
+        ({}, "other=1&api_key=%6B", "query"),
+    ],
+)
+def test_three_ways_of_the_key(headers: dict[str, str], query: str, way: str) -> None:
+    """Each of the three ways is enough, and draws on the same account."""
+    request = call(headers={**JSON, **headers}, query=query)
+    assert keys_given(request) == {way: "k"}
+    given, after = answer(request, {}, PLAIN, NOW)
+    assert given.status == 200
+    assert after == {Secret("k"): Account(1, MIDNIGHT)}
+
+
+@pytest.mark.parametrize(
+    ("headers", "query"),
+    [
+        ({}, ""),
+        ({"authorization": "Bearer"}, ""),
+        ({"authorization": "Basic dTpw"}, ""),
+        ({"authorization": "Bearer two words"}, ""),
+        ({"x-api-key": ""}, ""),
+        ({"x-api-key": "invalid-key"}, ""),
+        ({}, "api_key="),
+        ({}, "api_key=a&api_key=b"),
+    ],
+)
+def test_no_valid_key_is_401(headers: dict[str, str], query: str) -> None:
+    """Without a valid key there is an error body, no account and nothing to pay."""
+    given, after = answer(call(headers={**JSON, **headers}, query=query), {}, PLAIN, NOW)
+    body = json.loads(b"".join(given.pieces))
+    assert given.status == 401
+    assert given.headers["WWW-Authenticate"] == "Bearer"
+    assert (body["error"], "key" in body["message"]) == ("invalid_api_key", True)
+    assert not [name for name in given.headers if name.startswith("X-RateLimit")]
+    assert after == {}
+
+
+def test_several_keys_are_refused_unless_one_way_wins() -> None:
+    """Which way counts is not shown: by default none does, and it can be chosen."""
+    both = call(headers={**JSON, "authorization": "Bearer first", "x-api-key": "second"})
+    given, body = ask(both)
+    assert (given.status, body["error"]) == (400, "several_keys")
+    _, after = answer(both, {}, Settings(precedence=("query", "x-api-key", "bearer")), NOW)
+    assert list(after) == [Secret("second")]
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "error"),
+    [
+        (call(path="/"), 404, "not_found"),
+        (call(path="/v1/chat/completions/"), 404, "not_found"),
+        (call(method="GET"), 405, "method_not_allowed"),
+        (call(headers={"x-api-key": KEY}), 415, "unsupported_media_type"),
+        (call(b""), 400, "invalid_request"),
+        (call(b"{"), 400, "invalid_request"),
+        (call(b"\xff\xff"), 400, "invalid_request"),
+        (call(b"[" * 100_000), 400, "invalid_request"),
+        (call(b"[]"), 400, "invalid_request"),
+        (call({"messages": []}), 400, "invalid_request"),
+        (call({"messages": [{"role": "user"}]}), 400, "invalid_request"),
+        (call({"messages": ASKED, "stream": "yes"}), 400, "invalid_request"),
+        (call({"messages": ASKED, "max_tokens": 0}), 400, "invalid_request"),
+        (call({"messages": ASKED, "max_tokens": "x" * 999}), 400, "invalid_request"),
+        (call({"messages": ASKED, "temperature": "hot"}), 400, "invalid_request"),
+    ],
+)
+def test_what_is_refused_costs_nothing(request_: Call, status: int, error: str) -> None:
+    """A refused request has the documented body, the rate-limit headers, and no price."""
+    given, after = answer(request_, used(3), PLAIN, NOW)
+    (piece,) = given.pieces
+    assert isinstance(piece, bytes)
+    body = json.loads(piece)
+    assert (given.status, body["error"]) == (status, error)
+    assert set(body) == {"error", "message"}
+    assert len(body["message"]) <= 300
+    assert given.headers["Content-Length"] == str(len(piece))
+    assert given.headers["X-RateLimit-Remaining"] == "97"
+    assert after == used(3)
+
+
+def test_a_405_says_what_is_allowed() -> None:
+    """The method that works stands in the answer."""
+    assert ask(call(method="DELETE"))[0].headers["Allow"] == "POST"
+
+
+def test_unknown_fields_and_roles_are_taken() -> None:
+    """What the interface leaves open is not refused."""
+    messages = [{"role": "system", "content": "be brief", "name": "x"}, *ASKED]
+    given, _ = ask(call({"messages": messages, "temperature": 9, "model": "m"}))
+    assert given.status == 200
+
+
+def test_headers_of_every_answer() -> None:
+    """Server and Date are always there, and the Date is that of the clock."""
+    for request in (call(), call(headers={})):
+        headers = ask(request)[0].headers
+        assert headers["Server"] == "chatmagic-emulator"
+        assert headers["Date"] == "Thu, 01 Jan 2026 12:00:00 GMT"
+
+
+def test_credits_are_used_up_and_reset() -> None:
+    """Each request takes its cost; then the documented error; after the reset all is back."""
+    settings = Settings(credits=3, cost=2)
+    accounts: Mapping[Secret, Account] = {}
+    seen = []
+    for _ in range(3):
+        given, accounts = answer(call(), accounts, settings, NOW)
+        seen.append((given.status, given.headers["X-RateLimit-Remaining"]))
+    assert seen == [(200, "1"), (200, "0"), (429, "0")]
+    assert given.headers["X-RateLimit-Limit"] == "3"
+    assert timestamp(given.headers["X-RateLimit-Reset"]) == MIDNIGHT
+    body = json.loads(b"".join(given.pieces))
+    assert body.pop("message").startswith("The daily credit limit of 3 is reached")
+    assert body == {
+        "error": "rate_limit_exceeded",
+        "limit": 3,
+        "used": 3,
+        "resetAt": "2026-01-02T00:00:00Z",
+    }
+    given, accounts = answer(call(), accounts, settings, MIDNIGHT)
+    assert (given.status, given.headers["X-RateLimit-Remaining"]) == (200, "1")
+    assert timestamp(given.headers["X-RateLimit-Reset"]) == MIDNIGHT + timedelta(days=1)
+
+
+def test_each_key_is_its_own_account() -> None:
+    """What one key uses is not missing from another, and the mapping handed in is not changed."""
+    before = used(100)
+    given, after = answer(call(headers={**JSON, "x-api-key": "other"}), before, PLAIN, NOW)
+    assert given.headers["X-RateLimit-Remaining"] == "99"
+    assert after == {**used(100), Secret("other"): Account(1, MIDNIGHT)}
+    assert before == used(100)
+
+
+def test_rate_limit_choices_can_be_switched() -> None:
+    """The status, the headers on errors and the period are not shown, so they can change."""
+    settings = Settings(rate_limit_status=403, headers_on_errors=False, period=60)
+    given, body = ask(call(), settings, used(100))
+    assert (given.status, body["used"]) == (403, 100)
+    assert "X-RateLimit-Limit" not in given.headers
+    given, _ = ask(call(), settings)
+    assert timestamp(given.headers["X-RateLimit-Reset"]) == NOW + timedelta(seconds=60)
+
+
+@pytest.mark.parametrize(("stream", "after"), [(False, 0), (False, 5), (True, -1)])
+def test_a_server_failure_is_500_with_the_documented_body(*, stream: bool, after: int) -> None:
+    """A failure before the reply is an error response, and costs nothing."""
+    settings = Settings(fault="error", fault_after=after)
+    request = call({"messages": ASKED, "stream": stream})
+    given, accounts = answer(request, used(1), settings, NOW)
+    assert (given.status, accounts) == (500, used(1))
+    assert json.loads(b"".join(given.pieces))["error"] == "internal_error"
+
+
+def test_fresh_settings_stand_still() -> None:
+    """A kernel's own emulator says the same date, reset and credits every time."""
+    assert FRESH.now == NOW
+    given, _ = answer(call(), {}, FRESH, FRESH.now)
+    assert given.headers["X-RateLimit-Reset"] == "2026-01-02T00:00:00Z"
+    assert given.headers["X-RateLimit-Remaining"] == "99"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"credits": -1},
+        {"cost": -1},
+        {"delay": -0.1},
+        {"delay": float("nan")},
+        {"now": datetime(2026, 1, 1)},  # noqa: DTZ001 - the zone is what is missing
+        {"period": 0},
+        {"rate_limit_status": 200},
+        {"line_end": ""},
+        {"fault": "fire"},
+        {"fault_after": -2},
+    ],
+)
+def test_settings_that_make_no_sense(wrong: dict[str, Any]) -> None:
+    """A value out of its range is told in one line that names it."""
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        replace(PLAIN, **wrong)

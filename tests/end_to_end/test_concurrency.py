@@ -1,0 +1,178 @@
+"""Many threads at once: one conversation, one client, several clients; and waiting in line."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, event, head
+
+import chatmagic
+from chatmagic.client.sockets import Halt
+from chatmagic.errors import ChatInterrupted
+from chatmagic.models import Message
+from chatmagic.session.events import Answer, Ask
+from chatmagic.session.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+THREADS: Final = 8
+EACH: Final = 42
+"""Asks of each thread: three tests make a thousand rounds."""
+
+STREAMED: Final = {**EVENTS, "Transfer-Encoding": "chunked"}
+
+
+def echo(peer: Peer) -> None:
+    """Answer each request with its prompt, a character an event."""
+    while (asked := peer.request()) is not None:
+        text = asked.body["messages"][-1]["content"]
+        peer.send(head(headers=STREAMED))
+        for letter in text:
+            peer.send(chunked(event(letter)))
+        peer.send(chunked(DONE), CHUNKS_END)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """Give a server that answers with the prompt."""
+    with Server(echo) as running:
+        yield running
+
+
+def at_once(work: Callable[[int], None]) -> None:
+    """Do some work in many threads that start together, and fail with what fails in one."""
+    start = threading.Barrier(THREADS)
+    failures: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            start.wait(PATIENCE)
+            work(number)
+        except BaseException as failure:  # noqa: BLE001 - the test's own thread reports it
+            failures.append(failure)
+
+    threads = [
+        threading.Thread(target=run, args=(number,), daemon=True) for number in range(THREADS)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(12 * PATIENCE)
+        assert not thread.is_alive(), "a thread waits for ever"
+    if failures:
+        raise failures[0]
+
+
+def test_many_threads_share_a_conversation(server: Server) -> None:
+    """Each turn is whole and there once; those of a thread are in its order."""
+    with chatmagic.Client(server.origin, "k") as client:
+        session = Session(client)
+
+        def ask(number: int) -> None:
+            for turn in range(EACH):
+                text = f"{number}:{turn}"
+                heard: list[str] = []
+                assert session.ask(text, last=2, on_fragment=heard.append).text == text
+                assert heard == list(text)
+
+        at_once(ask)
+        turns = session.conversation.turns
+    assert len(turns) == len(server.asked) == THREADS * EACH
+    assert all(turn.prompt == turn.reply.text for turn in turns)
+    for number in range(THREADS):
+        own = [turn.prompt for turn in turns if turn.prompt.startswith(f"{number}:")]
+        assert own == [f"{number}:{turn}" for turn in range(EACH)]
+    # One at a time: each request carried the two turns before it.
+    sent = [asked.body["messages"] for asked in server.asked[2:]]
+    prompts = [turn.prompt for turn in turns]
+    assert [[message["content"] for message in messages[::2]] for messages in sent] == [
+        prompts[at - 2 : at + 1] for at in range(2, len(prompts))
+    ]
+    assert server.accepted == 1
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["a client each", "one client"])
+def test_many_threads_ask_at_once(server: Server, *, shared: bool) -> None:
+    """No fragment comes to another thread, whether the client is its own or shared."""
+    clients = [chatmagic.Client(server.origin, "k") for _ in range(1 if shared else THREADS)]
+
+    def ask(number: int) -> None:
+        client = clients[number % len(clients)]
+        for turn in range(EACH):
+            text = f"{number}-{turn}"
+            with client.stream([Message("user", text)]) as stream:
+                assert "".join(stream) == text
+            assert stream.reply.state == "complete"
+
+    at_once(ask)
+    assert len(server.asked) == THREADS * EACH
+    # A slow end of a reply may cost a connection; they are kept all the same.
+    assert server.accepted < THREADS * EACH // 4
+    for client in clients:
+        client.close()
+
+
+class Waits:
+    """A view that takes note of whom it waits for, and lets a test act just then."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        """Do ``act`` as soon as the ask waits."""
+        self.told: list[str] = []
+        self._act = act
+
+    def waiting(self, holder: str) -> None:
+        """Another ask is under way."""
+        self.told.append(f"waiting for {holder}")
+        self._act()
+
+    def began(self, notes: Sequence[str]) -> None:  # noqa: ARG002 - the protocol's
+        """The request is about to be sent."""
+        self.told.append("began")
+
+    def fragment(self, text: str) -> None:
+        """A fragment came."""
+
+    def ended(self, answer: Answer) -> None:  # noqa: ARG002 - the protocol's
+        """There is a reply."""
+        self.told.append("ended")
+
+    def failed(self) -> None:
+        """There is none."""
+        self.told.append("failed")
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals to a thread")
+@pytest.mark.parametrize("how", ["a signal", "a halt"])
+def test_who_waits_can_be_stopped(server: Server, how: str) -> None:
+    """In the midst of its wait, by Ctrl-C or from another thread; the first goes on."""
+    inside, go_on = threading.Event(), threading.Event()
+    here, halt = threading.get_ident(), Halt()
+
+    def hold(_: str) -> None:
+        inside.set()
+        assert go_on.wait(PATIENCE)
+
+    def stop() -> None:
+        if how == "a halt":
+            halt.stop()
+        else:
+            signal.pthread_kill(here, signal.SIGINT)
+
+    with chatmagic.Client(server.origin, "k") as client:
+        session = Session(client)
+        first = threading.Thread(target=lambda: session.ask("first", on_fragment=hold), daemon=True)
+        first.start()
+        assert inside.wait(PATIENCE)
+        view = Waits(lambda: threading.Timer(0.02, stop).start())
+        with pytest.raises(ChatInterrupted, match="as it was"):
+            session.run(Ask("second"), view, halt)
+        assert view.told == ["waiting for Python", "failed"]
+        go_on.set()
+        first.join(PATIENCE)
+        assert [turn.prompt for turn in session.conversation] == ["first"]
+        assert session.ask("third").text == "third"
+    assert len(server.asked) == 2

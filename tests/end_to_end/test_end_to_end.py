@@ -1,0 +1,119 @@
+"""The same behaviour through every entry, against the emulator over real HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from shells import Shell, alone
+
+import chatmagic
+from chatmagic.emulator.server import Emulator, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KEY = "sk-end-to-end-2f9d"
+Ask = Callable[[str], Any]
+ENTRIES = ("client", "session", "package", "cell", "line")
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Emulator]:
+    """A service that the environment names."""
+    with alone(monkeypatch, tmp_path), Emulator(Settings()) as emulator:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+        yield emulator
+
+
+@pytest.fixture(params=ENTRIES)
+def ask(request: pytest.FixtureRequest) -> Ask:
+    """A way to ask: gives the reply, or raises what went wrong."""
+    request.getfixturevalue("service")
+    return entry(request.param)
+
+
+def entry(name: str) -> Ask:
+    """Open one of the entries; each keeps its client for as long as it is used."""
+    if name == "client":
+        client = chatmagic.Client()
+        return lambda text: client.complete([chatmagic.Message("user", text)])
+    if name == "session":
+        return chatmagic.Session(chatmagic.Client()).ask
+    shell = Shell()
+    if name == "package":
+        return chatmagic.ask
+
+    def by_magic(text: str) -> Any:
+        line = f"%%chat -o reply\n{text}" if name == "cell" else f"reply = %chat {text}"
+        ran = shell.run(line)
+        if ran.error is not None:
+            raise ran.error
+        return shell["reply"]
+
+    return by_magic
+
+
+def test_a_reply_is_whole_and_accounted_for(ask: Ask, service: Emulator) -> None:
+    """Text, model, finish reason, usage and credits come through every entry."""
+    reply = ask("echo:Grüße, 東京 🎉")
+    assert (reply.text, reply.finish_reason, reply.model) == ("Grüße, 東京 🎉", "stop", "emulator")
+    assert reply.state == "complete"
+    assert reply.origin == "emulator"
+    assert reply.usage.completion_tokens > 0
+    assert (reply.credits.limit, reply.credits.remaining, reply.credits.used) == (100, 99, 1)
+    assert len(service.requests) == 1
+
+
+def test_many_asks_use_one_connection(ask: Ask, service: Emulator) -> None:
+    """The connection is kept between them."""
+    for number in range(5):
+        ask(f"echo:{number}")
+    assert len(service.requests) == 5
+    assert len({request.port for request in service.requests}) == 1
+
+
+def test_used_up_credits_are_said_with_their_figures(ask: Ask, service: Emulator) -> None:
+    """The rate-limit error carries used, limit and reset, whatever its status."""
+    service.settings = Settings(credits=1, rate_limit_status=403)
+    ask("echo:one")
+    with pytest.raises(chatmagic.errors.RateLimitError, match="1 of 1 used") as caught:
+        ask("echo:two")
+    assert caught.value.status == 403
+    assert caught.value.credits is not None
+    assert caught.value.credits.resets_at is not None
+
+
+def test_a_cut_off_reply_keeps_its_part(ask: Ask, service: Emulator) -> None:
+    """What came is in the error."""
+    service.settings = Settings(fault="cut", fault_after=3)
+    with pytest.raises(chatmagic.errors.ChatError) as caught:
+        ask("echo:one two three four five six")
+    if caught.value.reply is not None:
+        assert "one two three four five six".startswith(caught.value.reply.text)
+    assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("way", ["bearer", "x-api-key", "query"])
+def test_each_way_of_the_key_is_taken(
+    service: Emulator, monkeypatch: pytest.MonkeyPatch, way: str, name: str
+) -> None:
+    """The key goes in the one place that is configured (interface §5)."""
+    monkeypatch.setenv("CHATMAGIC_AUTH", way)
+    entry(name)("echo:hello")
+    assert service.requests[-1].ways == (way,)
+
+
+def test_a_refused_key_says_so(service: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key, or a wrong one, is an authentication error; without one nothing is sent."""
+    monkeypatch.setenv("CHATMAGIC_API_KEY", "invalid-key-1")
+    with pytest.raises(chatmagic.errors.AuthenticationError, match="HTTP 401"):
+        entry("session")("hello")
+    monkeypatch.delenv("CHATMAGIC_API_KEY")
+    with pytest.raises(chatmagic.errors.AuthenticationError, match="Nothing was sent"):
+        entry("client")("hello")
+    assert len(service.requests) == 1

@@ -1,0 +1,471 @@
+"""Stop, anywhere: at each line of ours that an ask runs through, and at moments outside it."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import pkgutil
+import queue
+import ssl
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import pytest
+import trustme
+from kernels import Kernel, Ran, kernel
+from loopback import (
+    CHUNKS_END,
+    DONE,
+    EVENTS,
+    PATIENCE,
+    Peer,
+    Server,
+    chunked,
+    document,
+    event,
+    head,
+    unanswering,
+)
+from shells import KEY, Shell, alone
+
+import chatmagic
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.session.current import current_session
+from chatmagic.session.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+PACKAGE: Final = Path(chatmagic.__file__).parent
+
+
+def watched(*names: str) -> tuple[str, ...]:
+    """Return the files of the package's modules; a module that is not there is an error."""
+    files = [PACKAGE / f"{name}.py" for name in names]
+    assert all(file.is_file() for file in files), [file for file in files if not file.is_file()]
+    return tuple(str(file) for file in files)
+
+
+# What only computes is left out: to stop there is to stop in the line that called it.
+BELOW_REPLIES: Final = watched(
+    "client/transport",
+    "client/connections",
+    "client/reuse",
+    "client/sockets",
+    "client/client",
+    "client/stream",
+)
+WATCHED: Final = (
+    *BELOW_REPLIES,
+    *watched(
+        "client/response",
+        "client/deadline",
+        "client/credit_tracker",
+        "protocol/reply_builder",
+        "session/events",
+        "conversation/history",
+        "conversation/conversation",
+        "conversation/slots",
+        "conversation/turn",
+        "session/ask",
+        "cassette/active",
+        "cassette/transports",
+        "session/session",
+        "session/lock",
+        "jupyter/views",
+        "jupyter/commands",
+        "jupyter/connect_command",
+        "jupyter/status",
+        "jupyter/magics",
+    ),
+    contextlib.__file__,
+)
+# A socket that an interrupt orphans is shut down by us; Python closes it when it is collected.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+# Between its lines no function is called or left, so no signal is looked for there.
+WITHOUT_A_GAP: Final = ("_join",)
+
+TEXT: Final = "hello there"
+STREAMED: Final = {**EVENTS, "Transfer-Encoding": "chunked"}
+ANSWERS: Final = {
+    "whole": (
+        head(headers=STREAMED),
+        chunked(event("hello ")),
+        chunked(event("there")),
+        chunked(event("", finish_reason="stop") + DONE) + CHUNKS_END,
+    ),
+    "in one piece": (document({"choices": [{"message": {"content": TEXT}}]}),),
+    "refused": (document({"error": "e", "message": "m"}, "500 Oops"),),
+    "cut off": (head(headers=STREAMED), chunked(event("hello "))),
+}
+
+
+@dataclass
+class Service:
+    """A service that counts requests, and knows which connections are open."""
+
+    answer: str = "whole"
+    served: int = 0
+    open: set[Peer] = field(default_factory=set)
+    news: threading.Condition = field(default_factory=threading.Condition)
+
+    def __call__(self, peer: Peer) -> None:
+        """Serve one connection; that the client leaves early is what the tests do."""
+        with self.news:
+            self.open.add(peer)
+        with contextlib.suppress(OSError):
+            while peer.request():
+                self.served += 1
+                peer.send(*ANSWERS[self.answer])
+                if self.answer == "cut off":
+                    break
+        with self.news:
+            self.open.discard(peer)
+            self.news.notify_all()
+
+    def only_one_is_open(self) -> bool:
+        """Wait until no more than one connection is open."""
+        with self.news:
+            return self.news.wait_for(lambda: len(self.open) <= 1, timeout=PATIENCE)
+
+
+class Strike:
+    """Raises KeyboardInterrupt when this thread comes to a line of ours, the first time.
+
+    Args:
+        place: file and line; ``None`` only takes note of the lines it comes to.
+    """
+
+    def __init__(self, place: tuple[str, int] | None = None) -> None:
+        """Prepare."""
+        self.places: dict[tuple[str, int], None] = {}
+        self.struck = False
+        self._place = place
+
+    def __enter__(self) -> Self:
+        """Begin to watch."""
+        self._before = sys.gettrace()
+        sys.settrace(self._watch)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Watch no more."""
+        sys.settrace(self._before)
+
+    def _watch(self, frame: FrameType, what: str, _: object) -> Any:
+        file = frame.f_code.co_filename
+        if file not in WATCHED or frame.f_code.co_name in WITHOUT_A_GAP:
+            return None
+        if what == "line":
+            place = (file, frame.f_lineno)
+            self.places[place] = None
+            if place == self._place and not self.struck:
+                self.struck = True
+                raise KeyboardInterrupt
+        return self._watch
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collected() -> Iterator[None]:
+    """Have every orphan collected here, where it is expected, and not in a later test."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Service]:
+    """Give a service that the environment names."""
+    counting = Service()
+    with alone(monkeypatch, tmp_path), Server(counting) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+        yield counting
+
+
+def in_python() -> Callable[[], object]:
+    """Give a way to ask in this process's session."""
+    session = current_session()
+    return lambda: session.ask("hi")
+
+
+def in_a_cell() -> Callable[[], object]:
+    """Give a way to ask in a cell that nobody watches."""
+    shell = Shell()
+
+    def ask() -> None:
+        ran = shell.run("%%chat\nhi", person=False)
+        if ran.error is not None:
+            assert len(ran.traceback) <= 2 or type(ran.error) is KeyboardInterrupt
+            raise ran.error
+
+    return ask
+
+
+def test_at_each_line_of_an_ask(service: Service) -> None:
+    """Wherever Stop comes: one request, one turn or none, nothing left open or locked."""
+    done: set[tuple[str, int]] = set()
+    ask = in_python()
+    for answer in ANSWERS:
+        at_each_line(service, ask, done, answer, fresh=False)
+    before = len(done)
+    at_each_line(service, ask, done, "whole", fresh=True)
+    assert len(done) > before > 250
+
+
+def test_at_each_line_of_a_cell(service: Service) -> None:
+    """The same through the magic, the view and the output."""
+    outside = {(path, line) for path in BELOW_REPLIES for line in range(1_000)}
+    at_each_line(service, in_a_cell(), outside, "whole", fresh=False)
+
+
+def at_each_line(
+    service: Service,
+    ask: Callable[[], object],
+    done: set[tuple[str, int]],
+    answer: str,
+    *,
+    fresh: bool,
+) -> None:
+    """Strike at each line that an ask comes to and that is not done yet, one ask for each."""
+    session = current_session()
+    service.answer = "whole"
+    # What comes with the first ask alone is loaded.
+    ask()
+    service.answer = answer
+    if fresh:
+        session.close()
+    with Strike() as noted, contextlib.suppress(ChatError):
+        ask()
+    for place in noted.places:
+        if place not in done:
+            apart(one_strike, service, session, ask, place, fresh)
+    done.update(noted.places)
+
+
+def apart(action: Callable[..., object], *arguments: object) -> None:
+    """Do it in a thread of its own, and fail as it does.
+
+    Where a trace function raises, Python may leave an exception behind as one that is being
+    handled in the thread; what the tests after this one raise must not be chained to it.
+    """
+    failures = queue.Queue[BaseException]()
+
+    def run() -> None:
+        try:
+            action(*arguments)
+        except BaseException as error:  # noqa: BLE001 - it is raised again, where it is seen
+            failures.put(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(3 * PATIENCE)
+    assert not thread.is_alive()
+    if not failures.empty():
+        raise failures.get()
+
+
+def one_strike(
+    service: Service,
+    session: Session,
+    ask: Callable[[], object],
+    place: tuple[str, int],
+    fresh: bool,
+) -> None:
+    """Strike at one line, and look at what is left."""
+    where = f"{Path(place[0]).name}:{place[1]}"
+    session.conversation = Conversation()
+    if fresh:
+        session.close()
+    served = service.served
+    caught: BaseException | None = None
+    with Strike(place) as strike:
+        try:
+            ask()
+        except (KeyboardInterrupt, ChatError) as error:
+            caught = error
+    if not strike.struck:
+        # What this ask does not come to, as what is done once.
+        return
+    assert isinstance(caught, KeyboardInterrupt), where
+    assert service.served - served <= 1, where
+    told = str(caught)
+    turns = session.conversation.turns
+    assert len(turns) <= 1, where
+    if turns:
+        reply = turns[0].reply
+        assert service.served - served == 1, where
+        assert reply.text
+        assert TEXT.startswith(reply.text), where
+        assert reply.text == TEXT or turns[0].state != "complete", where
+        assert "as it was" not in told, where
+        assert not isinstance(caught, ChatInterrupted) or caught.reply in (reply, None)
+    else:
+        assert "kept" not in told, where
+    another_works(service, session, where)
+
+
+def another_works(service: Service, session: Session, where: str) -> None:
+    """Ask in another thread, which hangs where a lock is held, and count the connections."""
+    answer, service.answer = service.answer, "whole"
+    replies = queue.Queue[str]()
+    before = len(session.conversation)
+    thread = threading.Thread(target=lambda: replies.put(session.ask("hi").text), daemon=True)
+    thread.start()
+    try:
+        assert replies.get(timeout=PATIENCE) == TEXT, where
+    except queue.Empty:
+        pytest.fail(f"{where}: the next ask waits for ever")
+    thread.join(PATIENCE)
+    assert len(session.conversation) == before + 1
+    assert service.only_one_is_open(), where
+    service.answer = answer
+
+
+# --- Outside our own lines ----------------------------------------------------------------
+
+POINTS: Final = {
+    "resolving": "socket.getaddrinfo",
+    "connecting": "chatmagic.client.sockets.wait_for_write",
+    "TLS": "urllib3.connection.ssl_wrap_socket",
+    "writing": "http.client.HTTPConnection.send",
+    "waiting for headers": "http.client.HTTPResponse.begin",
+    "making the response": "requests.adapters.HTTPAdapter.build_response",
+    "having sent": "chatmagic.client.transport.HttpTransport.send",
+    "reading": "urllib3.HTTPResponse.read1",
+    "decoding": "chatmagic.protocol.sse.Decoder.feed",
+    "putting together": "chatmagic.protocol.reply_builder.Assembly.add",
+    "accounting": "chatmagic.protocol.credits.Ledger.after",
+    "keeping": "chatmagic.conversation.conversation.Conversation.add",
+    "recording": "chatmagic.conversation.turn.Turn.to_record",
+    "being done": "chatmagic.client.transport.HttpExchange.finish",
+    "giving the connection back": "urllib3.HTTPResponse.release_conn",
+}
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("point", POINTS)
+def test_at_a_named_point(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, point: str, *, late: bool
+) -> None:
+    """Over TLS, in what the ask calls: the same holds just before and just after it."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "authority.pem"))
+    service = Service()
+    serving = Server(service, context, handshakes_fail=None)
+    with serving as server, chatmagic.Client(server.origin, KEY) as client:
+        session = Session(client)
+        with pytest.raises(ChatInterrupted) as caught, struck(POINTS[point], late=late):
+            session.ask("hi")
+        assert service.served <= 1
+        turns = session.conversation.turns
+        assert [turn.reply for turn in turns] == [reply for reply in (caught.value.reply,) if reply]
+        assert all(TEXT.startswith(turn.reply.text) for turn in turns)
+        another_works(service, session, point)
+
+
+@contextlib.contextmanager
+def struck(path: str, *, late: bool) -> Iterator[None]:
+    """Let Ctrl-C come, once, before or after what has this name is called in this thread."""
+    here = threading.get_ident()
+    strikes = [KeyboardInterrupt]
+    real = pkgutil.resolve_name(path)
+
+    def striking(*args: Any, **kwargs: Any) -> Any:
+        mine = strikes and threading.get_ident() == here
+        if mine and not late:
+            raise strikes.pop()
+        result = real(*args, **kwargs)
+        if mine and strikes:
+            raise strikes.pop()
+        return result
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(path, striking)
+        yield
+    assert not strikes, f"{path} was not called"
+
+
+@pytest.mark.parametrize(
+    ("path", "late"),
+    [
+        ("chatmagic.conversation.options.parse", False),
+        ("chatmagic.conversation.template.fill", True),
+        ("chatmagic.jupyter.views.Once", True),
+        ("chatmagic.session.session.Session.run", True),
+    ],
+)
+def test_a_cell_tells_it_in_one_line_before_and_after_the_ask(
+    service: Service, path: str, *, late: bool
+) -> None:
+    """Where no ask is under way, too, a cell shows no traceback."""
+    shell = Shell()
+    shell.machine("%%chat\nhi")
+    with struck(path, late=late):
+        ran = shell.fails("%%chat\nhi", person=False)
+    assert isinstance(ran.error, ChatInterrupted)
+    assert len(ran.traceback) == 1
+    assert service.served == len(current_session().conversation)
+
+
+def test_by_a_signal_to_a_kernel() -> None:
+    """Ctrl-C ends a cell that connects, or that waits for another ask, in one line."""
+    service = Service()
+    with Server(service) as server, unanswering() as silent:
+        environment = {"CHATMAGIC_BASE_URL": server.origin, "CHATMAGIC_API_KEY": KEY}
+        with kernel(environment) as running:
+            running.run(f"{SETTING_UP}\naddress({silent!r})")
+            stopped_by_a_signal(running)
+            running.run(f"address({server.origin!r})\nhold()")
+            ran = stopped_by_a_signal(running)
+            assert "Waiting for the reply to Python" in str(ran.messages)
+            running.run("go_on.set(); thread.join(10)")
+            assert running.run("%chat hi", cell="after").replies[0]["data"]["text/plain"] == TEXT
+    assert service.served == 2
+
+
+SETTING_UP: Final = """
+%load_ext chatmagic
+import os, threading, chatmagic
+session = chatmagic.current_session()
+inside, go_on = threading.Event(), threading.Event()
+
+def address(origin):
+    os.environ["CHATMAGIC_BASE_URL"] = origin
+
+def heard(_):
+    inside.set()
+    go_on.wait(10)
+
+def hold():
+    global thread
+    thread = threading.Thread(target=lambda: session.ask("held", on_fragment=heard, history=False))
+    thread.start()
+    inside.wait(10)
+"""
+
+
+def stopped_by_a_signal(running: Kernel) -> Ran:
+    """Ask in a cell, and interrupt the kernel once the cell has shown that it waits."""
+
+    def interrupt(message: dict[str, Any]) -> None:
+        if message["msg_type"] == "display_data":
+            time.sleep(0.1)
+            running.interrupt()
+
+    ran = running.run("%chat hi", cell="c", on_message=interrupt)
+    assert ran.status == "error"
+    assert [output["type"] for output in ran.outputs] == ["error"]
+    assert ran.outputs[0]["ename"] == "ChatInterrupted"
+    assert len(ran.outputs[0]["traceback"]) == 1
+    assert "as it was" in ran.text
+    return ran

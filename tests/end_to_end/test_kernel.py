@@ -1,0 +1,311 @@
+"""The extension in a real kernel, asked as each front end asks, against a real server."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kernels import Kernel, kernel
+from pages import Paper
+
+from chatmagic.emulator.server import Emulator, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KEY = "sk-kernel-5f1c0b7e"
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Emulator]:
+    """A service on loopback."""
+    with Emulator(Settings(credits=1000)) as emulator:
+        yield emulator
+
+
+@pytest.fixture(scope="module")
+def started(service: Emulator) -> Iterator[Kernel]:
+    """One kernel for this file, connected to the service by its environment."""
+    environment = {"CHATMAGIC_BASE_URL": service.url, "CHATMAGIC_API_KEY": KEY}
+    with kernel(environment) as running:
+        yield running
+
+
+@pytest.fixture
+def fresh(started: Kernel, service: Emulator) -> Kernel:
+    """The kernel with the extension loaded anew and an empty conversation."""
+    service.settings = Settings(credits=1000)
+    service.accounts = {}
+    started.run("import chatmagic.session.current\nchatmagic.current._current = None")
+    started.run("%reload_ext chatmagic" if _loaded(started) else "%load_ext chatmagic")
+    service.requests.clear()
+    return started
+
+
+def _loaded(running: Kernel) -> bool:
+    ran = running.run("'chatmagic' in get_ipython().extension_manager.loaded")
+    return "True" in ran.text
+
+
+def bodies(service: Emulator) -> list[Any]:
+    """Give the bodies of the requests that came, in order."""
+    return [request.body for request in service.requests]
+
+
+def displays(ran: Any) -> list[dict[str, Any]]:
+    """Give the messages that showed something."""
+    kinds = {"display_data", "update_display_data"}
+    return [message for _, message in ran.messages if message["msg_type"] in kinds]
+
+
+def test_loading_is_light_and_silent() -> None:
+    """Loading imports none of the heavy packages and prints nothing."""
+    with kernel() as running:
+        ran = running.run("%load_ext chatmagic")
+        heavy = "('requests', 'ipywidgets', 'markdown_it', 'nh3')"
+        modules = running.run(f"import sys\n[name for name in {heavy} if name in sys.modules]")
+    assert ran.outputs == []
+    assert modules.text == "[]"
+
+
+def test_a_page_sees_the_reply_stream(fresh: Kernel, service: Emulator) -> None:
+    """A waiting mark, then updates of one display; the last one has everything."""
+    service.settings = Settings(credits=1000, delay=0.002)
+    ran = fresh.run("%%chat\ncount to 300", cell="a")
+    shown = displays(ran)
+    assert ran.status == "ok"
+    assert shown[0]["msg_type"] == "display_data"
+    assert "Waiting" in shown[0]["content"]["data"]["text/html"]
+    assert 3 <= len(shown) <= 40
+    assert [output["type"] for output in ran.outputs] == ["display_data"]
+    data, metadata = ran.outputs[0]["data"], ran.outputs[0]["metadata"]
+    assert "three hundred" in data["text/plain"]
+    assert "999 of 1,000 credits left" in data["text/html"]
+    assert metadata["chatmagic"]["prompt"] == "count to 300"
+    assert all(set(message["content"]["data"]) == {"text/html"} for message in shown[:-1])
+
+
+def test_a_machine_sees_it_once_and_the_same(fresh: Kernel) -> None:
+    """Headless there is one display, and it is the page's last state."""
+    page = fresh.run("%%chat --no-history\nhello", cell="a")
+    machine = fresh.run("%%chat --no-history\nhello", person=False)
+    assert [message["msg_type"] for message in displays(machine)] == ["display_data"]
+    left, right = page.outputs[0], machine.outputs[0]
+    assert left["data"]["text/plain"] == right["data"]["text/plain"]
+    assert left["data"]["text/html"].replace("999", "998") == right["data"]["text/html"]
+
+
+def test_a_console_sees_it_printed(fresh: Kernel) -> None:
+    """Without a cell's identity the reply is printed as it comes, once."""
+    ran = fresh.run("%chat echo: plain *text*\x1b[31m")
+    assert [output["type"] for output in ran.outputs] == ["stream"]
+    assert "plain *text*" in ran.text
+    assert "\x1b" not in ran.text
+    assert "credits left" in ran.text
+
+
+@pytest.mark.parametrize(
+    ("line", "prompt"),
+    [
+        ("%chat What is a p-value?", "What is a p-value?"),
+        ("r = %chat why?", "why?"),
+        ("%chat explain the -m flag of python", "explain the -m flag of python"),
+        ("%%chat how so?", "how so?"),
+    ],
+)
+def test_what_a_new_user_types_is_sent(
+    fresh: Kernel, service: Emulator, line: str, prompt: str
+) -> None:
+    """Question marks and dashes are part of the question."""
+    assert fresh.run(line, cell="a").status == "ok"
+    assert bodies(service) == [
+        {"messages": [{"role": "user", "content": prompt}], "stream": True},
+    ]
+
+
+def test_an_interrupt_keeps_what_came_and_closes_the_connection(
+    fresh: Kernel, service: Emulator
+) -> None:
+    """Stop: one line, the text so far marked in the output and kept in the conversation."""
+    service.settings = Settings(credits=1000, fault="hold", fault_after=5)
+    stopped: list[float] = []
+
+    def stop(message: dict[str, Any]) -> None:
+        if "one two" in message["content"].get("data", {}).get("text/html", "") and not stopped:
+            stopped.append(time.monotonic())
+            fresh.interrupt()
+
+    ran = fresh.run("%%chat\necho: one two three four five six seven", cell="a", on_message=stop)
+    ended = time.monotonic()
+    assert ran.status == "error"
+    assert ended - stopped[0] < 5
+    error = ran.outputs[-1]
+    assert error["ename"] == "ChatInterrupted"
+    assert len(error["traceback"]) == 1
+    reply = ran.outputs[0]
+    assert reply["data"]["text/plain"].strip().startswith("one two")
+    assert "Interrupted" in reply["data"]["text/html"]
+    assert reply["metadata"]["chatmagic"]["state"] == "interrupted"
+    _until(lambda: service.requests[-1].outcome != "open")
+    assert service.requests[-1].outcome == "hung up"
+
+    service.settings = Settings(credits=1000)
+    fresh.run("%chat go on", cell="b")
+    partial = bodies(service)[-1]["messages"][1]
+    assert partial == {"role": "assistant", "content": reply["data"]["text/plain"]}
+
+
+def test_an_interrupt_before_the_first_fragment_leaves_nothing(
+    fresh: Kernel, service: Emulator
+) -> None:
+    """No text, no turn, no display; the cell fails in one line."""
+    service.settings = Settings(credits=1000, fault="hold", fault_after=-1)
+
+    def stop(message: dict[str, Any]) -> None:
+        if message["msg_type"] == "display_data":
+            _until(lambda: bool(service.requests))
+            fresh.interrupt()
+
+    ran = fresh.run("%%chat\nhello", cell="a", on_message=stop)
+    assert [output["type"] for output in ran.outputs] == ["error"]
+    assert "as it was" in ran.text
+    service.settings = Settings(credits=1000)
+    fresh.run("%chat hello", cell="b")
+    assert len(bodies(service)[-1]["messages"]) == 1
+
+
+def test_a_cell_that_fails_says_so_in_a_line(fresh: Kernel, service: Emulator) -> None:
+    """The cell is an error without a traceback of ours, and shows nothing else."""
+    service.settings = Settings(credits=0)
+    ran = fresh.run("%%chat\nhello", cell="a")
+    assert ran.status == "error"
+    assert [output["type"] for output in ran.outputs] == ["error"]
+    assert ran.outputs[0]["ename"] == "RateLimitError"
+    assert len(ran.outputs[0]["traceback"]) <= 2
+    assert "0 of 0 used" in ran.text
+
+
+def test_a_cut_off_reply_is_kept_and_fails(fresh: Kernel, service: Emulator) -> None:
+    """What came stays in the output, marked; the cell fails."""
+    service.settings = Settings(credits=1000, fault="cut", fault_after=3)
+    ran = fresh.run("%%chat\necho: one two three four five", cell="a")
+    assert [output["type"] for output in ran.outputs] == ["display_data", "error"]
+    assert ran.outputs[0]["metadata"]["chatmagic"]["state"] == "cut off"
+    assert ran.outputs[1]["ename"] == "CutOffError"
+
+
+def test_a_cell_run_again_replaces_its_turn(fresh: Kernel, service: Emulator) -> None:
+    """Its request carries what stands above; what stands below is kept, and stale."""
+    for cell, prompt in (("a", "echo: A"), ("b", "echo: B"), ("a", "echo: A again")):
+        fresh.run(f"%%chat\n{prompt}", cell=cell)
+    assert [len(body["messages"]) for body in bodies(service)] == [1, 3, 1]
+    history = fresh.run("%chat_history").text
+    assert history.index("A again") < history.index("echo: B")
+    assert "1 stale" in history
+
+
+NOTEBOOK = [
+    "%%chat\necho: one",
+    "%%chat\necho: two",
+    "%chat_undo",
+    "for word in ('x', 'y'):\n    %chat {{ word }}",
+    "%%chat\necho: three",
+    "%chat_reset",
+    "r = %chat after?",
+]
+
+
+def test_run_all_twice_sends_the_same_requests(fresh: Kernel, service: Emulator) -> None:
+    """Also with an undo and a reset in the middle, and from a fresh kernel."""
+
+    def run_all() -> list[Any]:
+        service.requests.clear()
+        for number, source in enumerate(NOTEBOOK):
+            assert fresh.run(source, cell=f"cell-{number}").status == "ok"
+        return bodies(service)
+
+    first, second, third = run_all(), run_all(), run_all()
+    assert first == second == third
+    assert [len(body["messages"]) for body in first] == [1, 3, 3, 5, 7, 1]
+    fresh.run("import chatmagic.session.current\nchatmagic.current._current = None")
+    fresh.run("%reload_ext chatmagic")
+    assert run_all() == first
+
+
+def test_the_key_is_nowhere_to_be_read(fresh: Kernel, service: Emulator) -> None:
+    """Not in outputs, tracebacks with locals, metadata, state, configuration or history."""
+    service.settings = Settings(credits=2)
+    cells = [
+        "%xmode Verbose",
+        "import logging; logging.basicConfig(level=logging.DEBUG, force=True)",
+        "%%chat\nhello",
+        "%chat",
+        "%config ChatMagics",
+        "%chat hello again",
+        "%chat too many",
+        f"%chat echo: my key is {KEY[:6]}' + '{KEY[6:]}",
+        "import chatmagic\ns = chatmagic.current_session()\nc = s._clients.latest\n[s, vars(s), c]",
+        "vars(s._clients), vars(c), vars(c._transport), vars(c._transport._session)",
+        "s.ask({{}})",
+        "%xmode Context",
+        "logging.getLogger().setLevel(logging.WARNING)",
+    ]
+    written = ""
+    for number, source in enumerate(cells):
+        ran = fresh.run(source, cell=f"cell-{number}")
+        written += json.dumps(
+            [
+                message["content"]
+                for _, message in ran.messages
+                if message["msg_type"] != "execute_input"
+            ],
+            default=str,
+        )
+    assert KEY not in written
+    assert "Connection" in written
+    refused = fresh.run(f"%chat what is {KEY}?", cell="last")
+    assert "holds your API key" in refused.text
+    assert len(service.requests) == 4
+
+
+def test_a_notebook_goes_on_after_a_restart(service: Emulator, tmp_path: Path) -> None:
+    """Run, restart, load, go on: the requests are those of a kernel that was never restarted."""
+    cells = [
+        ("a", "%%chat\necho:one"),
+        ("b", "for word in 'xy':\n    %chat -t 0.5 echo:$word"),
+        ("c", "%chat echo:undone"),
+        ("d", "%chat_undo"),
+    ]
+    after = [("e", "%%chat\nwhat did I ask?"), ("b", "%chat echo:again"), ("f", "%chat_redo")]
+    environment = {"CHATMAGIC_BASE_URL": service.url, "CHATMAGIC_API_KEY": KEY}
+    service.settings, service.accounts = Settings(credits=1000), {}
+    bodies_of: dict[str, list[Any]] = {}
+    for name in ("uninterrupted", "restarted"):
+        paper = Paper(tmp_path / f"{name}.ipynb")
+        given = {**environment, "JPY_SESSION_NAME": str(paper.path)}
+        with kernel(given) as running:
+            running.run("%load_ext chatmagic")
+            for cell, source in cells:
+                paper.ran(cell, source, running.run(source, cell=cell).outputs)
+            paper.save()
+            service.requests.clear()
+            if name == "restarted":
+                running.restart()
+                running.run("%load_ext chatmagic")
+                loaded = running.run("%chat_load", cell="load")
+                assert loaded.text.startswith("Restored 3 turns from restarted.ipynb"), loaded.text
+            assert service.requests == []
+            for cell, source in after:
+                assert running.run(source, cell=cell).status == "ok"
+            bodies_of[name] = bodies(service)
+    assert bodies_of["restarted"] == bodies_of["uninterrupted"]
+    assert len(bodies_of["restarted"]) == 2
+
+
+def _until(true: Any) -> None:
+    until = time.monotonic() + 5
+    while not true() and time.monotonic() < until:
+        time.sleep(0.01)

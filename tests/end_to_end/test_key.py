@@ -1,0 +1,771 @@
+"""The key: found in nothing that is written, sent to nobody else, and refused in a prompt."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import copy
+import html
+import http.client
+import json
+import logging
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import traceback
+import warnings
+from dataclasses import fields, is_dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+import nbformat
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from loopback import PATIENCE, Peer, Server, answer, document, event, head, playing, stream
+from nbclient import NotebookClient
+from shells import Shell, alone
+
+import chatmagic
+from chatmagic.client import config
+from chatmagic.client.client import Client
+from chatmagic.client.sockets import Halt
+from chatmagic.client.timeouts import Timeout
+from chatmagic.client.transport import HttpTransport
+from chatmagic.client.url import endpoint, origin
+from chatmagic.emulator.server import Emulator
+from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError
+from chatmagic.models import Message
+from chatmagic.protocol.auth import Auth, Secret
+from chatmagic.session.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+KEYS = {
+    "plain": "sk-test-4f9c1e77-do-not-show",
+    "odd": "sk\"4f9c\\1e77'%41&+/=<b>~{x}$HOME",
+}
+WAYS: tuple[Auth, ...] = ("bearer", "x-api-key", "query")
+WHOLE = {"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}
+ASK = [Message("user", "Hello?")]
+SHORT = Timeout(PATIENCE, 0.15, 0.15)
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away what the environment says of addresses, keys and proxies."""
+    for name in list(os.environ):
+        if name.startswith("CHATMAGIC_") or name.lower().endswith(("_proxy", "_ca_bundle")):
+            monkeypatch.delenv(name)
+    monkeypatch.setattr(config, "_told", set())
+
+
+def writings(key: str) -> set[str]:
+    """Give the ways in which a text may hold a key, in lower case."""
+    data = key.encode()
+    found = {key, quote(key), quote(key, safe=""), html.escape(key), repr(key)[1:-1]}
+    found |= {
+        json.dumps(key)[1:-1],
+        json.dumps(json.dumps(key))[3:-3],
+        data.hex(),
+        repr(data)[2:-1],
+    }
+    for before in range(3):
+        whole = base64.b64encode(bytes(before) + data).decode()[4:-4]
+        found |= {whole, whole.translate(str.maketrans("+/", "-_"))}
+    return {form.lower() for form in found}
+
+
+def look(key: str, *texts: object) -> None:
+    """Fail if the key is in any of the texts."""
+    for text in texts:
+        lower = str(text).lower()
+        for form in writings(key):
+            assert form not in lower, f"the key is in: {text}"
+
+
+def told_by(error: BaseException) -> list[object]:
+    """Give all that an error, what hangs on to it, and its copies would show."""
+    found: list[object] = []
+    left: list[BaseException | None] = [error]
+    while left:
+        one = left.pop()
+        if one is None:
+            continue
+        shown = traceback.TracebackException.from_exception(one, capture_locals=True)
+        # The test's own frames hold the key, and may.
+        shown.stack = traceback.StackSummary.from_list(
+            [frame for frame in shown.stack if frame.filename != __file__]
+        )
+        found += [repr(one), str(one), repr(one.args), repr(vars(one)), "".join(shown.format())]
+        left += [one.__cause__, one.__context__]
+    if isinstance(error, ChatError):
+        found += error._render_traceback_()
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            found.append(pickle.dumps(error, protocol).decode("latin-1"))
+        found += [repr(vars(copy.copy(error))), repr(vars(copy.deepcopy(error)))]
+    return found
+
+
+def held_by(*roots: object) -> list[str]:
+    """Give the representation of everything that can be reached by attributes and items."""
+    found: dict[int, object] = {}
+    left = list(roots)
+    while left:
+        thing = left.pop()
+        if id(thing) in found or isinstance(thing, (ModuleType, Secret, os._Environ)):
+            continue
+        found[id(thing)] = thing
+        if isinstance(thing, dict):
+            left += [*thing.keys(), *thing.values()]
+        elif isinstance(thing, (list, tuple, set, frozenset)):
+            left += thing
+        elif is_dataclass(thing):
+            left += [getattr(thing, field.name) for field in fields(thing)]
+        elif hasattr(thing, "__dict__"):
+            left += vars(thing).values()
+        left += getattr(getattr(thing, "pool", None), "queue", ())
+    assert len(found) > 50
+    return [repr(thing) for thing in found.values()]
+
+
+# --- In nothing that is written -----------------------------------------------------------
+
+
+def failures(key: str) -> dict[str, bytes]:
+    """Give answers that are none, in many of which the server says the key back."""
+    said = {
+        "as it is": key,
+        "in a URL": f"no such page: /?api_key={quote(key, safe='')}",
+        "in half a URL": quote(key),
+        "in JSON in JSON": json.dumps({"key": key}),
+        "in HTML": f"<p>{html.escape(key)}</p>",
+        "in base64": base64.b64encode(f"Bearer {key}".encode()).decode(),
+        "in URL-safe base64": base64.urlsafe_b64encode(f"x:{key}".encode()).decode(),
+        "in hexadecimal": key.encode().hex(),
+        "in Python": repr(key),
+    }
+    found = {
+        f"{status}, {how}": document({"error": "unauthorized", "message": words}, f"{status} No")
+        for how, words in said.items()
+        for status in (401, 500)
+    }
+    page = f"<html><title>Bad key {html.escape(key)}</title><body>{key}"
+    elsewhere = {"Location": f"https://{quote(key, safe='')}.example/?api_key={key}"}
+    found |= {
+        "a page": answer(page.encode(), "403 Forbidden"),
+        "a page without a title": answer(f"<b>{key}</b>".encode(), "502 Bad"),
+        "no JSON": answer(f"{{{key}".encode(), headers={"Content-Type": "application/json"}),
+        "no reply": document({"message": key}),
+        "no header": f"HTTP/1.1 401 No\r\nContent-Length: 0\r\nkey {key}\r\n\r\n".encode(),
+        "redirect": answer(b"", "307 Moved", elsewhere),
+        "error in the stream": stream(event("so far"), _data({"error": {"message": key}})),
+        "nonsense in the stream": stream(event("so far"), f'data: {{"{key}\n\n'.encode()),
+        "error instead of a stream": stream(_data({"error": key})),
+        "cut off": stream(event("so far")),
+        "cut in two": head(headers={"Content-Length": "99"}) + b"{",
+        "no HTTP": b"\0\0\0\0\r\n",
+        "nothing": b"",
+        "silence": head(headers={"Content-Length": "99"}),
+    }
+    return found
+
+
+def _data(value: object) -> bytes:
+    return f"data: {json.dumps(value)}\n\n".encode()
+
+
+@pytest.mark.parametrize("auth", WAYS)
+@pytest.mark.parametrize("shape", KEYS)
+def test_no_failure_tells_the_key(
+    shape: str, auth: Auth, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever an answer is, its error, the log and what hangs on to them are without the key."""
+    key = KEYS[shape]
+    caplog.set_level(logging.DEBUG)
+    for what, raw in failures(key).items():
+
+        def script(peer: Peer, raw: bytes = raw, *, silent: bool = what == "silence") -> None:
+            peer.request()
+            peer.send(raw)
+            if silent:
+                assert peer.gone()
+
+        with (
+            Server(script) as server,
+            Client(server.origin, key, auth=auth, timeout=SHORT) as client,
+        ):
+            replying = client.stream(ASK)
+            with pytest.raises(ChatError) as caught, replying:
+                list(replying)
+            look(key, *told_by(caught.value), repr(replying.reply))
+            if what != "redirect":  # a kept connection has the last answer's headers as they came
+                look(key, *held_by(client))
+            assert caught.value.__cause__ is None, what
+            assert caught.value.__context__ is None, what
+            assert len(str(caught.value).splitlines()) == 1
+            # On a busy machine the time may be up before the server has read it.
+            assert len(server.asked) <= 1
+    assert caplog.records
+    look(key, caplog.text, *(vars(record) for record in caplog.records), *capfd.readouterr())
+
+
+@pytest.mark.parametrize("auth", WAYS)
+@pytest.mark.parametrize("shape", KEYS)
+def test_no_missing_connection_tells_the_key(
+    shape: str, auth: Auth, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each says in one line which origin was not reached, and that nothing was sent."""
+    key = KEYS[shape]
+    caplog.set_level(logging.DEBUG)
+
+    def no_tls(peer: Peer) -> None:
+        peer.piece()
+        peer.send(b"nothing of TLS")
+
+    for what, error, words in (
+        ("refused", ConnectionRefusedError(111, "Connection refused"), "refused the connection"),
+        ("reset", ConnectionResetError(104, "Connection reset"), "closed the connection"),
+        ("no route", OSError(113, "No route to host"), "No route to host"),
+        ("no name", socket.gaierror(socket.EAI_NONAME, "not known"), "was not found"),
+    ):
+
+        def fails(*_: object, error: OSError = error, **__: object) -> None:
+            raise error
+
+        at = "chatmagic.client.connections.reach" if what != "no name" else "socket.getaddrinfo"
+        with monkeypatch.context() as patch:
+            patch.setattr(at, fails)
+            with Client("https://chat.invalid", key, auth=auth) as client:
+                with pytest.raises(ConnectError, match=words) as caught:
+                    client.complete(ASK)
+                assert "https://chat.invalid:443" in caught.value.message
+                assert "Nothing was sent." in caught.value.message
+                assert caught.value.hint
+                look(key, *told_by(caught.value), *held_by(client))
+                assert caught.value.__context__ is None
+    with (
+        Server(no_tls) as server,
+        Client(server.origin.replace("http:", "https:"), key, auth=auth) as client,
+    ):
+        with pytest.raises(ConnectError, match=r"https://127\S+ does not speak TLS") as caught:
+            client.complete(ASK)
+        look(key, *told_by(caught.value))
+    look(key, caplog.text, *(vars(record) for record in caplog.records))
+
+
+@pytest.mark.parametrize("auth", WAYS)
+@pytest.mark.parametrize("point", ["send", "getresponse"])
+def test_an_interrupt_tells_no_key(point: str, auth: Auth, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor do the frames in which http.client holds the request's bytes."""
+    key = KEYS["odd"]
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(http.client.HTTPConnection, point, stopped)
+    with (
+        Server(lambda peer: peer.gone()) as server,
+        Client(server.origin, key, auth=auth) as client,
+    ):
+        with pytest.raises(KeyboardInterrupt) as caught:
+            client.complete(ASK)
+        look(key, *told_by(caught.value))
+        assert caught.value.__context__ is None
+        with pytest.raises(ChatInterrupted) as stopped_one:
+            Session(client).ask("Hello?")
+        look(key, *told_by(stopped_one.value))
+
+
+@pytest.mark.parametrize("auth", WAYS)
+@pytest.mark.parametrize("shape", KEYS)
+def test_no_reply_tells_the_key(
+    shape: str,
+    auth: Auth,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Nor the client, session and connection behind it, nor ``http.client`` told to debug."""
+    key = KEYS[shape]
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setattr(http.client.HTTPConnection, "debuglevel", 1)
+    with Server(playing(document(WHOLE))) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", key)
+        monkeypatch.setenv("CHATMAGIC_AUTH", auth)
+        session = Session()
+        reply = session.ask("Hello?")
+        look(key, repr(reply), pickle.dumps(reply), pickle.dumps(session.conversation.turns))
+        look(key, *held_by(session, session.connection))
+        assert repr(session._clients.latest) == f"Client('{server.origin}')"
+        session.close()
+    look(key, caplog.text, *(vars(record) for record in caplog.records), *capfd.readouterr())
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut off"])
+@pytest.mark.parametrize("shape", KEYS)
+def test_no_facts_of_a_reply_tell_the_key(shape: str, *, cut: bool) -> None:
+    """A server that says it back beside the text of a reply puts it in no record."""
+    key = KEYS[shape]
+    told = event("Hello", finish_reason=f"<{key}>")
+    delta = {"content": "Hello", "refusal": f"No, {key}"}
+    value = {"model": key, "choices": [{"delta": delta}]}
+    pieces = [f"data: {json.dumps(value)}\n\n".encode(), *([] if cut else [told])]
+    with Server(playing(stream(*pieces))) as server, Client(server.origin, key) as client:
+        session = Session(client)
+        with contextlib.suppress(ChatError) if cut else contextlib.nullcontext():
+            session.ask("Hello?")
+        (turn,) = session.conversation.turns
+        assert turn.reply is not None
+        assert turn.reply.model == "[key removed]"
+        assert turn.reply.refusal == "No, [key removed]"
+        assert turn.reply.finish_reason == (None if cut else "<[key removed]>")
+        look(key, repr(turn), pickle.dumps(session.conversation.turns))
+
+
+def test_what_has_a_key_is_not_pickled_or_copied() -> None:
+    """The refusal is one clear line, and nothing of the key is in it."""
+    key = KEYS["plain"]
+    with Client("http://127.0.0.1:9", key) as client:
+        for action in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="a Client has a key") as caught:
+                action(client)
+            look(key, *told_by(caught.value))
+        for thing in (client.connection, client._transport, Session(client)):
+            with pytest.raises(TypeError) as caught:
+                pickle.dumps(thing)
+            look(key, *told_by(caught.value))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"base_url": "ftp://x"},
+        {"auth": "foo"},
+        {"timeout": -1},
+        {"extra_body": [1]},
+        {"api_key": "sk-4f9c1e77 in two words"},
+    ],
+)
+def test_a_client_that_cannot_be_made_tells_no_key(
+    arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even a traceback with its locals: neither the argument nor the environment."""
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEYS["odd"])
+    key = arguments.get("api_key", KEYS["plain"])
+    with pytest.raises(InputError) as caught:
+        Client(**{"base_url": "http://127.0.0.1:9", "api_key": key, **arguments})
+    look(key, *told_by(caught.value))
+    look(KEYS["odd"], *told_by(caught.value))
+
+
+def test_a_notebook_holds_no_key(tmp_path: Path) -> None:
+    """Run by nbclient, with everything turned on that shows more than usual."""
+    key = KEYS["plain"]
+    cells = [
+        "%xmode Verbose",
+        "import http.client, logging; logging.basicConfig(level=logging.DEBUG)",
+        "http.client.HTTPConnection.debuglevel = 1",
+        "%load_ext chatmagic",
+        "%%chat\necho:one",
+        "%chat",
+        "%chat_credits",
+        "%config ChatMagics",
+        "%chat -t nonsense echo:two",
+        "import chatmagic\nchatmagic.Client(base_url='ftp://x')",
+        "import pickle\npickle.dumps(chatmagic.current_session()._clients.latest)",
+        "raise KeyError(chatmagic.current_session()._clients.latest.connection)",
+        "%history",
+    ]
+    made = [
+        {"cell_type": "code", "id": f"c{n}", "source": cell, "outputs": [], "metadata": {}}
+        | {"execution_count": None}
+        for n, cell in enumerate(cells)
+    ]
+    document = {"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    notebook = nbformat.from_dict(  # type: ignore[no-untyped-call]
+        document
+    )
+    with Emulator() as emulator:
+        environment = {
+            "CHATMAGIC_BASE_URL": emulator.url,
+            "CHATMAGIC_API_KEY": key,
+            "CHATMAGIC_AUTH": "query",
+            "HOME": str(tmp_path),
+        }
+        client = NotebookClient(notebook, allow_errors=True, kernel_name="python3")
+        client.execute(env={**os.environ, **environment})
+        assert len(emulator.requests) == 1
+    assert len(notebook.cells[4].outputs) >= 1
+    look(key, json.dumps(notebook))
+
+
+# --- To nobody else -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("entry", ["machine 127.0.0.1", "machine localhost", "default"])
+@pytest.mark.parametrize("auth", [*WAYS, "none"])
+def test_a_netrc_changes_nothing(
+    entry: str, auth: Auth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is in the home folder, the key goes as configured and nothing beside it."""
+    (tmp_path / ".netrc").write_text(f"{entry} login who password netrc-secret\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    for host in ("127.0.0.1", "localhost"):
+        with Server(playing(document(WHOLE))) as server:
+            url = server.origin.replace("127.0.0.1", host)
+            given = None if auth == "none" else KEYS["plain"]
+            with Client(url, given, auth=auth) as client:
+                client.complete(ASK)
+        raw = server.asked[0].raw
+        assert raw.count(b"4f9c1e77") == (auth != "none")
+        assert b"netrc" not in raw
+        assert b"Basic" not in raw
+
+
+@pytest.mark.parametrize("auth", WAYS)
+def test_a_user_name_in_the_address_is_not_sent(auth: Auth) -> None:
+    """It is dropped, said so once, and in nothing that is shown."""
+    key = KEYS["plain"]
+    with Server(playing(document(WHOLE))) as server:
+        url = server.origin.replace("://", "://who:pass-word@")
+        with pytest.warns(UserWarning, match="holds a user name or a password, which is not used"):
+            client = Client(url, key, auth=auth)
+        with client:
+            client.complete(ASK)
+            assert "pass-word" not in "".join(held_by(client))
+        Client(url, key, auth=auth).close()
+    assert b"pass-word" not in server.asked[0].raw
+    assert base64.b64encode(b"who:pass-word") not in server.asked[0].raw
+
+
+def connected_to(url: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Give the hosts and ports that the real HTTP stack would connect to for a base URL."""
+    found: list[tuple[str, int]] = []
+
+    def note(host: str, port: int, *_: object, **__: object) -> None:
+        found.append((host, port))
+        raise ConnectionRefusedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("chatmagic.client.connections.reach", note)
+        transport = HttpTransport(
+            endpoint(url), auth="none", key=None, timeout=Timeout(), direct=True
+        )
+        with contextlib.closing(transport), contextlib.suppress(ConnectError, InputError):
+            transport.send(b"{}", stream=True, halt=Halt())
+    return found
+
+
+TRICKS = [
+    "http://good.example@evil.example/",
+    "http://good.example:80@evil.example:81",
+    "http://a@b@evil.example",
+    "HTTP://GOOD.EXAMPLE",
+    "http://good.example.",
+    "http://good.example:80",
+    "http://good.example:",
+    "https://good.example:080",
+    "http://good.example%2eevil.example",
+    "http://good.example%00.evil.example",
+    "http://good.example\\@evil.example",
+    "http://good.example\t.evil.example",
+    "http://good.example\n/evil",
+    "http:\\\\good.example",
+    "http:///good.example",
+    "http:good.example",
+    "http://good.example;evil.example",
+    "http://good.example#@evil.example",
+    "http://good.example?@evil.example",
+    "http://good.example/@evil.example",
+    "http://good.example//evil.example/",
+    "http://good.example/..//evil.example",
+    "http://good.example/%2e%2e/evil",
+    "http://[::1]:8080",
+    "http://[::1]evil.example",
+    "http://[::ffff:127.0.0.1]",
+    "http://[fe80::1%25eth0]",
+    "http://[0:0::1]",
+    "http://127.0.0.1.evil.example",
+    "http://localhost.evil.example",
+    "http://0.0.0.0",
+    "http://2130706433",
+    "http://0x7f.1",
+    "http://0177.0.0.1",
+    "http://127.1",
+    "http://b\u00fccher.example",
+    "http://STRA\u1e9eE.example",
+    "http://\u212aey.example",
+    "http://good\u3002example",
+    "http://xn--bcher-kva.example",
+    "http://a..b",
+    "http://-a.example",
+    "http://a_b.example",
+    f"http://{'a' * 64}.example",
+]
+
+
+@pytest.mark.parametrize("url", TRICKS)
+def test_what_is_connected_to_is_the_origin_that_was_compared(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each trick is refused, or leads exactly where the comparison of origins says."""
+    try:
+        parts = urlsplit(origin(url))
+    except InputError:
+        return
+    assert connected_to(url, monkeypatch) in ([(parts.hostname, parts.port)], [])
+
+
+@given(
+    st.sampled_from(["http", "https", "HTTP"]),
+    st.text("aB.:@[]%1\\-_;\u00e9\u212a#?/", min_size=1, max_size=12),
+    st.sampled_from(["", "/", "/v1", "//b", "/@b", "/..//b", ":80", ":443/", "@evil.example"]),
+)
+def test_any_address_is_read_in_one_way(scheme: str, place: str, rest: str) -> None:
+    """The real HTTP stack goes nowhere that the comparison of origins does not know."""
+    with pytest.MonkeyPatch.context() as patch:
+        url = f"{scheme}://{place}{rest}"
+        try:
+            parts = urlsplit(origin(url))
+            posted_to = endpoint(url)
+        except InputError:
+            return
+        assert origin(posted_to) == origin(url)
+        assert connected_to(url, patch) in ([(parts.hostname, parts.port)], [])
+
+
+def test_a_strangers_folder_configures_nothing(tmp_path: Path) -> None:
+    """A configuration beside the notebook is not read, so its address gets no key."""
+    for name in ("ipython_config.py", "ipython_kernel_config.py", "jupyter_config.py"):
+        line = "c.ChatMagics.base_url = 'https://evil.example'\n"
+        (tmp_path / name).write_text(f"c = get_config()\n{line}")
+    (tmp_path / ".env").write_text("CHATMAGIC_BASE_URL=https://evil.example\n")
+    (tmp_path / "home").mkdir()
+    environment = {**os.environ, "HOME": str(tmp_path / "home"), "CHATMAGIC_API_KEY": "sk-4f9c1e77"}
+    ran = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "IPython",
+            "--no-banner",
+            "--colors=nocolor",
+            "-c",
+            "%load_ext chatmagic\n%chat",
+        ],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**environment, "PYTHONPATH": os.pathsep.join(sys.path)},
+        timeout=60,
+        check=False,
+    )
+    said = ran.stdout + ran.stderr
+    assert "evil" not in said
+    assert "4f9c1e77" not in said
+    assert "Not connected yet" in said
+
+
+# --- In no prompt -------------------------------------------------------------------------
+
+PLACES: dict[str, Callable[[str], tuple[list[Message], dict[str, Any]]]] = {
+    "prompt": lambda word: ([Message("user", f"why does {word} fail?")], {}),
+    "conversation": lambda word: ([Message("assistant", word), *ASK], {}),
+    "system message": lambda word: ([Message("system", f"use {word}"), *ASK], {}),
+    "extra_body": lambda word: (ASK, {"metadata": {"deep": [word]}}),
+    "a name in extra_body": lambda word: (ASK, {word: 1}),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("shape", KEYS)
+def test_a_request_that_holds_the_key_is_not_sent(shape: str, place: str) -> None:
+    """Wherever in the request it stands, and however it is written there."""
+    key = KEYS[shape]
+    encoded = base64.b64encode(f"u:{key}".encode()).decode()
+    for word in (key, quote(key, safe=""), html.escape(key), json.dumps(key), encoded):
+        messages, extra = PLACES[place](word)
+        with Server(playing(document(WHOLE))) as server:
+            client = Client(server.origin, key, extra_body=extra)
+            with client, pytest.raises(InputError, match="holds your API key") as caught:
+                client.complete(messages)
+            look(key, str(caught.value), repr(vars(caught.value)), pickle.dumps(caught.value))
+        assert server.accepted == 0
+
+
+def test_a_key_for_elsewhere_is_refused_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whatever service is asked with whatever key, the environment's key does not go there."""
+    key, other = KEYS.values()
+    (tmp_path / "key").write_text(key)
+    with Server(playing(document(WHOLE))) as server:
+        for name, value in (("API_KEY", key), ("API_KEY_FILE", str(tmp_path / "key"))):
+            with monkeypatch.context() as patch:
+                patch.setenv(f"CHATMAGIC_{name}", value)
+                for given in ({"api_key": other}, {"auth": "none"}):
+                    client = Client(server.origin, **given)  # type: ignore[arg-type]
+                    with client, pytest.raises(InputError, match="holds your API key"):
+                        client.complete([Message("user", key)])
+        assert server.accepted == 0
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Shell]:
+    """Give a shell with the extension."""
+    with alone(monkeypatch, tmp_path):
+        yield Shell()
+
+
+def test_a_value_that_holds_the_key_is_not_sent(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a cell nor what ``{{ }}`` puts into it takes the key along; nor does the emulator."""
+    key = KEYS["plain"]
+    with Emulator() as emulator:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", key)
+        shell.do("import os\n%xmode Verbose")
+        for cell in ("{{ os.environ }}", "{{ os.environ['CHATMAGIC_API_KEY'] }}"):
+            ran = shell.fails(f"%%chat\nWhat is {cell}?")
+            assert "holds your API key" in ran.traceback[0]
+            look(key, ran.everything)
+        shell.do("%config ChatMagics.extra_body = {'note': os.environ['CHATMAGIC_API_KEY']}")
+        assert "holds your API key" in shell.fails("%chat hello").traceback[0]
+        shell.do("%config ChatMagics.extra_body = {}")
+        shell.do("%chat_connect emulator")
+        assert "holds your API key" in shell.fails("%chat {{ os.environ }}").traceback[0]
+        assert emulator.requests == []
+        assert len(chatmagic.current_session().conversation) == 0
+
+
+# --- What is unwise -----------------------------------------------------------------------
+
+
+def test_plain_http_is_warned_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for each address; loopback and https are no matter."""
+    with pytest.warns(UserWarning, match="http://chat.invalid:80 is not encrypted") as told:
+        Client("http://chat.invalid", "sk-4f9c1e77").close()
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    with pytest.warns(UserWarning, match="other.invalid:80 is not encrypted"):
+        Client("http://other.invalid", "sk-4f9c1e77").close()
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", "http://chat.invalid/v1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for url in (None, "http://127.0.0.1:9", "http://localhost", "https://chat.invalid"):
+            Client(url, "sk-4f9c1e77").close()
+
+
+def test_a_cell_says_once_what_is_unwise(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``%%chat`` says it in a line beside its output, and ``%chat_connect`` in its own."""
+
+    def no_name(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "not known")
+
+    monkeypatch.setattr("urllib3.util.connection.socket.getaddrinfo", no_name)
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", "http://who:pass-word@chat.invalid")
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEYS["plain"])
+    first, second = shell.fails("%%chat\nhello"), shell.fails("%chat hello again")
+    lines = first.warned.splitlines()
+    assert len(lines) == 2
+    assert "holds a user name or a password, which is not used" in lines[0]
+    assert "http://chat.invalid:80 is not encrypted" in lines[1]
+    assert second.warned == ""
+    said = [shell.do("%chat_connect http://new.invalid").printed for _ in range(2)]
+    assert [text.count("is not encrypted") for text in said] == [1, 0]
+    everything = "".join(ran.everything for ran in shell.ran)
+    assert "pass-word" not in everything
+    look(KEYS["plain"], everything)
+
+
+# --- One clear line -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"extra_body": ["model"]}, r"^extra_body is a mapping .* not list\.$"),
+        ({"extra_body": "model"}, r"^extra_body is a mapping .* not str\.$"),
+        ({"api_key": 5}, r"^api_key holds no key"),
+        ({"api_key": ""}, r"^api_key holds no key"),
+        ({"api_key": "sk-4f9c1e77\n"}, r"^api_key holds no key"),
+        ({"api_key": "sk 4f9c1e77"}, r"^api_key holds no key"),
+        ({"api_key": "sk-\u20ac4f9c1e77"}, r"^api_key holds no key"),
+        ({"base_url": 5}, r"^The base address \(argument\) is text, not int\.$"),
+        ({"base_url": b"http://x"}, r"^The base address \(argument\) is text, not bytes\.$"),
+        ({"base_url": "ftp://x"}, r"^The base address \(argument\) is not a URL"),
+        ({"auth": "foo"}, r"^auth is one of bearer, x-api-key, query, none"),
+        ({"auth": 5}, r"^auth is one of bearer, x-api-key, query, none"),
+        ({"timeout": "x"}, r"^The time-out first_byte is a number of seconds above 0"),
+        ({"timeout": -1}, r"^The time-out first_byte is a number of seconds above 0"),
+        ({"timeout": True}, r"^The time-out first_byte is a number of seconds above 0"),
+        ({"timeout": float("nan")}, r"^The time-out first_byte is a number of seconds above 0"),
+        ({"timeout": float("inf")}, r"None waits for ever\.$"),
+        ({"timeout": 10**400}, r"None waits for ever\.$"),
+    ],
+)
+def test_a_wrong_argument_is_one_line(arguments: dict[str, Any], words: str) -> None:
+    """It says which one, and what it has to be; a key is not repeated."""
+    given = {"base_url": "http://127.0.0.1:9", "api_key": "sk-4f9c1e77", **arguments}
+    with pytest.raises(InputError, match=words) as caught:
+        Client(**given)
+    assert "4f9c1e77" not in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("prompt", [5, None, b"hello", ["hello"]])
+def test_a_prompt_that_is_no_text_is_told(prompt: Any) -> None:
+    """It is not called empty."""
+    client = Client("http://127.0.0.1:9", "sk-4f9c1e77")
+    with client, pytest.raises(InputError, match=f"is text, not {type(prompt).__name__}"):
+        Session(client).ask(prompt)
+
+
+def test_a_wrong_setting_is_named(shell: Shell, caplog: pytest.LogCaptureFixture) -> None:
+    """``%config`` says it in one line, and the setting stays as it was."""
+    shell.do("%config ChatMagics.timeout = 5")
+    for value in ("-1", "0", "float('nan')", "float('inf')"):
+        caplog.clear()
+        shell.run(f"%config ChatMagics.timeout = {value}")
+        (record,) = caplog.records
+        assert "ChatMagics.timeout: The time-out first_byte is a number" in record.getMessage()
+        assert "\n" not in record.getMessage()
+    assert shell.run("%config ChatMagics.timeout").result == 5
+    shell.do("%config ChatMagics.timeout = None")
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "nonsense://x", "http://"])
+def test_a_proxy_that_is_none_is_one_line(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment's proxy is named by its variables, and nothing goes round it."""
+    monkeypatch.setenv("https_proxy", proxy)
+    client = Client("https://chat.invalid", KEYS["plain"])
+    with client, pytest.raises(ConnectError, match="proxy") as caught:
+        client.complete(ASK)
+    assert "HTTPS_PROXY" in str(caught.value)
+    look(KEYS["plain"], *told_by(caught.value))
+
+
+def test_a_bundle_that_is_none_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of certificate authorities that is missing, or holds none, is told before sending."""
+    (tmp_path / "empty.pem").write_text("nothing")
+    with Server(lambda peer: peer.gone(), handshakes_fail=True) as server:
+        url = server.origin.replace("http:", "https:")
+        names = ("SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE")
+        for name in names:
+            for file in ("missing.pem", "empty.pem"):
+                with monkeypatch.context() as patch, Client(url, KEYS["plain"]) as client:
+                    for other in names:
+                        patch.delenv(other, raising=False)
+                    patch.setenv(name, str(tmp_path / file))
+                    with pytest.raises(ConnectError, match=f"^{name} names no file") as caught:
+                        client.complete(ASK)
+                    assert "Nothing was sent." in caught.value.message

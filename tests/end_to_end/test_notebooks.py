@@ -1,0 +1,509 @@
+"""The lessons run again, strictly, offline, and fail when a word of a reply changes.
+
+Each is run by everything that runs notebooks, all at once, as kernels take their time to
+start; then what came is compared, with what is saved and with what was changed in it, by
+nbval's own comparison.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from kernels import kernel
+from lessons import CASSETTES, NOTEBOOKS, RECORDED, ROOT, environment, fresh, read, write
+from nbval.plugin import (  # type: ignore[import-untyped] # it says nothing of its types
+    IPyNbCell,
+    coalesce_streams,
+)
+
+from chatmagic import _json, cli, demo
+from chatmagic.archive.output import bundle
+from chatmagic.cassette import serializer
+from chatmagic.emulator import replies as practice
+from chatmagic.errors import InputError
+from chatmagic.models import Message, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nbformat import NotebookNode
+
+LESSONS: Final = sorted(NOTEBOOKS.glob("*.ipynb"))
+TAPES: Final = sorted(CASSETTES.glob("*.jsonl"))
+SKIPPED: Final = (
+    "metadata",
+    "traceback",
+    "prompt_number",
+    "output_type",
+    "name",
+    "execution_count",
+)
+"""What nbval's strict comparison leaves aside, beside pictures and widgets."""
+
+WIDGET: Final = "application/vnd.jupyter.widget-view+json"
+"""A reference to a widget, which only its kernel can follow; nbval leaves it aside, too."""
+
+FAILING: Final = {
+    "03-credits": {"RateLimitError"},
+    "05-reproduce": {"NotRecordedError"},
+}
+"""The errors that the lessons show."""
+
+OFFLINE: Final = """\
+import socket
+known = socket.socket.connect, socket.socket.connect_ex
+def near(give):
+    def connect(self, address):
+        if isinstance(address, tuple) and not str(address[0]).startswith(("127.", "::1", "local")):
+            raise OSError(101, "The network is cut.")
+        return give(self, address)
+    return connect
+socket.socket.connect, socket.socket.connect_ex = map(near, known)
+"""
+"""Cuts the network in every Python process that finds it as its ``sitecustomize``."""
+
+PLACES: Final = "|".join(map(re.escape, (str(Path.home()), tempfile.gettempdir(), str(ROOT))))
+"""Paths of the machine that a lesson was saved on."""
+
+DEAD: Final = "http://127.0.0.1:9"
+ABROAD: Final = {
+    "TZ": "Pacific/Kiritimati",
+    "HTTP_PROXY": DEAD,
+    "HTTPS_PROXY": DEAD,
+    "ALL_PROXY": DEAD,
+    "NO_PROXY": "",
+}
+
+NBCLIENT: Final = """\
+import sys, nbformat
+from pathlib import Path
+from nbclient import NotebookClient
+for path in map(Path, sys.argv[1:]):
+    notebook = nbformat.read(path, as_version=4)
+    resources = {"metadata": {"path": str(path.parent)}}
+    NotebookClient(notebook, resources=resources).execute()
+    nbformat.write(notebook, path)
+"""
+PAPERMILL: Final = """\
+import os, sys, papermill
+from pathlib import Path
+for path in map(Path, sys.argv[1:]):
+    try:
+        papermill.execute_notebook(
+            path, path, cwd=path.parent, progress_bar=False, log_output=False
+        )
+    except papermill.PapermillExecutionError:
+        pass  # it runs a tagged cell, goes on, and tells of it at its end
+"""
+TOOLS: Final = {
+    "nbclient": ["-c", NBCLIENT],
+    "papermill": ["-c", PAPERMILL],
+    "jupyter nbconvert --execute": [
+        *("-m", "jupyter", "nbconvert", "--to", "notebook", "--execute", "--inplace"),
+    ],
+    "jupyter execute": ["-m", "jupyter", "execute", "--inplace"],
+}
+
+
+class Judge:
+    """nbval's comparison of the outputs of one cell, without its kernel."""
+
+    compare_outputs = IPyNbCell.compare_outputs
+    sanitize = IPyNbCell.sanitize
+
+    class Colours:
+        """No colours."""
+
+        FAIL = OKBLUE = ENDC = ""
+
+    class Parent:
+        """What nbval knows of a whole run."""
+
+        skip_compare = SKIPPED
+        sanitize_patterns: Final[dict[str, str]] = {}
+
+    colors = Colours()
+    parent = Parent()
+
+    def format_output_compare(self, *_: object) -> None:
+        """Say nothing of what differs."""
+
+    def agrees(self, ran: NotebookNode, saved: NotebookNode) -> bool:
+        """Tell whether nbval would pass a whole notebook."""
+        return all(
+            self.compare_outputs(
+                coalesce_streams(deepcopy(one.outputs)), coalesce_streams(deepcopy(other.outputs))
+            )
+            for one, other in zip(code(ran), code(saved), strict=True)
+        )
+
+
+def code(notebook: NotebookNode) -> list[NotebookNode]:
+    """Give the code cells."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def replies(notebook: NotebookNode) -> list[NotebookNode]:
+    """Give the outputs that hold a reply."""
+    return [
+        output
+        for cell in code(notebook)
+        for output in cell.outputs
+        if output.get("metadata", {}).get("chatmagic", {}).get("kind") == "turn"
+    ]
+
+
+def longest(text: str) -> str:
+    """Give the longest word of a text."""
+    words: list[str] = re.findall(r"\w+", text)
+    return max(words, key=len)
+
+
+def with_another(text: str, word: str) -> str:
+    """Give a text with one word changed."""
+    changed = text.replace(word, "changed", 1)
+    assert changed != text
+    return changed
+
+
+def copied(folder: Path) -> list[Path]:
+    """Copy the lessons and their cassettes."""
+    shutil.copytree(NOTEBOOKS, folder, ignore=shutil.ignore_patterns(".*"))
+    return sorted(folder.glob("*.ipynb"))
+
+
+def run(words: list[str], cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of this Python, offline."""
+    cut = cwd / "cut"
+    cut.mkdir(exist_ok=True)
+    (cut / "sitecustomize.py").write_text(OFFLINE, encoding="utf-8")
+    known = environment(variables)
+    known["PYTHONPATH"] = os.pathsep.join([str(cut), known["PYTHONPATH"]])
+    while True:
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=cwd,
+            env=known,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        # Jupyter picks ports before its kernel binds them; another program may be faster.
+        if "Address already in use" not in done.stdout + done.stderr:
+            return done
+
+
+def strict(
+    where: list[Path], cwd: Path, *options: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run nbval over notebooks."""
+    command = ["-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-W", "default"]
+    words = [*command, "-c", os.devnull, *options, *map(str, where)]
+    return run(words, cwd, **variables)
+
+
+def by_tool(tool: str, folder: Path) -> dict[str, NotebookNode] | None:
+    """Run copies of the lessons by a tool; ``None`` where it is not installed."""
+    if tool == "papermill" and find_spec("papermill") is None:
+        return None
+    folder.mkdir()
+    paths = copied(folder / "notebooks")
+    for path in paths:
+        write(fresh(read(path)), path)
+    done = run([*TOOLS[tool], *map(str, paths)], folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {path.stem: read(path) for path in paths}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """Run every lesson by every tool, and by nbval, three at a time."""
+    folder = tmp_path_factory.mktemp("ran")
+    (folder / "nbval").mkdir()
+    with ThreadPoolExecutor(3) as pool:
+        jobs = {tool: pool.submit(by_tool, tool, folder / tool) for tool in TOOLS}
+        nbval = pool.submit(strict, LESSONS, folder / "nbval", **ABROAD)
+        yield {**{tool: job.result() for tool, job in jobs.items()}, "nbval": nbval.result()}
+
+
+def by(tool: str, ran: dict[str, Any]) -> dict[str, NotebookNode]:
+    """Give what a tool left; without it the test is skipped, but not where `CI` is set."""
+    if ran[tool] is None:
+        assert not os.environ.get("CI"), f"{tool} is not installed"
+        pytest.skip(f"{tool} is not installed")
+    found: dict[str, NotebookNode] = ran[tool]
+    return found
+
+
+def test_they_pass_strictly_in_another_time_zone(ran: dict[str, Any]) -> None:
+    """Their saved outputs come again, offline, from another folder, behind dead proxies."""
+    done: subprocess.CompletedProcess[str] = ran["nbval"]
+    assert done.returncode == 0, done.stdout + done.stderr
+    count = sum(len(code(read(path))) for path in LESSONS)
+    assert f"{count} passed" in done.stdout
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_every_tool_gives_what_is_saved(path: Path, tool: str, ran: dict[str, Any]) -> None:
+    """Whatever runs a lesson leaves the same outputs, their records included."""
+    found, saved = code(by(tool, ran)[path.stem]), code(read(path))
+    if tool == "papermill":
+        # What it says of a failed cell, it says in cells of its own.
+        found = [cell for cell in found if "papermill-error-cell-tag" not in cell.metadata.tags]
+    assert [cell.outputs for cell in found] == [cell.outputs for cell in saved]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_changed_word_of_a_saved_reply_fails(path: Path, ran: dict[str, Any]) -> None:
+    """Each word of each saved reply counts, and so does the reply as it is drawn."""
+    judge, found = Judge(), by("nbclient", ran)[path.stem]
+    saved = read(path)
+    assert judge.agrees(found, saved)
+    for number, reply in enumerate(replies(saved)):
+        text = reply.data["text/plain"]
+        for word in set(re.findall(r"\w+", text)):
+            changed = deepcopy(saved)
+            replies(changed)[number].data["text/plain"] = with_another(text, word)
+            assert not judge.agrees(found, changed), word
+        changed = deepcopy(saved)
+        html = replies(changed)[number].data["text/html"]
+        replies(changed)[number].data["text/html"] = with_another(html, longest(text))
+        assert not judge.agrees(found, changed)
+
+
+@pytest.mark.parametrize("path", TAPES, ids=lambda path: path.stem)
+def test_a_changed_word_of_a_cassette_is_noticed(path: Path) -> None:
+    """A word changed in a prompt or a reply makes the whole cassette unusable."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    count = 0
+    for number, line in enumerate(lines):
+        said = json.loads(line)
+        text = said.get("reply") or said.get("you") or ""
+        for word in set(re.findall(r"\w+", text)):
+            kind = "reply" if "reply" in said else "you"
+            changed = json.dumps({kind: with_another(text, word)})
+            with pytest.raises(InputError, match="not the one that was recorded"):
+                serializer.read(
+                    "\n".join([*lines[:number], changed, *lines[number + 1 :]]), path.name
+                )
+            count += 1
+    assert count > len(lines) / 2
+
+
+@pytest.mark.parametrize("path", TAPES, ids=lambda path: path.stem)
+def test_a_changed_cassette_fails_its_lesson(path: Path, ran: dict[str, Any]) -> None:
+    """A recorded reply that is changed with its digest is shown, and is not what is saved."""
+    judge, saved = Judge(), read(NOTEBOOKS / f"{path.stem}.ipynb")
+    found = by("nbclient", ran)[path.stem]
+    asked = {
+        output.metadata.chatmagic.request: place for place, output in enumerate(replies(found))
+    }
+    recorded = serializer.read(path.read_text(encoding="utf-8"), path.name)
+    assert {one.request for one in recorded if one.is_reply} == set(asked)
+    for one in recorded:
+        changed = deepcopy(found)
+        if one.is_reply:
+            shown = replies(changed)[asked[one.request]].data
+            assert shown["text/plain"] == one.text
+            text = with_another(one.text or "", longest(one.text or ""))
+            shown["text/plain"] = bundle(Reply(text))["text/plain"]
+        else:
+            [error] = [
+                output
+                for cell in code(changed)
+                for output in cell.outputs
+                if output.output_type == "error"
+            ]
+            error.evalue = with_another(error.evalue, longest(one.error["message"]))
+        assert not judge.agrees(changed, saved)
+
+
+def test_nbval_itself_fails_at_a_changed_word(tmp_path: Path) -> None:
+    """End to end: a word of a saved reply, and one of a recorded reply with its digest."""
+    talks, credit = copied(tmp_path / "notebooks")[1:3]
+    saved = read(talks)
+    reply = replies(saved)[0].data
+    reply["text/plain"] = with_another(reply["text/plain"], longest(reply["text/plain"]))
+    write(saved, talks)
+    tape = credit.parent / "cassettes" / f"{credit.stem}.jsonl"
+    first = serializer.read(tape.read_text(encoding="utf-8"), tape.name)[2].text
+    changed = with_another(first or "", "three")
+    tape.write_text(
+        with_digest(tape.read_text(encoding="utf-8"), first or "", changed), encoding="utf-8"
+    )
+    done = strict([talks, credit], tmp_path)
+    failed = re.findall(r"^FAILED notebooks/(\S+)\.ipynb::(Cell \d+) ", done.stdout, re.MULTILINE)
+    assert [cell for name, cell in failed if name == talks.stem] == ["Cell 1"], done.stdout
+    assert next(cell for name, cell in failed if name == credit.stem) == "Cell 4", done.stdout
+
+
+def with_digest(cassette: str, before: str, after: str) -> str:
+    """Change a one-line reply in a cassette, and its digest with it."""
+    for old, new in ((before, after), (_json.digest(before), _json.digest(after))):
+        assert cassette.count(f'"{old}"') == 1
+        cassette = cassette.replace(f'"{old}"', f'"{new}"')
+    return cassette
+
+
+@pytest.mark.parametrize("path", TAPES, ids=lambda path: path.stem)
+def test_nothing_in_a_cassette_is_made_up(path: Path) -> None:
+    """Each reply is what the emulator says to these messages, and says that it is its."""
+    for one in serializer.read(path.read_text(encoding="utf-8"), path.name):
+        assert one.origin == "emulator"
+        if one.is_reply:
+            messages = [item for item in one.before if isinstance(item, Message)]
+            assert len(messages) == len(one.before)
+            limit = one.parameters.get("max_tokens")
+            said = practice.complete([*messages, Message("user", one.prompt)], limit)
+            assert (said.text, said.usage, said.finish_reason) == (
+                one.text,
+                one.usage,
+                one.finish_reason,
+            )
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_fails_where_it_says_so(path: Path, ran: dict[str, Any]) -> None:
+    """An error has the name that it should have, in a cell that is tagged for it."""
+    for notebook in (read(path), by("nbclient", ran)[path.stem]):
+        errors = set()
+        for cell in code(notebook):
+            names = [one.ename for one in cell.outputs if one.output_type == "error"]
+            assert (cell.metadata.get("tags", []) == ["raises-exception"]) == bool(names)
+            errors |= set(names)
+        assert errors == FAILING.get(path.stem, set())
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_no_cell_is_excused(path: Path) -> None:
+    """Nothing is kept from the comparison, by a comment or by a tag."""
+    for cell in code(read(path)):
+        assert not re.search("NBVAL|PYTEST", cell.source)
+        assert set(cell.metadata.get("tags", [])) <= {"raises-exception"}
+        assert cell.execution_count is not None
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_reads_well_where_nothing_runs(path: Path) -> None:
+    """Each reply is there as text and as HTML, beside the record of its turn; no path, no key."""
+    notebook = read(path)
+    assert notebook.cells[0].source.startswith("# ")
+    for output in replies(notebook):
+        record = output.metadata.chatmagic
+        assert output.data["text/plain"]
+        assert 'class="chatmagic ' in output.data["text/html"]
+        assert record.origin in {"emulator", "replay"}
+        assert "owner" not in record
+        assert len(record.reply) == len(record.request) == 64
+    assert replies(notebook)
+    assert not re.search(rf"{PLACES}|127\.0\.0\.1:\d", json.dumps(notebook))
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_page_shows_what_is_saved_and_again(path: Path) -> None:
+    """Where cells are known, the outputs are the same; run all again, the replies are too."""
+    notebook = read(path)
+    with kernel(environment()) as running:
+        running.run(f"import os\nos.chdir({str(path.parent)!r})")
+        for again in (False, True):
+            for cell in code(notebook):
+                done = running.run(cell.source, cell=cell.id)
+                assert done.status == ("error" if "tags" in cell.metadata else "ok"), done.text
+                wanted = [saved_text(output) for output in cell.outputs]
+                if not again:
+                    assert [shown_text(output) for output in done.outputs] == wanted
+                kept = [one.data["text/plain"] for one in cell.outputs if is_reply(one)]
+                assert [one["data"]["text/plain"] for one in done.replies if is_reply(one)] == kept
+
+
+def is_reply(output: Any) -> bool:
+    """Tell whether an output is a turn's."""
+    return bool(output.get("metadata", {}).get("chatmagic", {}).get("kind") == "turn")
+
+
+def saved_text(output: NotebookNode) -> tuple[Any, ...]:
+    """Give what there is to see of a saved output."""
+    return shown_text({**output, "type": output.output_type})
+
+
+def shown_text(output: dict[str, Any]) -> tuple[Any, ...]:
+    """Give what there is to see of an output as it was shown."""
+    if output["type"] == "stream":
+        return "stream", output["name"], output["text"]
+    if output["type"] == "error":
+        return "error", output["ename"], output["evalue"], output["traceback"]
+    return output["type"], {k: text for k, text in output["data"].items() if k != WIDGET}
+
+
+def test_another_question_is_answered_as_the_lesson_says() -> None:
+    """What the reader is told to try in 02: a question changed in its cell, and a history."""
+    notebook = read(NOTEBOOKS / "02-conversations.ipynb")
+    told = next(cell.source for cell in notebook.cells if "**Try it.** Change" in cell.source)
+    quoted = told.split("```text\n")[1].split("```")[0]
+    question = re.findall(r"\*(How .*?\?)\*", told)[0]
+    load, first, second = code(notebook)[:3]
+    with kernel(environment()) as running:
+        running.run(f"import os\nos.chdir({str(NOTEBOOKS)!r})")
+        for cell in (load, first, second):
+            running.run(cell.source, cell=cell.id)
+        again = running.run(f"%%chat\n{question}", cell=first.id)
+        assert "Stop button" in again.text
+        assert quoted in running.run("%chat_history", cell="another").text
+
+
+def test_a_lesson_is_its_own_cassette(tmp_path: Path) -> None:
+    """Alone in a folder, a saved lesson is replayed from itself, as 05 says."""
+    [said] = [
+        cell.source
+        for cell in read(NOTEBOOKS / "05-reproduce.ipynb").cells
+        if "## The notebook is its own cassette" in cell.source
+    ]
+    variable, *command = said.split("```sh\n")[1].split("```")[0].split()
+    saved = read(NOTEBOOKS / "02-conversations.ipynb")
+    write(saved, tmp_path / command[-1])
+    done = run(["-m", *command], tmp_path, **dict([variable.split("=")]))
+    assert done.returncode == 0, done.stderr
+    found = read(next(tmp_path.glob("*.nbconvert.ipynb")))
+    assert [cell.outputs for cell in code(found)] == [cell.outputs for cell in code(saved)]
+
+
+def test_two_lines_are_enough_in_ci(tmp_path: Path) -> None:
+    """The command that 05 and the README give for CI passes as it stands, with a lesson."""
+    [said] = [
+        cell.source for cell in read(NOTEBOOKS / "05-reproduce.ipynb").cells if "CI" in cell.source
+    ]
+    install, command = said.split("```sh\n")[1].split("```")[0].splitlines()
+    assert f"{install}\n{command}\n" in (NOTEBOOKS.parent / "README.md").read_text("utf-8")
+    assert set(install.split()[2:]) == {"chatmagic", "nbval"}
+    assert command == (
+        'pytest --nbval --nbval-sanitize-with "$(chatmagic sanitize-file)" notebooks/'
+    )
+    path = copied(tmp_path / "notebooks")[1]
+    notebook = read(path)
+    for reply in replies(notebook):
+        reply.data["text/html"] = reply.data["text/html"].replace("<p>", '<p class="older">')
+    write(notebook, path)
+    done = strict([path], tmp_path, "--nbval-sanitize-with", str(cli.SANITIZE_FILE))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_demo_brings_the_cassettes(tmp_path: Path) -> None:
+    """The lessons that it copies find what they replay."""
+    names, _ = demo.copy_lessons(demo.find_lessons([NOTEBOOKS]), tmp_path / "mine")
+    assert {f"cassettes/{path.name}" for path in TAPES} <= set(names)
+    assert {path.name for path in LESSONS} <= set(names)
+    assert {path.stem for path in TAPES} == set(RECORDED)

@@ -1,0 +1,153 @@
+"""Long replies, long lines and endless ones: what they take, and what ends them."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import tracemalloc
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, event, head
+
+import chatmagic
+from chatmagic.client.sockets import Halt
+from chatmagic.errors import ChatInterrupted, RequestTimeoutError
+from chatmagic.models import Message
+from chatmagic.protocol import sse
+from chatmagic.protocol.wire import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MB: Final = 1_000_000
+BOUND: Final = 3 * MB
+STREAMED: Final = {**EVENTS, "Transfer-Encoding": "chunked"}
+ASKED: Final = [Message("user", "hi")]
+
+
+@pytest.fixture(autouse=True)
+def traced() -> Iterator[None]:
+    """Count memory from here on, and no more when the test has ended."""
+    yield
+    tracemalloc.stop()
+
+
+def long_reply(size: int, fragment: int = 10_000) -> Callable[[Peer], None]:
+    """Make the script that streams a reply of so many characters."""
+    piece = chunked(event("x" * fragment))
+
+    def script(peer: Peer) -> None:
+        while peer.request():
+            peer.send(head(headers=STREAMED))
+            for _ in range(size // fragment):
+                peer.send(piece)
+            peer.send(chunked(event("", finish_reason="stop") + DONE), CHUNKS_END)
+
+    return script
+
+
+def by_client(client: chatmagic.Client) -> str:
+    """Stream a reply, and give its text."""
+    with client.stream(ASKED) as stream:
+        for _ in stream:
+            pass
+    return stream.reply.text
+
+
+def by_session(client: chatmagic.Client) -> str:
+    """Ask in a session, which keeps the turn, and give the reply's text."""
+    return chatmagic.Session(client).ask("hi").text
+
+
+def extra(client: chatmagic.Client, ask: Callable[[chatmagic.Client], str]) -> tuple[int, int]:
+    """Ask; give the reply's length, and the most memory that was taken beside its text."""
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    text = ask(client)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return len(text), most - before - len(text)
+
+
+@pytest.mark.parametrize("ask", [by_client, by_session])
+def test_a_long_reply_takes_its_text_and_little_more(
+    ask: Callable[[chatmagic.Client], str],
+) -> None:
+    """The memory beside the text does not grow with it."""
+    for size in (2 * MB, 20 * MB):
+        with Server(long_reply(size)) as server, chatmagic.Client(server.origin, "k") as client:
+            length, beside = extra(client, ask)
+        assert length == size
+        assert beside < BOUND
+
+
+def test_a_long_line_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One event of 16 MB costs one parse of it, however many pieces it comes in."""
+    parsed: list[int] = []
+    parse = sse._parse
+
+    def counting(text: str) -> object:
+        parsed.append(len(text))
+        return parse(text)
+
+    monkeypatch.setattr(sse, "_parse", counting)
+    size = 16 * MB
+    with (
+        Server(long_reply(size, fragment=size)) as server,
+        chatmagic.Client(server.origin, "k") as client,
+        client.stream(ASKED) as stream,
+    ):
+        assert [len(fragment) for fragment in stream] == [size]
+    assert sum(parsed) < size + 1_000
+
+
+def endless(gone: queue.Queue[bool]) -> Callable[[Peer], None]:
+    """Make the script that never ends a reply."""
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(head(headers=STREAMED))
+        peer.repeat(chunked(event("on and ")), every=0.001)
+        gone.put(peer.gone())
+
+    return script
+
+
+def test_a_server_that_never_ends_is_stopped_by_the_total() -> None:
+    """What came is in the error, and the connection is closed."""
+    gone = queue.Queue[bool]()
+    limit = chatmagic.Timeout(total=0.2)
+    with (
+        Server(endless(gone)) as server,
+        chatmagic.Client(server.origin, "k", timeout=limit) as client,
+        client.stream(ASKED) as stream,
+        pytest.raises(RequestTimeoutError, match=r"total time-out of 0\.2 s") as caught,
+    ):
+        for _ in stream:
+            pass
+    assert caught.value.which == "total"
+    assert caught.value.reply is not None
+    assert caught.value.reply.text.startswith("on and on and")
+    assert gone.get(timeout=PATIENCE)
+
+
+def test_a_server_that_never_ends_is_stopped_by_a_person() -> None:
+    """Stop from another thread ends it, with the part that came."""
+    gone = queue.Queue[bool]()
+    halt = Halt()
+    with (
+        Server(endless(gone)) as server,
+        chatmagic.Client(server.origin, "k") as client,
+        client.send(Request(tuple(ASKED), stream=True), halt) as stream,
+    ):
+        for count, _ in enumerate(stream):
+            if count == 0:
+                break
+        threading.Thread(target=halt.stop).start()
+        with pytest.raises(ChatInterrupted) as caught:
+            for _ in stream:
+                pass
+    assert caught.value.reply is not None
+    assert caught.value.reply.state == "interrupted"
+    assert gone.get(timeout=PATIENCE)

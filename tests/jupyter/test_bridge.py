@@ -1,0 +1,392 @@
+"""The kernel's end of the bridge: what it makes of a page's messages, and what it sends."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from shells import Shell, alone
+
+from chatmagic.client.arrival import Arrival
+from chatmagic.conversation.record import owner_of
+from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.errors import ChatInterrupted, ServiceError
+from chatmagic.jupyter import bridge as module
+from chatmagic.models import Reply
+from chatmagic.session.current import current_session
+from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from chatmagic.jupyter.bridge import Bridge
+
+PATIENCE = 10.0
+STALE, TAKEN_BACK = module.MARKS["stale"], module.MARKS["taken back"]
+
+
+class Front:
+    """A shell whose page has a bridge: says cells, and keeps what it is sent."""
+
+    def __init__(self, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Listen to what the hidden widget sends."""
+        self.shell = shell
+        self.sent: list[dict[str, Any]] = []
+        monkeypatch.setattr(module._Hidden, "send", self._send)
+        self.news = threading.Condition()
+
+    def _send(self, content: dict[str, Any]) -> None:
+        with self.news:
+            self.sent.append(content)
+            self.news.notify_all()
+
+    @property
+    def bridge(self) -> Bridge:
+        """The bridge, which the first reply has built."""
+        found = self.shell.shell.magics_manager.registry["ChatMagics"].commands._bridge
+        assert isinstance(found, module.Bridge)
+        return found
+
+    def say(
+        self, cells: str, *, page: str = "p", opened: bool = False, name: str = "", **owner: str
+    ) -> None:
+        """Say the page's cells, as ``bridge.js`` does."""
+        listed = [[one, True, owner.get(one)] for one in cells]
+        content = {"page": page, "notebook": "n", "name": name, "opened": opened, "cells": listed}
+        self.bridge._hidden._handle_custom_msg({"kind": "cells", **content}, [])
+
+    def hears(self, content: dict[str, Any]) -> None:
+        """Wait until it has been sent a message."""
+        with self.news:
+            assert self.news.wait_for(lambda: content in self.sent, PATIENCE), self.sent
+
+    def said(self) -> list[str]:
+        """Give what the status region was told."""
+        return [message["text"] for message in self.sent if message["kind"] == "say"]
+
+    def is_told(self, *texts: str) -> None:
+        """Wait until the status region was told this, and nothing else, since the last time."""
+        with self.news:
+            assert self.news.wait_for(lambda: len(self.said()) >= len(texts), PATIENCE), self.sent
+            assert self.said() == list(texts)
+            self.sent.clear()
+
+    def ask(self, cell: str, code: str | None = None) -> None:
+        """Ask in a cell of the page."""
+        self.shell.page(code or f"%%chat\necho:{cell}", cell)
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Emulator]:
+    """A service that the environment names."""
+    with alone(monkeypatch, tmp_path), Emulator(Settings()) as emulator:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", "sk-bridge-0d1f")
+        yield emulator
+
+
+@pytest.fixture
+def front(service: Emulator, monkeypatch: pytest.MonkeyPatch) -> Front:
+    """A page, before its first reply."""
+    assert service.requests == []
+    return Front(Shell(), monkeypatch)
+
+
+def bodies(service: Emulator) -> list[list[str]]:
+    """Give the messages of every request, as texts."""
+    found = (request.body["messages"] for request in service.requests)
+    return [[message["content"] for message in messages] for messages in found]
+
+
+def prompts() -> list[str]:
+    """Give the prompts of the conversation."""
+    return [turn.prompt.removeprefix("echo:") for turn in current_session().conversation]
+
+
+def test_a_cell_inserted_between_two_carries_what_is_above(front: Front, service: Emulator) -> None:
+    """And Run All then sends what a fresh kernel would."""
+    front.ask("a")
+    front.ask("c")
+    front.say("abc", opened=True)
+    front.ask("b")
+    assert bodies(service)[-1] == ["echo:a", "a", "echo:b"]
+    service.requests.clear()
+    for name in "abc":
+        front.ask(name)
+    again = bodies(service)
+    current_session().conversation.reset()
+    service.requests.clear()
+    for name in "abc":
+        front.ask(name)
+    assert bodies(service) == again
+    assert prompts() == ["a", "b", "c"]
+
+
+def test_history_says_which_order_is_in_force(front: Front) -> None:
+    """As run before a page has said its cells, and where it is asked for."""
+    front.ask("a")
+    front.ask("b")
+    as_run, as_on_page = "in the order as first run", "in the order of the cells in the page"
+    assert as_run in front.shell.page("%chat_history", "h").texts[0]
+    front.say("bah", opened=True)
+    shown = front.shell.page("%chat_history", "h").texts[0]
+    assert as_on_page in shown
+    assert shown.index("1. echo:b") < shown.index("2. echo:a")
+    # A console of the same kernel is on no page.
+    assert as_run in front.shell.page("%chat_history", "console").texts[0]
+    front.shell.do('%config ChatMagics.order = "run"')
+    shown = front.shell.page("%chat_history", "h").texts[0]
+    assert as_run in shown
+    assert shown.index("1. echo:a") < shown.index("2. echo:b")
+
+
+def test_a_deleted_cells_turns_are_set_aside_when_next_shown(front: Front) -> None:
+    """Not before, so that a cut cell can be pasted; undo takes them back in."""
+    for name in "abc":
+        front.ask(name)
+    front.say("abch", opened=True)
+    front.say("ach")
+    assert prompts() == ["a", "b", "c"]
+    front.say("acbh")
+    front.shell.page("%chat", "h")
+    assert prompts() == ["a", "c", "b"]
+    front.say("ach")
+    assert "2 turns, 0" not in front.shell.page("%chat", "h").printed
+    assert prompts() == ["a", "c"]
+    assert "setting aside (1 turn)" in front.shell.page("%chat_undo", "h").texts[0]
+    assert prompts() == ["a", "c", "b"]
+
+
+def test_stale_cells_are_told_to_the_page(front: Front) -> None:
+    """At every change, of the order too, by the page's own identities; once each."""
+    for name in "abc":
+        front.ask(name)
+    front.say("abc", opened=True)
+    front.hears({"kind": "marks", "marks": {}})
+    front.say("acb")
+    front.hears({"kind": "marks", "marks": dict.fromkeys("bc", STALE)})
+    assert prompts() == ["a", "b", "c"]
+    front.say("abc")
+    front.ask("b")
+    front.hears({"kind": "marks", "marks": {"c": STALE}})
+    front.sent.clear()
+    front.ask("c")
+    front.hears({"kind": "marks", "marks": {}})
+    assert len([message for message in front.sent if message["kind"] == "marks"]) == 1
+
+
+def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:
+    """At an undo, of a re-run too, and at a reset; a redo ends it."""
+    for name in "ab":
+        front.ask(name)
+    front.say("abu", opened=True)
+    front.ask("a", "%%chat\necho:A")
+    front.hears({"kind": "marks", "marks": {"b": STALE}})
+    front.shell.page("%chat_undo", "u")
+    front.hears({"kind": "marks", "marks": {"a": TAKEN_BACK}})
+    front.sent.clear()
+    front.shell.page("%chat_redo", "u")
+    front.hears({"kind": "marks", "marks": {"b": STALE}})
+    front.shell.page("%chat_reset", "u")
+    front.hears({"kind": "marks", "marks": dict.fromkeys("ab", TAKEN_BACK)})
+
+
+def test_a_reply_that_was_held_back_is_told_to_the_page(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one of an address, until its cell runs again; nothing of it is in its output."""
+    monkeypatch.setattr(Arrival, "at_once", property(lambda _: True))
+    for name in "ab":
+        front.ask(name)
+    front.say("ab", opened=True)
+    front.hears({"kind": "marks", "marks": {"a": module.MARKS["held back"]}})
+    assert HELD_BACK in module.MARKS["held back"]
+    front.ask("b", "%%chat\necho:B")
+    front.ask("a", "%%chat\necho:a")
+    front.hears({"kind": "marks", "marks": {"b": STALE}})
+
+
+def test_a_page_that_is_loaded_again_hears_the_marks_again(front: Front) -> None:
+    """And every page is asked for its cells, as the one before may live on."""
+    front.ask("a")
+    front.say("a", opened=True)
+    front.hears({"kind": "tell"})
+    front.hears({"kind": "marks", "marks": {}})
+    front.is_told("Reply complete, 1 word.")
+    front.say("a", page="p2", opened=True)
+    front.hears({"kind": "marks", "marks": {}})
+    assert front.said() == []
+
+
+def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: Emulator) -> None:
+    """Each once, not per fragment; the first reply too, when there is a page to say it."""
+    front.ask("b")
+    front.ask("a", "%%chat\necho:one two three")
+    front.say("ab", opened=True)
+    front.is_told("Reply complete, 3 words.")
+    front.ask("a", "%%chat\necho:" + "word " * 212)
+    front.is_told("Reply started.", "Reply complete, 212 words.")
+    service.settings = Settings(fault="error", fault_after=-1)
+    ran = front.shell.fails("%%chat\necho:no", cell="b")
+    front.is_told(str(ran.error))
+    service.settings = Settings(fault="cut", fault_after=2)
+    ran = front.shell.fails("%%chat\necho:one two three four", cell="b")
+    front.is_told("Reply started.", f"Reply cut off, 2 words. {ran.error}")
+
+
+def test_the_first_replys_start_is_there_to_be_said(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bridge opens behind its first word, with what its page says when it listens."""
+    follow = module.Bridge._follow
+    firsts: list[str] = []
+
+    def heard(bridge: Bridge, event: Any) -> None:
+        if isinstance(event, Ended):
+            firsts.append(bridge._hidden.first)
+        follow(bridge, event)
+
+    monkeypatch.setattr(module.Bridge, "_follow", heard)
+    front.ask("a", "%%chat\necho:one two")
+    assert firsts == ["Reply started."]
+    front.say("a", opened=True)
+    front.is_told("Reply complete, 2 words.")
+    assert front.bridge._hidden.first == ""
+
+
+def test_a_copied_cell_is_marked_until_it_runs(front: Front) -> None:
+    """It brings the record of another cell along, whose turn is not its own."""
+    front.ask("a")
+    front.ask("b")
+    front.say("abc", opened=True, a=owner_of("a"), c=owner_of("a"))
+    front.hears({"kind": "marks", "marks": {"c": module.COPIED}})
+    front.ask("c")
+    front.hears({"kind": "marks", "marks": {}})
+
+
+def test_history_names_the_notebooks(front: Front) -> None:
+    """Where two have one kernel, and where there is one only, it names none."""
+    front.ask("a")
+    front.say("ah", opened=True, name="x.ipynb")
+    assert "ipynb" not in front.shell.page("%chat_history", "h").texts[0]
+    front.ask("b")
+    shown = front.shell.page("%chat_history", "h").texts[0]
+    assert "(of x.ipynb;" in shown
+    assert "(of another notebook;" in shown
+    assert "1. You (of x.ipynb;" in front.shell.page("%chat_history 1", "h").texts[0]
+    assert "2. You (of another notebook;" in front.shell.page("%chat_history all", "h").texts[0]
+
+
+def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
+    """The panel can have it said, though."""
+    front.ask("a")
+    front.say("a", opened=True)
+    front.is_told("Reply complete, 1 word.")
+    session = current_session()
+    ask = Ask("x", entry="panel")
+    for event in (Began(ask, (), ()), Fragment("x"), Ended(ask, None, ServiceError("no"))):
+        session._tell(event)
+    front.bridge.say("From the panel.")
+    front.is_told("From the panel.")
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "said"),
+    [
+        (Reply("one"), None, "Reply complete, 1 word."),
+        (Reply("a b " * 600, state="interrupted"), None, "Reply interrupted, 1,200 words."),
+        (Reply("a", state="interrupted"), ChatInterrupted("Interrupted."), "Interrupted."),
+        (Reply("a b", state="cut off"), ServiceError("Lost."), "Reply cut off, 2 words. Lost."),
+        (None, ServiceError("Nothing came."), "Nothing came."),
+    ],
+)
+def test_how_an_ask_ended(reply: Reply | None, error: BaseException | None, said: str) -> None:
+    """In a sentence or two."""
+    assert module.ending(reply, error) == said
+
+
+def test_what_cannot_be_read_changes_nothing(front: Front) -> None:
+    """A message of another form is left out, and so is what cannot be sent."""
+    front.ask("a")
+    front.bridge._hidden._handle_custom_msg({"kind": "cells"}, [])
+    front.bridge._hidden._handle_custom_msg(None, [])
+    assert front.bridge.pages.words == ()
+
+
+def test_a_page_that_cannot_be_reached_ends_nothing(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bridge goes on, and says the next thing to whoever is there then."""
+    front.ask("a")
+    reached = module._Hidden.send
+    failed = threading.Event()
+
+    def lost(*_: object) -> None:
+        failed.set()
+        raise OSError
+
+    monkeypatch.setattr(module._Hidden, "send", lost)
+    front.say("a", opened=True)
+    assert failed.wait(PATIENCE)
+    monkeypatch.setattr(module._Hidden, "send", reached)
+    front.say("a", page="q", opened=True)
+    front.hears({"kind": "marks", "marks": {}})
+
+
+def test_machines_and_terminals_get_no_bridge(front: Front) -> None:
+    """Only a person's page that tells its cells can have one; loading builds none."""
+    commands = front.shell.shell.magics_manager.registry["ChatMagics"].commands
+    front.shell.machine("%%chat\necho:a")
+    front.shell.do("%%chat\necho:a")
+    front.shell.fails("%%chat", cell="a")
+    assert commands._bridge is None
+    front.ask("a")
+    assert commands._bridge is not None
+
+
+def test_without_anywidget_all_works_in_the_order_as_run(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reply is shown and kept, and nothing is said."""
+    monkeypatch.delitem(sys.modules, "chatmagic.jupyter.bridge")
+    real = builtins.__import__
+
+    def refuse(name: str, *rest: Any) -> Any:
+        if name == "anywidget":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    ran = front.shell.page("%%chat\necho:a", "a")
+    assert (ran.texts, ran.warned) == (["a"], "")
+    assert "as first run" in front.shell.page("%chat_history", "h").texts[0]
+
+
+def test_unloading_closes_the_bridge(front: Front) -> None:
+    """Its thread ends, its widget is closed, and the session follows no page any more."""
+    front.ask("a")
+    front.say("a", opened=True)
+    front.hears({"kind": "tell"})
+    bridge = front.bridge
+    front.shell.do("%unload_ext chatmagic")
+    assert not bridge._thread.is_alive()
+    assert bridge._hidden.comm is None
+    assert current_session().layout("a") is None
+    assert current_session()._followers == ()
+    front.shell.do("%load_ext chatmagic")
+    front.ask("b")
+    assert front.bridge is not bridge
+
+
+def test_two_merged_cells_are_told_of_where_nobody_watches(front: Front, service: Emulator) -> None:
+    """In one line of the error, as the live output says it; a person's error needs none."""
+    service.settings = Settings(fault="error", fault_after=-1)
+    merged = "%%chat\necho:one\n%%chat\necho:two"
+    line = "a line with %%chat is sent as text"
+    assert line in front.shell.fails(merged, person=False).traceback[1]
+    assert line not in "".join(front.shell.fails(merged, cell="a").traceback)
+    assert line not in "".join(front.shell.fails("%%chat\nalone", person=False).traceback)

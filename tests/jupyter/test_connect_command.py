@@ -1,0 +1,462 @@
+"""Where a kernel asks, and with which key: what is connected, configured and typed."""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import stat
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from loopback import Server, document, playing
+from shells import FIXED, KEY, Shell, bodies
+
+from chatmagic.emulator.server import Emulator
+from chatmagic.errors import (
+    AuthenticationError,
+    ConnectError,
+    InputError,
+)
+from chatmagic.session.current import current_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def test_unconnected(bare: Shell) -> None:
+    """The first ask without an address says how to connect, in two lines."""
+    ran = bare.fails("%%chat\nhello")
+    assert isinstance(ran.error, ConnectError)
+    assert len(ran.traceback) == 2
+    assert "CHATMAGIC_BASE_URL" in ran.traceback[0]
+    assert "%chat_connect emulator" in ran.traceback[1]
+    state = bare.do("%chat").printed
+    assert "Not connected yet" in state
+    assert "Credits: unknown" in state
+
+
+def test_the_kernels_own_emulator(bare: Shell) -> None:
+    """It needs no account, says what it is, and starts afresh with a fixed clock."""
+    said = bare.do("%chat_connect emulator").printed
+    assert "emulator" in said
+    assert "no key" in said
+    ran = bare.machine("%chat echo:hi")
+    assert ran.texts == ["hi"]
+    assert ran.records[0]["origin"] == "emulator"
+    assert ran.records[0]["date"] == "2026-01-01T12:00:00Z"
+    assert "ago" not in bare.do("%chat_credits").texts[0]
+    assert "emulator" in bare.do("%chat").printed
+    assert "emulator" in bare.fails("%chat_login").traceback[0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "a b", "chat.example.org", "ftp://example.org", "https://example.org?u:p", "http://"],
+)
+def test_a_wrong_address(bare: Shell, words: str) -> None:
+    """What is no address is refused in a line that repeats none of it."""
+    ran = bare.fails(f"%chat_connect {words}")
+    assert isinstance(ran.error, InputError)
+    assert "u:p" not in "\n".join(ran.traceback)
+
+
+def test_another_origin_gets_no_key(shell: Shell, emulator: Emulator) -> None:
+    """The environment's key goes to the environment's address alone."""
+    with Emulator(FIXED) as other:
+        said = shell.do(f"%chat_connect {other.url}").printed
+        assert "%chat_login" in said
+        ran = shell.fails("%chat echo:a")
+        assert isinstance(ran.error, AuthenticationError)
+        assert emulator.url in ran.traceback[0]
+        assert other.requests == []
+        shell.do(f"%chat_connect {emulator.url}")
+        shell.machine("%chat echo:b")
+        assert len(emulator.requests) == 1
+        shell.do("%unload_ext chatmagic\n%load_ext chatmagic")
+        shell.do(f"%config ChatMagics.base_url = {other.url!r}")
+        shell.machine("%chat echo:c")
+        assert (len(emulator.requests), other.requests) == (2, [])
+
+
+def test_config_in_a_cell_gets_no_key(
+    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address that a cell configures does not get the environment's key."""
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+    bare.do(f"%config ChatMagics.base_url = {emulator.url!r}")
+    assert isinstance(bare.fails("%chat echo:a").error, AuthenticationError)
+    assert emulator.requests == []
+
+
+def test_a_configuration_file(
+    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address from a file gets the environment's key, until a cell changes it."""
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+    bare.do("%unload_ext chatmagic")
+    made = Shell(config={"ChatMagics": {"base_url": emulator.url, "temperature": 0.25}})
+    made.machine("%chat echo:a")
+    assert bodies(emulator)[0]["temperature"] == 0.25
+    assert "configuration file" in made.do("%chat").printed
+    with Emulator(FIXED) as other:
+        made.do(f"%config ChatMagics.base_url = {other.url!r}")
+        assert isinstance(made.fails("%chat echo:b").error, AuthenticationError)
+        assert other.requests == []
+
+
+@pytest.mark.parametrize("way", ["bearer", "x-api-key", "query", "none"])
+def test_the_ways_of_the_key(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """The key is given in the way that is set, alone."""
+    monkeypatch.setenv("CHATMAGIC_AUTH", way)
+    ran = shell.run("%chat echo:a", person=False)
+    ways = () if way == "none" else (way,)
+    assert [received.ways for received in emulator.requests] == [ways]
+    assert (ran.error is None) == (way != "none")
+
+
+def test_extra_body(shell: Shell, emulator: Emulator) -> None:
+    """``extra_body`` is merged into the request, for servers that want more."""
+    shell.do("%config ChatMagics.extra_body = {'model': 'small'}")
+    shell.machine("%chat echo:a")
+    assert bodies(emulator)[0]["model"] == "small"
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]:
+    """Let a person type a key into the hidden prompt, and an answer after it."""
+    questions: list[str] = []
+
+    def typing(key: str, place: str) -> list[str]:
+        def hidden(question: str = "") -> str:
+            questions.append(question)
+            return key
+
+        def seen(question: object = "") -> str:
+            questions.append(str(question))
+            return place
+
+        monkeypatch.setattr(getpass, "getpass", hidden)
+        monkeypatch.setattr("builtins.input", seen)
+        return questions
+
+    return typing
+
+
+def test_login_for_this_kernel(
+    bare: Shell, emulator: Emulator, answers: Callable[[str, str], list[str]], tmp_path: Path
+) -> None:
+    """A typed key goes to the address it was typed for, and nowhere else."""
+    questions = answers(KEY, "")
+    bare.do(f"%chat_connect {emulator.url}")
+    said = bare.do("%chat_login").printed
+    assert emulator.url in questions[0]
+    assert "this kernel only" in said
+    bare.machine("%chat echo:a")
+    assert emulator.requests[0].ways == ("bearer",)
+    assert "key from %chat_login" in bare.do("%chat").printed
+    with Emulator(FIXED) as other:
+        bare.do(f"%chat_connect {other.url}")
+        bare.fails("%chat echo:b")
+        assert other.requests == []
+    assert not (tmp_path / "config").exists()
+    bare.do(f"%chat_connect {emulator.url}")
+    assert "this kernel" in bare.do("%chat_login --forget").printed
+    bare.fails("%chat echo:c")
+    assert len(emulator.requests) == 1
+
+
+def test_login_that_is_kept(
+    bare: Shell, emulator: Emulator, answers: Callable[[str, str], list[str]], tmp_path: Path
+) -> None:
+    """A kept key is in a private file, is found by the next kernel, and can be forgotten."""
+    answers(KEY, "f")
+    bare.do(f"%chat_connect {emulator.url}")
+    assert "private file" in bare.do("%chat_login").printed
+    (file,) = (tmp_path / "config").rglob("*.json")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    bare.do("%unload_ext chatmagic")
+    made = Shell()
+    made.do(f"%chat_connect {emulator.url}")
+    assert "key from private file" in made.do("%chat").printed
+    made.machine("%chat echo:a")
+    assert "private file" in made.do("%chat_login --forget").printed
+    assert KEY not in file.read_text()
+    made.fails("%chat echo:b")
+    assert len(emulator.requests) == 1
+
+
+def test_login_is_careful(
+    bare: Shell, emulator: Emulator, answers: Callable[[str, str], list[str]]
+) -> None:
+    """A key on the line is refused unrepeated; an empty or broken one is not kept."""
+    bare.do(f"%chat_connect {emulator.url}")
+    for word in ("sk-typed-on-the-line", "--keep", "--forget now"):
+        questions = answers(KEY, "")
+        ran = bare.fails(f"%chat_login {word}")
+        assert questions == []
+        assert "sk-typed" not in "\n".join(ran.traceback)
+    for wrong in ("", "  ", "two words", "na\u00efve"):
+        answers(wrong, "")
+        assert isinstance(bare.fails("%chat_login").error, InputError)
+    bare.fails("%chat echo:a")
+    assert emulator.requests == []
+
+
+def test_login_where_nobody_can_be_asked(
+    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A front end without input gets one line and a hint."""
+
+    def refuses(_: str) -> str:
+        raise RuntimeError("raw_input was called, but this frontend does not support input")
+
+    monkeypatch.setattr(getpass, "getpass", refuses)
+    bare.do(f"%chat_connect {emulator.url}")
+    ran = bare.fails("%chat_login", person=False)
+    assert "CHATMAGIC_API_KEY" in ran.traceback[1]
+
+
+def test_an_address_from_a_cell_gets_no_key_after_a_reload(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ``%config`` set in a cell does not become a file's word by loading again."""
+    monkeypatch.delenv("CHATMAGIC_BASE_URL")
+    shell.do(f"%config ChatMagics.base_url = '{emulator.url}'")
+    assert isinstance(shell.fails("%chat hello").error, AuthenticationError)
+    shell.do("%reload_ext chatmagic")
+    shell.do(f"%config ChatMagics.base_url = '{emulator.url}'")
+    assert isinstance(shell.fails("%chat hello").error, AuthenticationError)
+    assert emulator.requests == []
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("0.1", "first-byte time-out of 0.1 s"),
+        ('{"total": 0.1}', "total time-out of 0.1 s"),
+        ("chatmagic.Timeout(total=0.1)", "total time-out of 0.1 s"),
+    ],
+)
+def test_time_outs_are_set_by_number_or_by_name(
+    shell: Shell, emulator: Emulator, value: str, words: str
+) -> None:
+    """As %config gives them; a time-out's message is a line that %config takes."""
+    emulator.settings = replace(FIXED, fault="hold", fault_after=-1)
+    shell.do(f"import chatmagic\n%config ChatMagics.timeout = {value}")
+    assert words in str(shell.fails("%chat hi").error)
+
+
+def sent(server: Emulator) -> list[object]:
+    """Return the model of each request, ``None`` where it names none."""
+    return [body.get("model") for body in bodies(server)]
+
+
+def test_a_model_that_is_connected_with(shell: Shell, emulator: Emulator) -> None:
+    """None is named unless it was set; connecting elsewhere drops it, the same address keeps it."""
+    shell.machine("%chat echo:a")
+    said = shell.do(f"%chat_connect {emulator.url} --model small").printed
+    assert "Model: small." in said
+    shell.machine("%chat echo:b")
+    assert "Model: small." in shell.do("%chat").printed
+    shell.do(f"%chat_connect {emulator.url}/v1")
+    shell.machine("%chat echo:c")
+    assert sent(emulator) == [None, "small", "small"]
+    with Emulator(FIXED) as other:
+        said = shell.do(f"%chat_connect {other.url}").printed
+        assert "Set for another address, so not used here: model." in said
+        shell.do("%config ChatMagics.auth = 'none'")
+        shell.fails("%chat echo:d")
+        assert sent(other) == [None]
+        assert "small" not in shell.do("%chat").printed
+        shell.do(f"%chat_connect --model=large {other.url}")
+        shell.fails("%chat echo:e")
+        assert sent(other) == [None, "large"]
+
+
+def test_a_model_that_is_configured(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes to the address that was asked when it was set, however that changes later."""
+    shell.do("%config ChatMagics.model = 'small'")
+    shell.machine("%chat echo:a")
+    with Emulator(FIXED) as other:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", other.url)
+        shell.machine("%chat echo:b")
+        assert "so not used here: model" in shell.do("%chat").printed
+        # The value is as before, and yet it is set anew, for this address.
+        shell.do("%config ChatMagics.model = 'small'")
+        shell.machine("%chat echo:c")
+        assert (sent(emulator), sent(other)) == (["small"], [None, "small"])
+
+
+def test_a_model_that_is_set_first(bare: Shell, emulator: Emulator) -> None:
+    """Set before there was an address, it goes with the first one, and with no other."""
+    bare.do("%config ChatMagics.model = 'small'")
+    bare.do("%config ChatMagics.auth = 'none'")
+    bare.do(f"%chat_connect {emulator.url}")
+    bare.fails("%chat echo:a")
+    with Emulator(FIXED) as other:
+        bare.do(f"%chat_connect {other.url}")
+        bare.fails("%chat echo:b")
+        assert (sent(emulator), sent(other)) == (["small"], [None])
+
+
+def test_settings_of_a_configuration_file_belong_to_its_address(
+    bare: Shell, emulator: Emulator
+) -> None:
+    """Model and headers go to the file's address alone, as its key does."""
+    bare.do("%unload_ext chatmagic")
+    given = {"base_url": emulator.url, "auth": "none", "model": "small"}
+    given["extra_headers"] = {"X-Team": "blue"}  # type: ignore[assignment]
+    made = Shell(config={"ChatMagics": given})
+    with Emulator(FIXED) as other:
+        made.do(f"%chat_connect {other.url}")
+        made.fails("%chat echo:a")
+        made.do(f"%chat_connect {emulator.url}")
+        made.fails("%chat echo:b")
+        assert (sent(emulator), sent(other)) == (["small"], [None])
+
+
+def test_settings_of_an_address_stay_with_it_after_a_reload(
+    shell: Shell, emulator: Emulator
+) -> None:
+    """Loading the extension again sends no model and no header to another address."""
+    shell.do("%config ChatMagics.auth = 'none'")
+    with Emulator(FIXED) as other:
+        shell.do(f"%chat_connect {other.url}")
+        shell.do("%config ChatMagics.extra_headers = {'X-Team': 'blue'}")
+        shell.do("%config ChatMagics.model = 'small'")
+        shell.do("%reload_ext chatmagic")
+        told = shell.do(f"%chat_connect {emulator.url}").printed
+        assert "Set for another address, so not used here: model, extra_headers." in told
+        shell.fails("%chat echo:a")
+        shell.do(f"%chat_connect {other.url}")
+        shell.fails("%chat echo:b")
+        assert (sent(emulator), sent(other)) == ([None], ["small"])
+
+
+def test_a_refused_setting_is_not_there_after_a_reload(shell: Shell, emulator: Emulator) -> None:
+    """Loading the extension again finds the last value that was taken."""
+    shell.do("%config ChatMagics.temperature = 0.25")
+    shell.do("%config ChatMagics.mode = 'relive'")
+    shell.do("%config ChatMagics.temperature = 'hot'")
+    shell.do("%reload_ext chatmagic")
+    shell.machine("%chat echo:a")
+    assert [body.get("temperature") for body in bodies(emulator)] == [0.25]
+
+
+def test_two_models(shell: Shell, emulator: Emulator) -> None:
+    """Named in two places alike they are one; otherwise nothing is sent."""
+    shell.do("%config ChatMagics.extra_body = {'model': 'small'}")
+    shell.do("%config ChatMagics.model = 'small'")
+    shell.machine("%chat echo:a")
+    ran = shell.fails(f"%chat_connect {emulator.url} --model large")
+    assert "another model" in ran.traceback[0]
+    assert "Model: small." in shell.do("%chat").printed
+    shell.do("%config ChatMagics.model = 'large'")
+    assert "another model" in shell.fails("%chat echo:b").traceback[0]
+    assert "another model" in shell.do("%chat").printed
+    shell.do("%config ChatMagics.extra_body = {}")
+    shell.machine("%chat echo:c")
+    assert sent(emulator) == ["small", "large"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--model", "Say where to: "),
+        ("--model x", "Say where to: "),
+        ("http://a --model=", "Say where to: "),
+        ("http://a --mode x", "--mode is not an option of %chat_connect. Nothing was changed."),
+        ("http://a -m x", "-m is not an option of %chat_connect. Nothing was changed."),
+        ("http://a --key=sk-1", "--key is not an option of %chat_connect. Nothing was changed."),
+    ],
+)
+def test_a_wrong_line_of_connect(bare: Shell, words: str, said: str) -> None:
+    """What lacks an address or a name says how it is written, and changes nothing."""
+    ran = bare.fails(f"%chat_connect {words}")
+    assert f"InputError: {said}" in ran.traceback[0]
+    assert "sk-1" not in "".join(ran.traceback)
+    assert "--model NAME" in ran.traceback[1]
+    assert "Not connected yet" in bare.do("%chat").printed
+
+
+def test_a_replay_asks_for_the_model_as_the_recording_did(
+    shell: Shell, emulator: Emulator, tmp_path: Path
+) -> None:
+    """The request that a cassette is asked for names it, too."""
+    tape = tmp_path / "tape.jsonl"
+    shell.do(f"%chat_cassette {tape} --record")
+    shell.do("%config ChatMagics.model = 'small'")
+    recorded = shell.machine("%chat echo:a").records[0]["request"]
+    shell.do("%chat_reset")
+    shell.do(f"%chat_cassette {tape} --replay")
+    assert shell.machine("%chat echo:a").records[0]["request"] == recorded
+    assert sent(emulator) == ["small"]
+    assert "Model: small." in shell.do("%chat").printed
+
+
+def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """They go to the address that they were set for, and are kept nowhere; %chat names them."""
+    caplog.set_level(logging.DEBUG)
+    reply = document({"choices": [{"message": {"role": "assistant", "content": "Hello"}}]})
+    tape = tmp_path / "tape.jsonl"
+    with Server(playing(reply, reply, reply, reply)) as here, Server(playing(reply)) as other:
+        shell.do("%config ChatMagics.auth = 'none'")
+        shell.do(f"%chat_connect {here.origin}")
+        shell.do("%config ChatMagics.extra_headers = {'X-Team': 'blue-team'}")
+        shell.do(f"%chat_cassette {tape} --record")
+        ran = shell.machine("%chat hello")
+        assert "blue-team" not in ran.everything
+        assert "blue-team" not in tape.read_text()
+        shell.do("%chat_cassette --off")
+        state = shell.do("%chat").printed
+        assert "extra_headers = X-Team" in state
+        assert "blue-team" not in state
+        assert "blue-team" not in repr(current_session()._clients.__dict__)
+        said = shell.do(f"%chat_connect {other.origin}").printed
+        assert "so not used here: extra_headers." in said
+        assert "extra_headers =" not in shell.do("%chat").printed
+        shell.machine("%chat hello")
+        shell.do(f"%chat_connect {here.origin}")
+        shell.machine("%chat hello")
+        shell.do("%config ChatMagics.extra_headers = {'X-Team': 'red'}")
+        shell.machine("%chat hello")
+        shell.do("%config ChatMagics.extra_headers = {}")
+        shell.machine("%chat hello")
+    assert "blue-team" not in caplog.text
+    teams = ["blue-team", "blue-team", "red", None]
+    assert [asked.headers.get("x-team") for asked in here.asked] == teams
+    assert [asked.headers.get("x-team") for asked in other.asked] == [None]
+
+
+def test_the_endpoint_is_shown(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where requests are posted to, without the key where that is in the path."""
+    shell.do(f"%chat_connect {emulator.url}/api/v4")
+    assert f"Requests are posted to {emulator.url}/api/v4/chat/completions." in (
+        shell.do("%chat").printed
+    )
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{emulator.url}/{KEY}/v1")
+    shell.do("%unload_ext chatmagic\n%load_ext chatmagic")
+    assert "/…/v1/chat/completions" in shell.do("%chat").printed
+
+
+def test_an_address_that_is_not_used_is_warned_about(shell: Shell, emulator: Emulator) -> None:
+    """The environment beats %config in a cell, and %chat_connect beats both."""
+    with Emulator(FIXED) as other:
+        line = f"%config ChatMagics.base_url = '{other.url}'"
+        ran = shell.do(line)
+        assert "ChatMagics.base_url is not used: CHATMAGIC_BASE_URL names another" in ran.warned
+        assert len(ran.warned.splitlines()) == 1
+        assert "not used" not in shell.do(f"%config ChatMagics.base_url = '{emulator.url}'").warned
+        shell.do(f"%chat_connect {emulator.url}")
+        assert "not used: %chat_connect names another" in shell.do(line).warned
+        shell.do(f"%chat_connect {other.url}")
+        assert "not used" not in shell.do(line).warned
+        assert "not used" not in shell.do("%config ChatMagics.base_url = None").warned

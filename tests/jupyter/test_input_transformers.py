@@ -1,0 +1,215 @@
+"""Lines as a person types them, and what IPython makes of them."""
+
+from __future__ import annotations
+
+import ast
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+
+from chatmagic.jupyter import input_transformers
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+def manager(times: int = 1) -> TransformerManager:
+    """Give IPython's own transformers with ours among them."""
+    made = TransformerManager()
+    for _ in range(times):
+        input_transformers.install(shell(made))
+    return made
+
+
+def shell(made: TransformerManager) -> InteractiveShell:
+    """Give as much of a shell as is touched."""
+    return cast("InteractiveShell", SimpleNamespace(input_transformer_manager=made))
+
+
+def calls(code: str) -> list[tuple[Any, ...]]:
+    """Give the magics that a cell calls, with their words, in order.
+
+    White space at a line's end is no part of a prompt; the options drop it.
+    """
+    tree = ast.parse(manager().transform_cell(code))
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    found.sort(key=lambda node: (node.lineno, node.col_offset))
+    magics = []
+    for node in found:
+        if isinstance(node.func, ast.Attribute) and node.func.attr.startswith("run_"):
+            name, line, *body = [ast.literal_eval(word) for word in node.args]
+            magics.append((node.func.attr, name, line.rstrip(), *body))
+    return magics
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "What is a p-value?",
+        "why??",
+        "why ?",
+        "explain the -m flag of python",
+        "it's (unbalanced] {here",
+        'say "hi',
+        "'''",
+        '"""',
+        "$HOME {x} {{y}} \\n \\alpha",
+        "!ls ?",
+        "# is this a comment?",
+        "-t 0 what?",
+        "two  spaces   kept?",
+        "a = b?",
+        "x = %chat y?",
+        "é ü 漢字 🎉?",
+        "what does ; do?;",
+        "0777 and 1__0 and 0x?",
+    ],
+)
+def test_a_line_is_asked_as_typed(prompt: str) -> None:
+    """A question is a question, whatever it holds and however it ends, alone or assigned."""
+    asked = ("run_cell_magic", "chat", prompt, "\n")
+    given = ("run_line_magic", "chat", prompt)
+    assert calls(f"%chat {prompt}") == [asked]
+    assert calls(f"  %chat {prompt}  \n") == [asked]
+    assert calls(f"for i in range(3):\n    %chat {prompt}\n") == [asked]
+    assert calls(f"if x:\n    r = %chat {prompt}\nelse:\n\t%chat {prompt}\n") == [given, asked]
+    assert calls(f"def f():\n    if 1:\n        %chat {prompt}\n") == [asked]
+    assert calls(f"r = %chat {prompt}") == [given]
+    assert calls(f"a, b['c'].d = %chat {prompt}") == [given]
+    assert calls(f"%chat {prompt}\nr = %chat {prompt}\nprint()") == [asked, given]
+    assert calls(f">>> %chat {prompt}") == [asked]
+    assert calls(f"In [3]: %chat {prompt}") == [asked]
+
+
+def test_a_continued_line() -> None:
+    """A backslash at a line's end goes on, as for any magic."""
+    (asked,) = calls("%chat one \\\ntwo?\nx = 1")
+    assert asked[2].split() == ["one", "two?"]
+    (given,) = calls("r = %chat one \\\n   two?\n")
+    assert given[2].split() == ["one", "two?"]
+    assert calls("%chat ends in a backslash \\") == [
+        ("run_cell_magic", "chat", "ends in a backslash \\", "\n")
+    ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        's = """\n%chat why?\n"""\n',
+        "s = '%chat why?'\n",
+        "# %chat why?\n",
+        "x = 1  # %chat why?\n",
+        "x = (1 %chat)\n",
+        "x = 5 %chat\n",
+        "f(a=1 %chat)\n",
+        "f(a=%chat why)\n",
+        "print('a\\\n%chat why')\n",
+    ],
+)
+def test_what_is_no_magic_is_left_alone(code: str) -> None:
+    """A string, a comment and the remainder of a division by ``chat`` stay what they are."""
+    assert manager().transform_cell(code) == code
+
+
+@pytest.mark.parametrize("line", ["%chat?", "%chat??", "%%chat?", "%%chat??", "%chat ?", "?%chat"])
+def test_help_is_help(line: str) -> None:
+    """The name and a question mark alone ask for help, and nothing is sent."""
+    (call,) = calls(line)
+    assert call[0] == "run_line_magic"
+    assert call[1].startswith("pinfo")
+    assert call[2].lstrip("%") == "chat"
+
+
+@pytest.mark.parametrize(
+    ("code", "call"),
+    [
+        ("%chat", ("run_line_magic", "chat", "")),
+        ("%chat  \n", ("run_line_magic", "chat", "")),
+        ("r = %chat", ("run_line_magic", "chat", "")),
+        ("%chat_undo?", ("run_line_magic", "pinfo", "%chat_undo")),
+        ("%chat_history 2", ("run_line_magic", "chat_history", "2")),
+        ("%chatter why", ("run_line_magic", "chatter", "why")),
+    ],
+)
+def test_other_lines_are_ipythons(code: str, call: tuple[str, ...]) -> None:
+    """The state, the other commands and other people's magics go IPython's own way."""
+    assert calls(code) == [call]
+    assert manager().transform_cell(code) == TransformerManager().transform_cell(code)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "plain\n",
+        ">>> f(1)\n... more\n2\n",
+        "In [1]: x\nOut[1]: 2\n",
+        "    indented first\nthen not\n",
+        "  all indented\n    deeper\n",
+        "\n\nblank lines first\n\n\n",
+        "{x} {{y}} $z \\n \\alpha \\\nnext\n",
+        "!ls\n?\nwhat?\n%timeit x\n%%bash\n",
+        "'''unbalanced ( [ {\n",
+        "tab\there, no-break\u00a0space, \u2028separator, \x0cpage\n",
+        "windows\r\nline ends\r\n",
+        "no end of line",
+        "trailing spaces   \n  \n",
+    ],
+)
+def test_a_body_is_sent_as_typed(body: str) -> None:
+    """A cell's body reaches the magic byte for byte, and its line too."""
+    expected = body if body.endswith("\n") else f"{body}\n"
+    assert calls(f"%%chat\n{body}") == [("run_cell_magic", "chat", "", expected)]
+    assert calls(f"%%chat -t 0 it's why?  \n{body}") == [
+        ("run_cell_magic", "chat", "-t 0 it's why?", expected)
+    ]
+    assert calls(f"\n  \n%%chat\n{body}") == [("run_cell_magic", "chat", "", expected)]
+
+
+@pytest.mark.parametrize("code", ["%%chat question?", "%%chat question?\n", "%%chat question?  \n"])
+def test_a_cell_without_a_body_asks_its_line(code: str) -> None:
+    """IPython refuses an empty body; ours is none."""
+    assert calls(code) == [("run_cell_magic", "chat", "question?", "\n")]
+
+
+@pytest.mark.parametrize("code", ["%%chatter a\nb\n", "%%chat_x\nb\n", "%%time\n%chat why\n", ""])
+def test_other_cells_are_ipythons(code: str) -> None:
+    """Cells of other magics go IPython's own way, whatever their bodies hold."""
+    assert manager().transform_cell(code) == TransformerManager().transform_cell(code)
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("%%chat", "incomplete"),
+        ("%%chat question", "incomplete"),
+        ("%%chat\nfirst line", "incomplete"),
+        ("%%chat\nfirst line\nit's ( not Python", "incomplete"),
+        ("%%chat\nfirst line\n\n", "complete"),
+        ("%%chat question\n\n", "complete"),
+        ("%chat why?", "complete"),
+        ("%chat it's (", "complete"),
+        ("r = %chat why?", "complete"),
+        ("%chat go on \\", "incomplete"),
+        ("for i in x:\n    %chat why?\n", "complete"),
+        ("for i in x:", "incomplete"),
+    ],
+)
+def test_a_terminal_knows_when_a_cell_is_complete(code: str, status: str) -> None:
+    """The body of a cell can be typed line by line; a blank line ends it."""
+    assert manager().check_complete(code)[0] == status
+
+
+def test_installing_twice_and_removing() -> None:
+    """Installed twice they stand there once; removed, the lists are as they were."""
+    made = TransformerManager()
+    before = list(made.cleanup_transforms), list(made.token_transformers)
+    input_transformers.remove(shell(made))
+    assert (made.cleanup_transforms, made.token_transformers) == before
+    input_transformers.install(shell(made))
+    input_transformers.install(shell(made))
+    assert made.cleanup_transforms == [input_transformers.whole_cell, *before[0]]
+    assert made.token_transformers == [*before[1], input_transformers.AskingLine]
+    input_transformers.remove(shell(made))
+    assert (made.cleanup_transforms, made.token_transformers) == before

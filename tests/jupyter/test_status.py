@@ -1,0 +1,175 @@
+"""What is in force and what is left, in words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from loopback import DONE, Server, document, event, playing, stream
+from shells import FIXED, Shell
+
+from chatmagic.errors import (
+    RateLimitError,
+)
+from chatmagic.session.current import current_session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from chatmagic.emulator.server import Emulator
+
+
+def test_credits(shell: Shell, emulator: Emulator) -> None:
+    """Unknown is unknown; then what is left, what the last turn took, as of when."""
+    unknown = shell.do("%chat_credits")
+    assert unknown.texts == ["Credits: unknown. No answer has told them yet."]
+    emulator.settings = replace(FIXED, credits=10, cost=3)
+    shell.machine("%chat echo:a")
+    known = shell.do("%chat_credits")
+    assert "7 of 10 credits left" in known.texts[0]
+    assert "took" not in known.texts[0]
+    assert "As of 2026-01-01 12:00:00 UTC" in known.texts[0]
+    assert "2026-01-02 00:00 UTC" in known.html
+    shell.machine("%chat echo:b")
+    assert "took about 3" in shell.do("%chat_credits").texts[0]
+    low = shell.machine("%chat echo:c")
+    assert "credits low: 1 of 10 left" in low.html
+    assert "credits low: 1 of 10 left" in shell.do("%chat_credits").texts[0]
+
+
+def test_a_live_gauge_counts_from_the_answers_own_date(shell: Shell) -> None:
+    """By its ``Date`` and the time since it came, though the emulator's clock stands still."""
+    shell.machine("%chat echo:a")
+    client = current_session()._clients.latest
+    assert client is not None
+    assert client._tally.received_at is not None
+    client._tally.received_at -= timedelta(hours=1)
+    standing = shell.shell.magics_manager.registry["ChatMagics"].commands.standing
+    counted = standing.now() - datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert timedelta(hours=1) <= counted <= datetime.now(UTC) - client._tally.received_at
+
+
+def test_no_credits_left(shell: Shell, emulator: Emulator) -> None:
+    """The rate-limit error says used of limit and the reset, whatever its status."""
+    for status in (429, 403, 503):
+        emulator.settings = replace(FIXED, credits=0, rate_limit_status=status)
+        ran = shell.fails("%chat echo:a", person=False)
+        assert isinstance(ran.error, RateLimitError)
+        assert "0 of 0 used" in ran.traceback[0]
+        assert "2026-01-02 00:00 UTC" in ran.traceback[0]
+        assert ran.outputs == []
+    assert "no credits left" in shell.do("%chat_credits").texts[0].casefold()
+    assert len(current_session().conversation) == 0
+
+
+def test_the_state_shows_no_key(shell: Shell, emulator: Emulator) -> None:
+    """``%chat`` says where, the key from where, the conversation and the credits."""
+    shell.machine("%chat echo:a")
+    shell.do("%config ChatMagics.temperature = 0.5")
+    state = shell.do("%chat").printed
+    assert emulator.url in state
+    assert "(CHATMAGIC_BASE_URL)" in state
+    assert "key from CHATMAGIC_API_KEY" in state
+    assert "1 turn." in state
+    assert "99 of 100 credits left" in state
+    assert "temperature = 0.5" in state
+    assert len(emulator.requests) == 1
+
+
+def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -> None:
+    """Unset is the service's own; of fields for a server the values may be private."""
+    kernel = shell.shell.magics_manager.registry["ChatMagics"].commands.standing
+    rows = dict(kernel.standing()["rows"])
+    assert rows["Temperature"] == rows["Most tokens"] == "the service's own"
+    assert (rows["Model"], rows["Turns sent along"]) == ("none is named", "all turns before")
+    assert kernel.standing()["state"] == "live"
+    shell.do("%config ChatMagics.temperature = 0.5")
+    shell.do("%config ChatMagics.no_history = True")
+    shell.do("%config ChatMagics.last = 0")
+    shell.do("%config ChatMagics.model = 'small'")
+    shell.do("%config ChatMagics.extra_body = {'token': 'secret'}")
+    shell.do("%config ChatMagics.stream = 'off'")
+    rows = dict(kernel.standing()["rows"])
+    assert (rows["Temperature"], rows["Without history"]) == ("0.5", "on")
+    assert rows["More fields"] == "token"
+    assert (rows["Model"], rows["Turns sent along"]) == ("small", "0")
+    said = shell.do("%chat").printed
+    assert "Set for every question: temperature = 0.5, last = 0, no_history = True, " in said
+    assert "extra_body = token." in said
+    assert kernel.defaults()["temperature"] == 0.5
+    assert kernel.defaults()["history"] is False
+    assert kernel.streams() is False
+    shell.do("%chat_connect emulator")
+    assert kernel.standing()["state"] == "emulator"
+    tape = tmp_path / "tape.json"
+    shell.do(f"%chat_cassette {tape} --record")
+    assert kernel.standing()["state"] == "emulator, record"
+    shell.page("%%chat\necho:hello", "A")
+    shell.do(f"%chat_cassette {tape} --replay")
+    told = kernel.standing()
+    assert told["state"] == "replay"
+    assert told["rows"][0][0] == "Cassette"
+
+
+def test_requests_left_are_shown_beside_the_credits_alone(
+    bare: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In ``%chat_credits`` and the panel's gauge; in no reply's output or record."""
+    headers = {
+        "x-ratelimit-limit-requests": "100",
+        "x-ratelimit-remaining-requests": "93",
+        "x-ratelimit-reset-requests": "6m0s",
+    }
+    with Server(playing(stream(event("hi"), DONE, headers=headers))) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        monkeypatch.setenv("CHATMAGIC_AUTH", "none")
+        ran = bare.machine("%chat hello")
+        assert "requests" not in json.dumps([ran.html, ran.texts, ran.records])
+        shown = bare.do("%chat_credits")
+        for words in (shown.texts[0], shown.html):
+            assert "93 of 100 requests left in this window, until " in words
+        assert "credits: unknown" in shown.texts[0].casefold()
+
+
+def test_how_to_be_told_of_tokens_is_said_once(
+    bare: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a stream told none; and never by a reply, whose output would be another one."""
+    usage = b'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":5}}\n\n'
+    script = playing(
+        stream(event("hi"), DONE),
+        stream(event("hi"), DONE),
+        stream(event("hi"), usage, DONE),
+        document({"choices": [{"message": {"content": "hi"}}]}),
+    )
+    how = "%config ChatMagics.stream_usage = True"
+    with Server(script) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        monkeypatch.setenv("CHATMAGIC_AUTH", "none")
+        assert how not in bare.do("%chat_credits").texts[0]
+        assert how not in bare.machine("%chat hello").html
+        assert how in bare.do("%chat_credits").texts[0]
+        assert how not in bare.do("%chat_credits").texts[0]
+        bare.machine("%chat hello")
+        assert how not in bare.do("%chat_credits").texts[0]
+        assert "stream_usage" not in bare.do("%chat").printed
+        bare.do(how)
+        assert "stream_usage = True" in bare.do("%chat").printed
+        assert "3 + 5 tokens" in bare.machine("%chat hello").html
+        bare.machine("%chat --no-stream hello")
+    asked = [request.body.get("stream_options") for request in server.asked]
+    assert asked == [None, None, {"include_usage": True}, None]
+
+
+def test_who_asks_for_tokens_is_told_no_more(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some servers tell none however they are asked."""
+    with Server(playing(stream(event("hi"), DONE))) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        monkeypatch.setenv("CHATMAGIC_AUTH", "none")
+        bare.do("%config ChatMagics.stream_usage = True")
+        bare.machine("%chat hello")
+        assert "stream_usage" not in bare.do("%chat_credits").texts[0]

@@ -1,0 +1,501 @@
+"""The views of one reply, with a page that keeps what it is sent."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from shells import Page, Shell, alone, left
+
+from chatmagic._json import digest
+from chatmagic.archive import output
+from chatmagic.conversation.record import Record
+from chatmagic.conversation.seal import sealed
+from chatmagic.jupyter import views
+from chatmagic.models import Credits, Reply, Usage
+from chatmagic.session.events import HELD_BACK, Answer, Silent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+PATIENCE = 10.0
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+CREDITS = Credits(100, 42, 58, datetime(2026, 1, 2, tzinfo=UTC), NOON)
+REPLY = Reply(
+    "# Title\n\n| a | b |\n|--|--|\n| 1 | 2 |\n\n```python\nx = 1\n```\n\nMath $x^2$ and <b>.",
+    model="m",
+    finish_reason="stop",
+    usage=Usage(3, 4, 7),
+    credits=CREDITS,
+    date=NOON,
+)
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Page]:
+    """Give the page of a shell without the extension."""
+    with alone(monkeypatch, tmp_path):
+        shell = Shell(extension=False).shell
+        assert isinstance(shell.display_pub, Page)
+        yield shell.display_pub
+
+
+def answer(reply: Reply = REPLY) -> Answer:
+    """Give what a session gives a view in the end."""
+    return Answer(
+        reply,
+        Record(
+            prompt="why?",
+            values=(),
+            state=reply.state,
+            owner="0123456789abcdef",
+            carried=(),
+            request=digest("request"),
+            reply=digest(reply.text),
+            parameters={},
+            model=reply.model,
+            usage=reply.usage,
+            credits=reply.credits,
+            took=1,
+            finish_reason=reply.finish_reason,
+            date=reply.date,
+            origin=reply.origin,
+        ),
+    )
+
+
+def html(page: Page) -> str:
+    """Give the HTML that was sent last."""
+    return str(page.messages[-1]["data"]["text/html"])
+
+
+def until(page: Page, there: Callable[[], bool]) -> None:
+    """Wait until something is on the page."""
+    while not there():
+        assert page.news.wait(PATIENCE), page.messages
+        page.news.clear()
+
+
+def test_once_is_one_display(page: Page) -> None:
+    """A machine is sent one display, at the end, with everything."""
+    view = views.Once()
+    view.waiting("cell [3]")
+    view.began(["sent the last 2 of 5 turns"])
+    view.fragment("# Tit")
+    assert page.messages == []
+    view.ended(answer())
+    (message,) = page.messages
+    assert message["kind"] == "display"
+    assert (message["data"], message["metadata"]) == output.of(REPLY, answer().record)
+    assert message["id"] is None
+
+
+def test_a_reply_that_was_held_back_says_so_in_no_last_state(page: Page) -> None:
+    """The line is of this run: it is shown while the cell is live, and is not saved."""
+    held = replace(REPLY, held_back=True)
+    live = views.Live(alone=True)
+    live.began([])
+    live.fragment(held.text)
+    live.ended(answer(held))
+    said = [HELD_BACK in message["data"]["text/html"] for message in page.messages]
+    assert said[-2:] == [True, False]
+    assert page.messages[-1]["data"] == output.of(REPLY, answer().record)[0]
+    views.Once().ended(answer(held))
+    assert page.messages[-1]["data"] == output.of(REPLY, answer().record)[0]
+
+
+@pytest.mark.parametrize("in_page", [True, False])
+def test_a_reply_that_was_held_back_says_so_in_a_terminal(
+    capsys: pytest.CaptureFixture[str], *, in_page: bool
+) -> None:
+    """What is printed into a page is saved, so it is not said there."""
+    view = views.Printed(in_page=in_page)
+    view.ended(answer(replace(REPLY, held_back=True)))
+    assert (HELD_BACK in capsys.readouterr().out) is not in_page
+    view.ended(answer())
+    assert HELD_BACK not in capsys.readouterr().out
+
+
+def test_live_ends_as_once(page: Page) -> None:
+    """Data and metadata of the last update are those of the one display, and nothing else."""
+    live = views.Live(alone=True)
+    live.waiting("cell [3]")
+    live.began(["sent the last 2 of 5 turns"])
+    for line in REPLY.text.splitlines(keepends=True):
+        live.fragment(line)
+    live.ended(answer())
+    (output,) = left(page.messages)
+    page.messages.clear()
+    views.Once().ended(answer())
+    (once,) = left(page.messages)
+    for name in ("data", "metadata"):
+        assert output[name] == once[name]
+    assert output["id"] is not None
+
+
+def test_live_begins_with_a_mark(page: Page) -> None:
+    """Whom it waits for, then that it waits; HTML alone until the end, notes among it."""
+    live = views.Live(alone=True)
+    live.waiting("cell [3] <b>")
+    assert "cell [3] &lt;b&gt;" in html(page)
+    live.began(["sent the last 2 of 5 turns"])
+    assert "sent the last 2 of 5 turns" in html(page)
+    assert "Waiting for the reply." in html(page)
+    live.fragment("*first*")
+    until(page, lambda: "<em>first</em>" in html(page))
+    assert "Waiting" not in html(page)
+    assert "sent the last" in html(page)
+    assert len({message["id"] for message in page.messages}) == 1
+    assert [message["kind"] for message in page.messages] == ["display", "update", "update"]
+    assert all(list(message["data"]) == ["text/html"] for message in page.messages)
+    assert all(message["metadata"] == {} for message in page.messages)
+    live.ended(answer())
+    assert not any(thread.name == "chatmagic-draw" for thread in threading.enumerate())
+
+
+def test_a_burst_is_few_updates(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two thousand fragments at once are drawn together."""
+    monkeypatch.setattr(views, "SECONDS_BETWEEN", 60.0)
+    live = views.Live(alone=True)
+    live.began([])
+    live.fragment("first ")
+    until(page, lambda: "first" in html(page))
+    for number in range(2000):
+        live.fragment(f"word{number} ")
+    live.ended(answer())
+    # The mark, the first fragment, the last state; never an update a fragment.
+    assert len(page.messages) == 3
+
+
+def test_a_later_fragment_is_drawn_without_another(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came is on the page an interval later, also when nothing follows it."""
+    monkeypatch.setattr(views, "SECONDS_BETWEEN", 0.001)
+    live = views.Live(alone=True)
+    live.began([])
+    for word in ("one", "two", "three"):
+        live.fragment(f"{word} ")
+        until(page, lambda word=word: word in html(page))  # type: ignore[misc]
+    assert "one two three" in html(page)
+    live.failed()
+
+
+def test_the_interval_grows_with_the_text(page: Page) -> None:
+    """The bytes a second stay bounded; a short text is drawn ten times a second at most."""
+    waits: queue.Queue[float] = queue.Queue()
+
+    class Clock(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.put(timeout or 0.0)
+            return self.is_set()
+
+    live = views.Live(alone=True)
+    live._over = Clock()
+    live.began([])
+    for text, longer in (("a", False), ("b" * 3_000, False), ("c" * 60_000, True)):
+        live.fragment(text)
+        waited = waits.get(timeout=PATIENCE)
+        size = len(html(page).encode())
+        assert text in html(page)
+        expected = size / views.BYTES_A_SECOND if longer else views.SECONDS_BETWEEN
+        assert waited == pytest.approx(expected)
+    live.failed()
+
+
+def test_live_updates_have_neither_colours_nor_math(page: Page) -> None:
+    """They come with the last state alone."""
+    live = views.Live(alone=True)
+    live.began([])
+    live.fragment(REPLY.text)
+    until(page, lambda: "Title" in html(page))
+    assert "mathjax_process" not in html(page)
+    assert 'class="kn"' not in html(page)
+    assert "<span class=" not in html(page)
+    live.ended(answer())
+    assert "mathjax_process" in html(page)
+    assert "<span class=" in html(page)
+
+
+def test_a_failure_takes_the_mark_away(page: Page) -> None:
+    """Alone in its cell nothing is left; beside other outputs they stay."""
+    live = views.Live(alone=True)
+    live.began([])
+    live.failed()
+    assert left(page.messages) == []
+    page.messages.clear()
+    beside = views.Live(alone=False)
+    beside.waiting("cell [3]")
+    beside.began([])
+    beside.failed()
+    (output,) = left(page.messages)
+    assert output["data"] == {"text/html": ""}
+    page.messages.clear()
+    unasked = views.Live(alone=True)
+    unasked.failed()
+    assert page.messages == []
+
+
+def test_a_page_that_went_away(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An update that fails does not end the reply; the last state is tried again."""
+    live = views.Live(alone=True)
+    live.began([])
+    tried = threading.Event()
+
+    def broken(*_: object, **__: object) -> None:
+        tried.set()
+        raise OSError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(live._handle, "update", broken)
+        live.fragment("first")
+        assert tried.wait(PATIENCE)
+        live._stop()
+    live.ended(answer())
+    assert left(page.messages)[0]["data"]["text/plain"] == REPLY.text
+
+
+def test_ending_twice_shows_one(page: Page) -> None:
+    """A last state that was interrupted is drawn again in its place."""
+    live = views.Live(alone=True)
+    live.began([])
+    live.ended(answer())
+    live.ended(answer())
+    assert len(left(page.messages)) == 1
+    late = views.Live(alone=True)
+    late.ended(answer())
+    assert len(left(page.messages)) == 2
+
+
+def test_silence(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--quiet`` shows nothing of anything."""
+    view = Silent()
+    view.waiting("x")
+    view.began(["note"])
+    view.fragment("text")
+    view.ended(answer())
+    view.failed()
+    assert page.messages == []
+    assert capsys.readouterr().out == ""
+
+
+MARK = views.WAITING
+OVER_THE_MARK = f"\r{' ' * len(MARK)}\r"
+
+
+def test_printing(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
+    """Notes, a waiting mark, over it the text as it comes, and under it the credits."""
+    view = views.Printed()
+    view.waiting("cell [3]")
+    view.began(["sent the last 2 of 5 turns"])
+    for fragment in ("# Ti", "tle\r\n", "text"):
+        view.fragment(fragment)
+    before = capsys.readouterr().out
+    assert before == (
+        "(waiting for the reply to cell [3] to end)\n(sent the last 2 of 5 turns)\n"
+        f"{MARK}{OVER_THE_MARK}# Title\ntext"
+    )
+    view.ended(answer())
+    assert capsys.readouterr().out == (
+        "\n\n(42 of 100 credits left · resets 2026-01-02 00:00 UTC · 3 + 4 tokens)\n"
+    )
+    view.failed()
+    assert page.messages == []
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\rover\u202ewritten\x00"
+
+
+def acting(text: str) -> list[str]:
+    """Give the characters that would act in a terminal."""
+    return [char for char in text if not char.isprintable() and char != "\n"]
+
+
+@pytest.mark.parametrize("kind", [views.Printed, views.PrintedOnce])
+def test_a_terminal_is_safe(
+    page: Page, capsys: pytest.CaptureFixture[str], kind: type[views.Printed]
+) -> None:
+    """Nothing of a reply acts: not its text, its end's words, nor a refusal."""
+    del page
+    view = kind()
+    view.began([])
+    for char in HOSTILE:
+        view.fragment(char)
+    view.ended(answer(replace(REPLY, text=HOSTILE, finish_reason=HOSTILE, refusal=HOSTILE)))
+    said = capsys.readouterr().out.replace(OVER_THE_MARK, "")
+    assert said.count("owned") == 3
+    assert acting(said) == []
+    assert acting(views.printable(HOSTILE)) == []
+
+
+@pytest.mark.parametrize("kind", [views.Printed, views.PrintedOnce])
+def test_printed_text_makes_no_links_but_of_the_web(
+    page: Page, capsys: pytest.CaptureFixture[str], kind: type[views.Printed]
+) -> None:
+    """A page makes links of what is printed; the address may come in pieces."""
+    del page
+    view = kind(in_page=True)
+    view.began([])
+    pieces = ("see https:", "//a.b and java", "script:/", "/x%0ay or da", "ta:text/html,z")
+    for piece in pieces:
+        view.fragment(piece)
+    text = "".join(pieces)
+    view.ended(answer(replace(REPLY, text=text, refusal="data:text/html,z")))
+    said = capsys.readouterr().out
+    assert text in said.replace("\u2060", "")
+    assert "https://a.b" in said
+    assert "javascript://" not in said
+    assert "data:" not in said
+
+
+def test_a_terminal_is_printed_the_exact_text(
+    page: Page, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It makes no links of its own, so what is copied from it is what the model wrote."""
+    del page
+    view = views.Printed()
+    view.began([])
+    view.fragment("data")
+    view.fragment(":")
+    view.fragment(" 1")
+    view.ended(answer(replace(REPLY, text="data: 1")))
+    assert "data: 1\n" in capsys.readouterr().out
+
+
+def test_printing_once(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
+    """With ``stream = off`` a terminal is printed everything at the end."""
+    view = views.PrintedOnce()
+    view.began([])
+    view.fragment("# Ti")
+    assert capsys.readouterr().out == MARK
+    view.ended(answer())
+    said = capsys.readouterr().out
+    assert said.startswith(f"{OVER_THE_MARK}{REPLY.text}\n\n(42 of 100 credits left")
+    assert page.messages == []
+
+
+def test_a_failed_ask_takes_its_mark_away(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
+    """A terminal is left as it was, once."""
+    view = views.Printed()
+    view.failed()
+    view.began([])
+    view.failed()
+    view.failed()
+    assert capsys.readouterr().out == f"{MARK}{OVER_THE_MARK}"
+    assert page.messages == []
+
+
+@pytest.mark.parametrize("kind", [views.Printed, views.PrintedOnce])
+def test_a_pipe_gets_the_text_alone(
+    page: Page, capsys: pytest.CaptureFixture[str], kind: type[views.Printed]
+) -> None:
+    """No waiting mark and no carriage return; a failed ask leaves nothing."""
+    view = kind(piped=True)
+    view.began([])
+    view.failed()
+    assert capsys.readouterr().out == ""
+    view.began([])
+    view.fragment(REPLY.text)
+    view.ended(answer())
+    said = capsys.readouterr().out
+    assert said.startswith(f"{REPLY.text}\n\n(42 of 100 credits left")
+    assert "\r" not in said
+    assert page.messages == []
+
+
+def test_the_text_is_exact() -> None:
+    """``text/plain`` is the reply, character for character; the HTML is a named group."""
+    for text in (REPLY.text, HOSTILE, "", "  lead\n\n\ttrail \r\n", "\u2028é🎉"):
+        found = output.bundle(replace(REPLY, text=text))
+        assert found["text/plain"] == text
+        assert list(found) == ["text/html", "text/plain"]
+        assert found["text/html"].startswith('<div class="chatmagic mathjax_ignore ')
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "![x](https://example.org/beacon.png)",
+        "[x](javascript:alert(1))",
+        '<a data-commandlinker-command="x">go</a>',
+        "</div></div><base href=//example.org>",
+    ],
+)
+def test_the_html_is_safe(attack: str) -> None:
+    """Nothing that a service says becomes a tag of its own: text, refusal or finish reason."""
+    found = output.bundle(
+        replace(REPLY, text=attack, refusal=attack, finish_reason=attack, state="cut off")
+    )["text/html"]
+    for tag in ("<script", "<img", "<base", 'javascript:alert(1)"', "<a data-"):
+        assert tag not in found
+    assert found.count("<div") == found.count("</div>")
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({}, None),
+        ({"finish_reason": None}, None),
+        ({"state": "interrupted"}, "Interrupted: this reply is not complete."),
+        ({"state": "cut off"}, "Cut off: this reply is not complete."),
+        ({"finish_reason": "length"}, "The reply ended with: length"),
+        ({"text": "", "refusal": "I will not."}, "The model refused: I will not."),
+        ({"text": ""}, "The reply is empty."),
+    ],
+)
+def test_how_a_reply_ended(
+    page: Page, capsys: pytest.CaptureFixture[str], changed: dict[str, Any], words: str | None
+) -> None:
+    """What was not a normal end is said in words, in the page and in the terminal."""
+    del page
+    reply = replace(REPLY, **changed)
+    found = output.bundle(reply)["text/html"]
+    assert ("chatmagic-state" in found) == (words is not None)
+    view = views.Printed()
+    view.began([])
+    view.ended(answer(reply))
+    said = capsys.readouterr().out
+    if words is None:
+        assert said.count("(") == 1
+    else:
+        assert words in found
+        assert f"({words})" in said
+
+
+def test_no_page_looks_for_formulas_in_what_stands_around_a_reply(page: Page) -> None:
+    """How a reply ended is in the service's words, which may hold dollars."""
+    ended = replace(REPLY, finish_reason=r"$\href{javascript:x}{y}$")
+    start = '<div class="chatmagic mathjax_ignore tex2jax_ignore" role="group"'
+    assert output.bundle(ended)["text/html"].startswith(start)
+    view = views.Live(alone=True)
+    view.began(["$x$"])
+    view.fragment("$x$")
+    view.ended(answer(ended))
+    assert all(
+        "_ignore tex2jax_ignore" in message["data"]["text/html"].partition("$")[0]
+        for message in page.messages
+        if "$" in message["data"]["text/html"]
+    )
+
+
+def test_the_same_reply_is_the_same_bundle() -> None:
+    """No random ids, no clock: strict comparison of outputs has nothing to find."""
+    assert output.bundle(REPLY) == output.bundle(replace(REPLY))
+
+
+def test_showing_what_is_no_reply(page: Page) -> None:
+    """Ours is shown as HTML and words, with a record where there is one."""
+    views.show_html("<p>x</p>", "x", {"kind": "undo"})
+    views.show_html("<p>y</p>", "y")
+    assert [message["metadata"] for message in page.messages] == [
+        {"chatmagic": sealed({"kind": "undo"}, page.messages[0]["data"])},
+        {},
+    ]
+    assert page.messages[0]["data"] == {"text/html": "<p>x</p>", "text/plain": "x"}

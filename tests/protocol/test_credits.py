@@ -1,0 +1,499 @@
+"""Credits: what headers and error bodies say, what a turn took, and how it is said."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from chatmagic.models import Credits
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol.credits import Ledger, level, took, words
+from chatmagic.protocol.error_body import ErrorBody
+
+NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
+RESET = datetime(2026, 1, 2, tzinfo=UTC)
+DATE = "Thu, 01 Jan 2026 09:29:58 GMT"
+WRITTEN = datetime(2026, 1, 1, 9, 29, 58, tzinfo=UTC)
+GOOD = {
+    "X-RateLimit-Limit": "100",
+    "X-RateLimit-Remaining": "87",
+    "X-RateLimit-Reset": "2026-01-02T00:00:00Z",
+    "Date": DATE,
+}
+
+
+def figures(
+    limit: int | None = 100,
+    remaining: int | None = 87,
+    used: int | None = None,
+    resets_at: datetime | None = RESET,
+    seen_at: datetime = NOW,
+) -> Credits:
+    """Give credits in which all but some fields are ordinary."""
+    return Credits(limit, remaining, used, resets_at, seen_at)
+
+
+def retry_after(headers: crediting.Headers, now: datetime) -> datetime | None:
+    """Give the time that ``Retry-After`` names."""
+    patience = crediting.patience(headers, now)
+    return None if patience is None else patience.until
+
+
+def test_the_headers_are_read() -> None:
+    """The three headers and the response's own date make the figures."""
+    expected = Credits(100, 87, 13, RESET, WRITTEN)
+    assert crediting.from_headers(GOOD, NOW) == expected
+    assert crediting.from_headers(list(GOOD.items()), NOW) == expected
+    assert crediting.from_headers(iter(GOOD.items()), NOW) == expected
+
+
+@pytest.mark.parametrize("change", [str.lower, str.upper, str.title])
+def test_names_are_read_without_case(change: Any) -> None:
+    """HTTP header names have no case."""
+    headers = {change(name): value for name, value in GOOD.items()}
+    assert crediting.from_headers(headers, NOW) == Credits(100, 87, 13, RESET, WRITTEN)
+
+
+def test_without_headers_nothing_is_known() -> None:
+    """No header, and no header that could be read, is unknown."""
+    assert crediting.from_headers({}, NOW) is None
+    assert crediting.from_headers({"Date": DATE}, NOW) is None
+    assert crediting.from_headers(dict.fromkeys(GOOD, "?"), NOW) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "X-Rate-Limit-Limit",
+        "RateLimit-Limit",
+        "X-RateLimit-Limit-Minute",
+        "x-ratelimit-limit-requests",
+        "X_RateLimit_Limit",
+    ],
+)
+def test_other_header_families_are_ignored(name: str) -> None:
+    """Names that look alike may count something else, in other units."""
+    assert crediting.from_headers({name: "100"}, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("100", 100),
+        (" 100 ", 100),
+        ("0", 0),
+        ("0100", 100),
+        ("1000000000000000", 10**15),
+        ("1000000000000001", None),
+        ("9" * 5000, None),
+        ("-1", None),
+        ("+1", None),
+        ("1.5", None),
+        ("1e3", None),
+        ("1,000", None),
+        ("100;w=60", None),
+        ("\u0661", None),
+        ("unlimited", None),
+        ("", None),
+        ("100, 100", 100),
+        ("100,100,", 100),
+        ("100, 200", None),
+        ("100, many", None),
+        ("many, 100", None),
+    ],
+)
+def test_a_figure_is_a_plain_number_or_unknown(text: str, limit: int | None) -> None:
+    """Garbage, negative and absurd figures are unknown; so are contradicting ones."""
+    seen = crediting.from_headers({"X-RateLimit-Limit": text, "X-RateLimit-Remaining": "1"}, NOW)
+    assert seen is not None
+    assert (seen.limit, seen.remaining) == (limit, 1)
+    assert seen.used == (limit - 1 if limit else None)
+
+
+@pytest.mark.parametrize(
+    ("second", "limit"), [("100", 100), ("0100", 100), ("99", None), ("?", None)]
+)
+def test_repeated_headers_must_agree(second: str, limit: int | None) -> None:
+    """A header that comes twice counts once if both say the same, and not at all if not."""
+    pairs = [*GOOD.items(), ("x-ratelimit-limit", second)]
+    seen = crediting.from_headers(pairs, NOW)
+    assert seen is not None
+    assert seen.limit == limit
+
+
+@pytest.mark.parametrize(
+    ("text", "resets_at"),
+    [
+        ("2026-01-02T00:00:00Z", RESET),
+        ("2026-01-02T00:00:00.000Z", RESET),
+        ("2026-01-02T01:00:00+01:00", RESET),
+        ("2026-01-02 00:00", RESET),
+        ("2026-01-02T00:00:00Z, 2026-01-02T00:00:00.0Z", RESET),
+        ("2020-01-01T00:00:00Z", datetime(2020, 1, 1, tzinfo=UTC)),
+        ("1767312000", RESET),
+        ("1767312000000", RESET),
+        ("1767312000500", RESET + timedelta(milliseconds=500)),
+        ("1767312000.0", None),
+        ("-1767312000", None),
+        ("60", None),
+        ("600000", None),
+        ("17673120000000", None),
+        ("1" + "0" * 15, None),
+        ("6m0s", None),
+        ("tomorrow", None),
+        ("2026-01-02", None),
+        ("2026-13-02T00:00:00Z", None),
+        ("Fri Jan 02 2026 00:00:00 GMT+0100 (Central European Standard Time)", None),
+        ("Fri, 02 Jan 2026 00:00:00 GMT", None),
+    ],
+)
+def test_a_reset_is_iso_or_an_epoch_within_reach(text: str, resets_at: datetime | None) -> None:
+    """ISO 8601, or seconds or milliseconds since the epoch within a year; else unknown."""
+    seen = crediting.from_headers({**GOOD, "X-RateLimit-Reset": text}, NOW)
+    assert seen is not None
+    told = seen.resets_at or seen.lapsed_at
+    assert told == resets_at
+    assert told is None or told.tzinfo == UTC
+
+
+@pytest.mark.parametrize("scale", [1, 1000])
+@pytest.mark.parametrize(("days", "read"), [(365, True), (-365, True), (366, False), (-366, False)])
+def test_an_epoch_is_measured_from_the_response(scale: int, days: int, read: bool) -> None:
+    """The year counts from the response's own date, and from now only without one."""
+    old = datetime(2016, 1, 1, tzinfo=UTC)
+    reset = old + timedelta(days=days)
+    headers = {"X-RateLimit-Reset": str(int(reset.timestamp()) * scale)}
+    dated = crediting.from_headers({**headers, "Date": "Fri, 01 Jan 2016 00:00:00 GMT"}, NOW)
+    undated = crediting.from_headers(headers, old)
+    for seen in (dated, undated):
+        assert (seen and (seen.resets_at or seen.lapsed_at)) == (reset if read else None)
+
+
+@pytest.mark.parametrize("dated", [True, False])
+@pytest.mark.parametrize(
+    ("before", "lapsed"),
+    [
+        (timedelta(seconds=0), False),
+        (timedelta(seconds=1), True),
+        (timedelta(days=364), True),
+        (timedelta(days=366), None),
+    ],
+)
+def test_a_reset_in_the_past_is_said(dated: bool, before: timedelta, lapsed: bool | None) -> None:
+    """It tells nothing of the next one; without a ``Date`` only what is far off is past."""
+    told = WRITTEN - before
+    headers = {**GOOD, "X-RateLimit-Reset": told.isoformat()}
+    body = ErrorBody(limit=100, used=13, reset_at=told.isoformat())
+    if not dated:
+        del headers["Date"]
+    for credits in (
+        crediting.from_headers(headers, WRITTEN),
+        crediting.from_error(ErrorBody(), headers, WRITTEN),
+        crediting.from_error(body, {"Date": DATE} if dated else {}, WRITTEN),
+    ):
+        assert credits is not None
+        passed = lapsed is None or (dated and lapsed)
+        assert (credits.resets_at, credits.lapsed_at) == ((None, told) if passed else (told, None))
+        said = f"reset unknown (what was told, {told:%Y-%m-%d %H:%M} UTC, had passed already)"
+        assert words(credits).endswith(said) == passed
+        assert Credits.from_json(credits.to_json()) == credits
+
+
+def test_a_lapsed_reset_that_changed_hides_what_was_taken() -> None:
+    """As with any other reset, figures of two periods are not compared."""
+    before, after = (
+        Credits(100, left, None, None, NOW, lapsed_at=RESET - timedelta(days=days))
+        for left, days in ((90, 3), (80, 2))
+    )
+    assert took(before, after) is None
+    assert took(before, replace(after, lapsed_at=before.lapsed_at)) == 10
+
+
+@pytest.mark.parametrize(
+    ("seconds", "off"),
+    [(None, None), (0, None), (-60, None), (70, None), (-61, 61), (-7200, 7200), (71, -61)],
+)
+def test_a_clock_is_wrong_when_no_delay_explains_it(seconds: int | None, off: int | None) -> None:
+    """Between the sending and ten seconds later the answer was written, give or take a minute."""
+    written = None if seconds is None else NOW + timedelta(seconds=seconds)
+    found = crediting.clock_off(written, NOW, NOW + timedelta(seconds=10))
+    assert found == (None if off is None else timedelta(seconds=off))
+
+
+def test_an_epoch_beyond_the_calendar_is_unknown() -> None:
+    """A response that claims to be of the last second there is does no harm."""
+    headers = {"Date": "Fri, 31 Dec 9999 23:59:59 GMT", "X-RateLimit-Reset": "253402400000"}
+    assert crediting.from_headers(headers, NOW) is None
+
+
+def test_more_left_than_the_limit_leaves_used_unknown() -> None:
+    """A negative use is not told."""
+    seen = crediting.from_headers({**GOOD, "X-RateLimit-Remaining": "101"}, NOW)
+    assert seen == Credits(100, 101, None, RESET, WRITTEN)
+
+
+@pytest.mark.parametrize(
+    ("text", "when"),
+    [
+        (DATE, WRITTEN),
+        ("Thursday, 01-Jan-26 09:29:58 GMT", WRITTEN),
+        ("Thu Jan  1 09:29:58 2026", WRITTEN),
+        (f"{DATE}, {DATE}", WRITTEN),
+        (f"{DATE}, Thu, 01 Jan 2026 09:30:00 GMT", None),
+        ("Thu, 01 Jan 2026 09:29:58 GMT+0100 (CET)", None),
+        ("Thu, 01 Jan 2026 09:29:58", None),
+        ("Thu, 01 Jan 2026 09:29:61 GMT", None),
+        ("Thu, 01 Jan 99999 09:29:58 GMT", None),
+        (f"Thu, 01 Jan {'9' * 30} 09:29:58 GMT", None),
+        ("2026-01-01T09:29:58Z", None),
+        ("Today at 9 GMT", None),
+        ("", None),
+    ],
+)
+def test_the_date_of_a_response(text: str, when: datetime | None) -> None:
+    """The three forms of an HTTP date are read; figures without one are of now."""
+    assert crediting.date({"date": text}) == when
+    seen = crediting.from_headers(
+        {**GOOD, "Date": text}, NOW.astimezone(timezone(timedelta(hours=9)))
+    )
+    assert seen is not None
+    assert seen.seen_at == (when or NOW)
+    assert seen.seen_at.tzinfo == UTC
+
+
+def test_the_rate_limit_error_beats_the_headers() -> None:
+    """The figures of the body count, field by field, and the headers fill in."""
+    body = ErrorBody("e", "m", limit=50, used=60, reset_at="2026-01-03T00:00:00Z")
+    third = datetime(2026, 1, 3, tzinfo=UTC)
+    assert crediting.from_error(body, GOOD, NOW) == Credits(50, 0, 60, third, WRITTEN)
+    assert crediting.from_error(body, {}, NOW) == Credits(50, 0, 60, third, NOW)
+    assert crediting.from_error(body, iter(GOOD.items()), NOW) == Credits(50, 0, 60, third, WRITTEN)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (ErrorBody("e"), Credits(100, 87, 13, RESET, WRITTEN)),
+        (ErrorBody(limit=90), Credits(90, 87, 3, RESET, WRITTEN)),
+        (ErrorBody(limit=80), Credits(80, 87, None, RESET, WRITTEN)),
+        (ErrorBody(used=40), Credits(100, 60, 40, RESET, WRITTEN)),
+        (ErrorBody(limit=10**16, used=10**16), Credits(100, 87, 13, RESET, WRITTEN)),
+        (ErrorBody(reset_at="later"), Credits(100, 87, 13, RESET, WRITTEN)),
+        (ErrorBody(limit=0, used=0), Credits(0, 0, 0, RESET, WRITTEN)),
+    ],
+)
+def test_what_an_error_leaves_out_the_headers_say(body: ErrorBody, expected: Credits) -> None:
+    """Each field that the body does not tell is taken from the headers."""
+    assert crediting.from_error(body, GOOD, NOW) == expected
+
+
+def test_an_error_alone_may_tell_little() -> None:
+    """Without headers, what the body tells is all there is."""
+    assert crediting.from_error(ErrorBody("e", "m"), {}, NOW) is None
+    assert crediting.from_error(ErrorBody(used=3), {}, NOW) == Credits(None, None, 3, None, NOW)
+    epoch = crediting.from_error(ErrorBody(reset_at="1767312000"), {"Date": DATE}, NOW)
+    assert epoch == Credits(None, None, None, RESET, WRITTEN)
+
+
+@pytest.mark.parametrize(
+    ("values", "when"),
+    [
+        (["0"], NOW),
+        (["60"], NOW + timedelta(seconds=60)),
+        (["5.289"], NOW + timedelta(seconds=6)),
+        (["5.0"], NOW + timedelta(seconds=5)),
+        (["60", "60"], NOW + timedelta(seconds=60)),
+        (["60, 60"], NOW + timedelta(seconds=60)),
+        (["31536000"], NOW + timedelta(days=365)),
+        ([" 60 "], NOW + timedelta(seconds=60)),
+        (["Fri, 02 Jan 2026 00:00:00 GMT"], RESET),
+        (["Thu, 01 Jan 2026 09:30:00 GMT"], NOW),
+        (["Fri, 01 Jan 2027 09:30:00 GMT"], NOW + timedelta(days=365)),
+        (["Thu, 01 Jan 2026 09:29:59 GMT"], None),
+        (["Fri, 01 Jan 2027 09:30:01 GMT"], None),
+        (["31536001"], None),
+        (["9" * 400], None),
+        (["60", "61"], None),
+        (["later", "-5"], None),
+        (["-5"], None),
+        (["1e3"], None),
+        ([".5"], None),
+        (["nan"], None),
+        (["\u0661"], None),
+        (["6m0s"], None),
+        (["Wed, 31 Dec 2025 00:00:00 GMT"], None),
+        (["Fri, 08 Jan 2027 00:00:00 GMT"], None),
+        ([], None),
+    ],
+)
+def test_retry_after(values: list[str], when: datetime | None) -> None:
+    """Seconds, rounded up, or an HTTP date; nothing past, absurd or contradicting."""
+    pairs = [("retry-after", value) for value in values]
+    assert retry_after([*pairs, ("date", "Thu, 01 Jan 2026 09:30:00 GMT")], NOW) == when
+
+
+def test_retry_after_is_measured_by_the_clock_that_wrote_it() -> None:
+    """A date is compared with the response's own, seconds count from when it came."""
+    fast = NOW + timedelta(days=3)
+    headers = {"Date": DATE, "Retry-After": "Fri, 02 Jan 2026 00:00:00 GMT"}
+    assert retry_after(headers, fast) == RESET
+    assert retry_after({"Retry-After": headers["Retry-After"]}, fast) == RESET
+    later = {"Date": DATE, "Retry-After": "5"}
+    assert crediting.patience(later, fast) == (fast + timedelta(seconds=5), 5)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (figures(), figures(remaining=80), 7),
+        (figures(), figures(), 0),
+        (figures(), figures(remaining=88), None),
+        (figures(), figures(limit=200, remaining=80), None),
+        (figures(), figures(remaining=80, resets_at=None), None),
+        (figures(), figures(remaining=80, resets_at=RESET + timedelta(days=1)), None),
+        (figures(), figures(remaining=None), None),
+        (figures(remaining=None), figures(), None),
+        (None, figures(), None),
+        (figures(), None, None),
+        (None, None, None),
+    ],
+)
+def test_what_a_turn_took(
+    before: Credits | None, after: Credits | None, expected: int | None
+) -> None:
+    """The fall of what remains, within the same limit and reset, if it did not rise."""
+    assert took(before, after) == expected
+
+
+def test_the_ledger_remembers() -> None:
+    """An answer without figures keeps the last ones, and takes nothing that could be told."""
+    first, second, third = figures(), figures(remaining=85), figures(remaining=80)
+    start = Ledger()
+    assert (start.credits, start.took) == (None, None)
+    one = start.after(first)
+    assert (one.credits, one.took) == (first, None)
+    two = one.after(second)
+    assert (two.credits, two.took) == (second, 2)
+    silent = two.after(None)
+    assert (silent.credits, silent.took) == (second, None)
+    after_silence = silent.after(third)
+    assert (after_silence.credits, after_silence.took) == (third, None)
+    assert after_silence.after(third).took == 0
+    assert one.credits == first
+
+
+@pytest.mark.parametrize(
+    ("credits", "told", "said"),
+    [
+        (None, "unknown", "credits unknown"),
+        (figures(), "ok", "87 of 100 credits left · resets 2026-01-02 00:00 UTC"),
+        (figures(resets_at=None), "ok", "87 of 100 credits left · reset unknown"),
+        (
+            figures(1_000_000, 999_000),
+            "ok",
+            "999,000 of 1,000,000 credits left · resets 2026-01-02 00:00 UTC",
+        ),
+        (figures(remaining=20), "ok", "20 of 100 credits left · resets 2026-01-02 00:00 UTC"),
+        (
+            figures(remaining=19),
+            "low",
+            "credits low: 19 of 100 left · resets 2026-01-02 00:00 UTC",
+        ),
+        (figures(remaining=0), "empty", "no credits left of 100 · resets 2026-01-02 00:00 UTC"),
+        (figures(0, 0, 0), "empty", "no credits left of 0 · resets 2026-01-02 00:00 UTC"),
+        (
+            figures(None, 0),
+            "empty",
+            "no credits left · resets 2026-01-02 00:00 UTC",
+        ),
+        (
+            figures(10_000, None, 10_000, None),
+            "empty",
+            "no credits left of 10,000 · reset unknown",
+        ),
+        (
+            figures(100, None, 99, None),
+            "unknown",
+            "unknown how many of 100 credits are left · reset unknown",
+        ),
+        (
+            figures(None, 1_200, None, None),
+            "unknown",
+            "1,200 credits left, limit unknown · reset unknown",
+        ),
+        (figures(None, 1, None, None), "unknown", "1 credit left, limit unknown · reset unknown"),
+        (figures(None, None), "unknown", "credits unknown · resets 2026-01-02 00:00 UTC"),
+        (figures(None, None, 3, None), "unknown", "credits unknown"),
+        (
+            Credits(None, None, None, None, NOW, RESET),
+            "unknown",
+            "credits unknown · reset unknown (what was told, 2026-01-02 00:00 UTC, had passed already)",  # noqa: E501 - one line, as it is said
+        ),
+    ],
+)
+def test_how_things_stand(credits: Credits | None, told: str, said: str) -> None:
+    """The level and the words for it, unknown figures said to be unknown."""
+    assert level(credits) == told
+    assert words(credits) == said
+
+
+def test_words_are_in_utc() -> None:
+    """A reset in another zone is said in UTC."""
+    tokyo = timezone(timedelta(hours=9))
+    assert words(figures(resets_at=RESET.astimezone(tokyo))) == words(figures())
+
+
+WILD = st.sampled_from(
+    ["100", "87", "-1", "1e9", DATE, "2026-01-02T00:00:00Z", "1767312000", "1767312000000", ",", ""]
+) | st.text(max_size=30)
+NAMES = st.sampled_from([*GOOD, *map(str.lower, GOOD), "Retry-After"])
+FIGURES = st.none() | st.integers(0, 10**17)
+
+
+@given(
+    headers=st.lists(st.tuples(NAMES, WILD | st.tuples(WILD, WILD).map(", ".join)), max_size=8),
+    now=st.datetimes(datetime(1971, 1, 1), datetime(9990, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001 - hypothesis adds the zone
+    limit=FIGURES,
+    used=FIGURES,
+    reset_at=st.none() | WILD,
+)
+def test_no_header_raises(
+    headers: list[tuple[str, str]],
+    now: datetime,
+    limit: int | None,
+    used: int | None,
+    reset_at: str | None,
+) -> None:
+    """Whatever the headers and the body say, there is an answer, and it can be said."""
+    seen = crediting.from_headers(headers, now)
+    told = crediting.from_error(ErrorBody(limit=limit, used=used, reset_at=reset_at), headers, now)
+    for credits in (seen, told):
+        line = words(credits)
+        assert line.isprintable()
+        assert not re.search("daily|monthly|None", line)
+        if credits is not None:
+            assert Credits.from_json(credits.to_json()) == credits
+            assert took(credits, credits) == (None if credits.remaining is None else 0)
+    waited = retry_after(headers, now)
+    assert waited is None or waited.tzinfo == UTC
+
+
+@example(year=2026, rest="9" * 30)
+@given(year=st.integers(1000, 9999), rest=st.text("0123456789:, GMTJanThu+-", max_size=30))
+def test_no_date_raises(year: int, rest: str) -> None:
+    """Whatever looks a little like a date is one or is none."""
+    for text in (f"Thu, 01 Jan {year} {rest} GMT", f"Thu {rest} {year}", f"Thu, {rest} GMT"):
+        when = crediting.date({"Date": text})
+        assert when is None or when.tzinfo == UTC
+
+
+def test_what_is_left_without_the_reset() -> None:
+    """As the whole line begins; unknown is said to be unknown."""
+    assert crediting.left_words(None) == "credits unknown"
+    assert words(figures()).startswith(f"{crediting.left_words(figures())} · resets")

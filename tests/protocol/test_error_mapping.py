@@ -1,0 +1,445 @@
+"""What is made of answers that are no reply."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatmagic.errors import (
+    AuthenticationError,
+    ChatError,
+    CutOffError,
+    NotUnderstoodError,
+    RateLimitError,
+    RequestRejectedError,
+    ServiceError,
+)
+from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.body_text import EXCERPT
+from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.error_mapping import in_reply, read_error, refusal
+from chatmagic.text import one_line
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+KEY = Secret("key-7d1f-throw-away")
+LIMIT = {
+    "error": "rate limit exceeded",
+    "message": "daily credit limit reached",
+    "limit": 1000,
+    "used": 1000,
+    "resetAt": "2026-03-02T00:00:00Z",
+}
+
+
+def told(
+    status: int, body: object = b"", headers: list[tuple[str, str]] | None = None
+) -> ChatError:
+    """Give the error for an answer."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return refusal(status, headers or [], raw, now=NOW, key=KEY)
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 429, 500, 302])
+def test_the_rate_limit_is_known_by_its_body(status: int) -> None:
+    """Its status is not shown (interface §7), so any will do."""
+    error = told(status, LIMIT)
+    assert isinstance(error, RateLimitError)
+    assert error.status == status
+    assert error.credits is not None
+    assert (error.credits.limit, error.credits.used, error.credits.remaining) == (1000, 1000, 0)
+    assert error.credits.resets_at == datetime(2026, 3, 2, tzinfo=UTC)
+    assert str(error) == (
+        "No credits left: 1,000 of 1,000 used, resets 2026-03-02 00:00 UTC: "
+        f'"rate limit exceeded: daily credit limit reached" (HTTP {status}). '
+        "Ask again after the reset."
+    )
+
+
+def test_a_rate_limit_without_a_reset_says_so() -> None:
+    """A missing or garbled reset is unknown, and no exception."""
+    error = told(429, {**LIMIT, "resetAt": "soon"})
+    assert "reset unknown" in str(error)
+    assert error.credits is not None
+    assert error.credits.resets_at is None
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "fault"),
+    [
+        (400, {"error": "bad"}, RequestRejectedError, "you"),
+        (401, b"", AuthenticationError, "you"),
+        (402, {"error": "pay"}, RateLimitError, "you"),
+        (403, {"error": "invalid api key"}, AuthenticationError, "you"),
+        (403, {"error": "flagged"}, RequestRejectedError, "you"),
+        (404, b"Not Found", NotUnderstoodError, "service"),
+        (405, b"", RequestRejectedError, "you"),
+        (407, b"", ServiceError, "service"),
+        (408, b"", ServiceError, "service"),
+        (413, b"", RequestRejectedError, "you"),
+        (422, {"detail": [{"msg": "field required"}]}, RequestRejectedError, "you"),
+        (429, {"error": "slow down"}, RateLimitError, "you"),
+        (500, b"", ServiceError, "service"),
+        (503, {"error": "busy"}, ServiceError, "service"),
+        (599, b"\xff\xfe\0", ServiceError, "service"),
+        (204, b"", NotUnderstoodError, "service"),
+        (304, b"", NotUnderstoodError, "service"),
+        (200, b"<html><title>Sign in</title>", NotUnderstoodError, "service"),
+    ],
+)
+def test_the_others_are_known_by_their_status(
+    status: int, body: object, kind: type[ChatError], fault: str
+) -> None:
+    """Each says what the caller can do, in one line with the status."""
+    error = told(status, body)
+    assert type(error) is kind
+    assert error.fault == fault
+    assert error.status == status
+    assert f"(HTTP {status})" in str(error)
+    assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "step"),
+    [
+        (400, {"error": "bad"}, "--max-tokens, ChatMagics.extra_body); %chat shows that."),
+        (418, b"", "--max-tokens, ChatMagics.extra_body); %chat shows that."),
+        (422, {"detail": "field"}, "--max-tokens, ChatMagics.extra_body); %chat shows that."),
+        (403, {"error": "flagged"}, "what this key may do; %chat_login asks for another one."),
+        (403, b"<title>No</title>", "ask who runs it, or try from another network."),
+        (405, b"", "Is the base address right? %chat shows it."),
+        (409, b"", "Try again in a while."),
+        (410, b"", "a model that you set, may be gone."),
+        (415, b"", "Is the base address right? %chat shows it."),
+        (426, b"", "https is wanted? Is the base address right? %chat shows it."),
+        (431, b"", "%config ChatMagics.extra_headers."),
+        (451, b"", "its provider knows more."),
+        (500, b"", "Nothing was sent again. Try again in a while."),
+        (501, b"", "Is the base address right? %chat shows it."),
+        (503, {"error": "busy"}, "Nothing was sent again. Try again in a while."),
+    ],
+)
+def test_a_status_has_its_next_step(status: int, body: object, step: str) -> None:
+    """What to do, where the service's own words do not say it; never only that it would fail."""
+    assert str(told(status, body)).endswith(step)
+
+
+def test_no_refusal_is_without_a_next_step() -> None:
+    """Whatever the status and whoever answers."""
+    for status in range(400, 600):
+        for body in (b"", {"error": "no"}):
+            hint = told(status, body).hint or ""
+            assert hint.replace("Nothing was sent again.", "").strip(), status
+    assert (told(503, b"", [("Retry-After", "9")]).hint or "").endswith("again. Try again in 9 s.")
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"error": "name", "message": "words"}, ': "name: words" (HTTP 400)'),
+        ({"error": "same", "message": "same"}, ': "same" (HTTP 400)'),
+        ({"error": {"message": "nested", "type": "kind"}}, ': "kind: nested" (HTTP 400)'),
+        ({"detail": "plain detail"}, ': "plain detail" (HTTP 400)'),
+        ([{"error": {"message": "in a list"}}], ': "in a list" (HTTP 400)'),
+        (b"\xef\xbb\xbf" + b'{"error": "marked"}', ': "marked" (HTTP 400)'),
+        (b"<html><head><TITLE>Bad\n gateway</TITLE></head>x", ': "Bad gateway" (HTTP 400)'),
+        (b"<html><p>no <b>title</b></html>", ': "no title" (HTTP 400)'),
+        (b"<title> </title><style>a{}</style>so <script>b<c", ': "so" (HTTP 400)'),
+        (b"<title>R&amp;D</title>", ': "R&D" (HTTP 400)'),
+        (b"plain words", ': "plain words" (HTTP 400)'),
+        (b'{"half": "a docu', ': "{"half": "a docu" (HTTP 400)'),
+        (b"", "refused the request (HTTP 400)."),
+        (b" \r\n", "refused the request (HTTP 400)."),
+        (b"\x1b[31mred\x07\xff", ': "\u241b[31mred\u2407\N{REPLACEMENT CHARACTER}"'),
+        (b"\xff\xd8\xff\xe0\0\x10JF", ", with bytes that are no text (HTTP 400)"),
+        ({"error": "Stop."}, ': "Stop" (HTTP 400)'),
+        (b"[" * 100_000, ': "[[['),
+    ],
+)
+def test_whatever_the_body_is_its_words_are_shown(body: object, words: str) -> None:
+    """Every shape gives a short excerpt on one line, without control characters."""
+    error = told(400, body)
+    assert words in str(error)
+    assert len(error.message) < EXCERPT + 60
+
+
+TOO_LONG = [
+    {
+        "error": {
+            "message": "No",
+            "type": "invalid_request_error",
+            "code": "context_length_exceeded",
+        }
+    },
+    {"error": {"message": "No", "type": "exceed_context_size_error", "code": 400}},
+    {"error": {"message": "This model's maximum context length is 4097 tokens.", "code": 400}},
+    {"error": {"message": "prompt is too long: 208310 tokens > 200000 maximum"}},
+    {"error": {"message": "Requested tokens (9000) exceed context window of 2048"}},
+    {"error": {"message": f"{'x' * 400} The input token count (9) exceeds the maximum (8)"}},
+    {"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048"},
+    {"error": {"message": "Please reduce the length of the messages or completion."}},
+    {"message": "too many tokens: the total in the prompt cannot exceed 4081"},
+    {"error": {"message": "This model's maximum prompt length is 131072 tokens"}},
+    b"litellm.ContextWindowExceededError",
+]
+
+
+@pytest.mark.parametrize("body", TOO_LONG)
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_conversation_that_is_too_long_is_told_to_be(status: int, body: object) -> None:
+    """However a server says it: by its status, by a code, or in its words."""
+    error = told(status, body)
+    assert type(error) is RequestRejectedError
+    assert error.message.startswith("The conversation is too long for the service: ")
+    assert error.hint == "Send less of it: --last N, or %chat_reset."
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, {"error": {"message": "max_tokens is too large: 100000"}}),
+        (400, {"error": {"message": "Unknown field 'context'"}}),
+        (400, {"error": {"message": "The service token is too long"}}),
+        (429, TOO_LONG[0]),
+        (500, TOO_LONG[0]),
+        (404, TOO_LONG[0]),
+    ],
+)
+def test_what_is_refused_for_another_reason_is_not_too_long(status: int, body: object) -> None:
+    """The advice is for those alone whom it helps."""
+    assert "too long for the service" not in str(told(status, body))
+
+
+def test_a_promised_reply_that_is_too_long_is_told_to_be() -> None:
+    """Where the status line promised a reply, the error alone tells."""
+    for body in TOO_LONG[:3]:
+        error_body = ErrorBody.from_json(body)
+        assert error_body is not None
+        error = in_reply(200, [], error_body, now=NOW, key=KEY, begun=False)
+        assert error.hint == "Send less of it: --last N, or %chat_reset."
+
+
+@pytest.mark.parametrize("part", [b"<title>", b"<title", b"<script>", b"<", b"<!--", b"&lt;"])
+def test_a_page_is_read_once(part: bytes) -> None:
+    """A page that is made to be read again and again takes no longer than another."""
+    # Where each part was looked at from each other one, this took hours.
+    assert "(HTTP 400)" in str(told(400, part * 400_000))
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        (LIMIT, "Ask again after the reset."),
+        ({**LIMIT, "resetAt": None}, "Wait before you ask again, or look at the account's limits."),
+        ({"error": "slow"}, "Wait before you ask again, or look at the account's limits."),
+    ],
+)
+def test_a_limit_says_what_to_do(body: object, hint: str) -> None:
+    """Without a ``Retry-After`` too there is something to do."""
+    assert told(429, body).hint == hint
+    assert told(429, body, [("Retry-After", "5")]).hint == "Try again in 5 s."
+
+
+def test_the_key_is_taken_out_of_what_is_shown() -> None:
+    """A service that repeats the key does not put it into a notebook."""
+    key = KEY.reveal()
+    for body in ({"error": key, "message": f"bad {key}!"}, key.encode(), f"<p>{key}".encode()):
+        for status in (200, 400, 401, 403, 404, 413, 429, 500):
+            assert "7d1f" not in str(told(status, body))
+    assert "bad [key removed]!" in str(told(400, {"error": f"bad {key}!"}))
+    moved = [("Location", f"https://{key}.example.org/?api_key={key}")]
+    assert "7d1f" not in str(told(302, b"", moved))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize(
+    ("location", "words"),
+    [
+        ("https://new.example.org:8443/v1/chat?x=secret#f", "to https://new.example.org:8443 ("),
+        ("HTTP://new.example.org", "to HTTP://new.example.org ("),
+        ("//new.example.org/v1", "to //new.example.org ("),
+        ("https://trusted.org@new.example.org/", "to https://new.example.org ("),
+        ("https://a@trusted.org@new.example.org/", "to https://new.example.org ("),
+        ("https://new.example.org\\@trusted.org/", "to https://new.example.org ("),
+        ("http://chat.example.org/login", "to http://chat.example.org ("),
+        ("https://chat.example.org:8443/login", "to https://chat.example.org:8443 ("),
+        ("https://chat.example.org:login/", "to https://chat.example.org:login ("),
+        ("///new.example.org", "points elsewhere ("),
+        ("login", "points elsewhere ("),
+        ("", "points elsewhere ("),
+    ],
+)
+def test_a_redirect_names_the_new_origin_alone(status: int, location: str, words: str) -> None:
+    """Where it points is named without path, query or user name; nothing was followed."""
+    error = redirected(status, location)
+    assert words in str(error)
+    assert "login page" not in str(error)
+    assert "secret" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("location", "path"),
+    [
+        ("/login?next=secret#f", "/login"),
+        ("https://chat.example.org/sso/login?next=secret", "/sso/login"),
+        ("HTTPS://Chat.Example.org:443/login", "/login"),
+        ("//who@chat.example.org/login", "/login"),
+        ("https://chat.example.org", "/"),
+        ("/" + 99 * "x", "/" + 58 * "x" + "…"),
+        (f"/as/{KEY.reveal()}/login", "/as/[key removed]/login"),
+    ],
+)
+def test_a_redirect_to_a_page_of_the_same_server_says_its_path(location: str, path: str) -> None:
+    """And asks whether that is a login page; without what stands behind the path."""
+    error = redirected(302, location)
+    assert error.message.startswith(
+        f"The service points to its own path {path} (HTTP 302): a login page?"
+    )
+    assert "secret" not in str(error)
+    assert "sign in" in str(error.hint)
+
+
+TLS_WANTED = [
+    b"<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>",
+    b"Client sent an HTTP request to an HTTPS server.\n",
+    (
+        b"<title>400 Bad Request</title><p>Reason: You're speaking plain HTTP to an"
+        b" SSL-enabled server port.<br /> Instead use the HTTPS scheme, please.</p>"
+    ),
+    b"Bad Request\r\nThis combination of host and port requires TLS.\r\n",
+]
+
+
+@pytest.mark.parametrize("body", TLS_WANTED)
+def test_a_port_that_wants_https_is_told(body: bytes) -> None:
+    """As nginx, Go, Apache and Tomcat say it; where http was asked, and nothing else is wrong."""
+    error = refusal(400, [], body, now=NOW, key=KEY, base_url="http://chat.example.org")
+    assert error.message.startswith("That port wants https: ")
+    assert "with https" in str(error.hint)
+    for status, base_url in ((500, "http://chat.example.org"), (400, "https://chat.example.org")):
+        other = refusal(status, [], body, now=NOW, key=KEY, base_url=base_url)
+        assert "wants https" not in str(other)
+
+
+def redirected(status: int, location: str) -> ChatError:
+    """Return the error for a redirect by the service."""
+    error = refusal(
+        status,
+        [("location", location)],
+        b"moved",
+        now=NOW,
+        key=KEY,
+        base_url="https://chat.example.org/v1",
+    )
+    assert isinstance(error, NotUnderstoodError)
+    assert "was not followed" in str(error)
+    return error
+
+
+def test_credits_come_from_an_errors_headers_too() -> None:
+    """Headers count on every response (interface §8)."""
+    fields = [("X-RateLimit-Limit", "100"), ("X-RateLimit-Remaining", "60")]
+    for status in (400, 401, 429, 500):
+        seen = told(status, {"error": "no"}, fields).credits
+        assert seen is not None
+        assert (seen.limit, seen.remaining) == (100, 60)
+    assert told(500).credits is None
+
+
+def test_patience_is_told_as_a_time() -> None:
+    """``Retry-After`` becomes the time to ask again, from the time given here."""
+    error = told(429, {"error": "slow down"}, [("Retry-After", "90")])
+    assert isinstance(error, RateLimitError)
+    assert error.retry_after == NOW + timedelta(seconds=90)
+    assert error.hint == "Try again in 90 s."
+    garbled = told(429, {"error": "slow down"}, [("Retry-After", "later")])
+    assert isinstance(garbled, RateLimitError)
+    assert garbled.retry_after is None
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("0", "Try again at once."),
+        ("0.2", "Try again in 1 s."),
+        ("120", "Try again in 120 s."),
+        ("121", "Try again in 3 min."),
+        ("7200", "Try again in 120 min."),
+        ("7201", "Try again in 3 h."),
+        ("172800", "Try again in 48 h."),
+        ("172801", "Try again after 2026-03-03 12:00:01 UTC."),
+        ("Sun, 01 Mar 2026 12:00:20 GMT", "Try again in 20 s."),
+    ],
+)
+@pytest.mark.parametrize("status", [301, 401, 404, 429, 503])
+def test_any_error_says_how_long_to_wait(value: str, words: str, status: int) -> None:
+    """``Retry-After`` is shown where it comes, by the clock that wrote it."""
+    error = told(status, b"", [("Retry-After", value), ("Date", "Sun, 01 Mar 2026 12:00:00 GMT")])
+    assert error.hint is not None
+    assert error.hint.endswith(words)
+    assert error.retry_after is not None
+
+
+def test_a_time_to_wait_for_is_told_as_it_came_where_no_clock_is_sure() -> None:
+    """Without a ``Date`` the time is told, however the clock here stands."""
+    error = told(503, b"", [("Retry-After", "Sat, 28 Feb 2026 00:00:00 GMT")])
+    assert str(error).endswith("Nothing was sent again. Try again after 2026-02-28 00:00:00 UTC.")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        ({"error": {"message": "no", "code": 401}}, AuthenticationError, "(error 401, HTTP 200)"),
+        ({"error": {"message": "slow", "code": "429"}}, RateLimitError, "the limit is reached"),
+        ({"error": {"message": "no", "code": 400}}, RequestRejectedError, "refused the request"),
+        ({"error": {"message": "busy", "code": 503}}, ServiceError, "The service failed"),
+        ({"error": {"message": "busy", "code": "server_error"}}, ServiceError, "server_error"),
+        (LIMIT, RateLimitError, "No credits left"),
+    ],
+)
+def test_an_error_in_place_of_a_reply_says_its_own_status(
+    body: object, kind: type[ChatError], words: str
+) -> None:
+    """What the status line promised is overruled by what the error names; a begun reply is cut."""
+    error_body = ErrorBody.from_json(body)
+    assert error_body is not None
+    fields = [("Retry-After", "20")]
+    error = in_reply(200, fields, error_body, now=NOW, key=KEY, begun=False)
+    assert type(error) is kind
+    assert words in str(error)
+    assert str(error).endswith("Try again in 20 s.")
+    assert error.status == 200
+    begun = in_reply(200, fields, error_body, now=NOW, key=KEY, begun=True)
+    assert type(begun) is CutOffError
+    assert begun.credits == error.credits
+
+
+def test_what_is_packed_is_told_to_be_packed() -> None:
+    """A compression that nobody asked for and nobody here can undo is named."""
+    error = told(502, bytes(range(128, 256)), [("Content-Encoding", "br")])
+    assert ", with bytes that are no text, packed as br (HTTP 502)" in str(error)
+
+
+@given(status=st.integers(200, 599), body=st.binary(max_size=200))
+def test_no_body_makes_it_fail(status: int, body: bytes) -> None:
+    """Whatever came, there is one line."""
+    line = str(told(status, body))
+    assert line == one_line(line, len(line))
+
+
+@given(
+    value=st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda items: st.lists(items) | st.dictionaries(st.sampled_from([*LIMIT, "x"]), items),
+        max_leaves=8,
+    )
+)
+def test_no_json_makes_it_fail(value: object) -> None:
+    """Documented fields of any type give one line too."""
+    body = json.dumps(value).encode()
+    line = str(told(400, body))
+    assert line == one_line(line, len(line))
+    assert read_error(body.decode()) is None or isinstance(told(200, body), ChatError)

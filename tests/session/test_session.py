@@ -1,0 +1,562 @@
+"""Asking in Python: what is sent, what is kept, and what an end before the end leaves."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from shells import FIXED, KEY
+
+from chatmagic.conversation.cell_order import Layout
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.errors import (
+    ChatInterrupted,
+    CutOffError,
+    InputError,
+    NotUnderstoodError,
+    RateLimitError,
+    ServiceError,
+)
+from chatmagic.session.events import Answer, Ask, Began, Changed, Ended, Fragment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from chatmagic.conversation.turn import Turn
+    from chatmagic.emulator.server import Emulator, Settings
+    from chatmagic.session.events import Event
+    from chatmagic.session.session import Session
+
+PATIENCE = 10.0
+
+
+@dataclass
+class Seen:
+    """A view that keeps what it is told, and may act on it."""
+
+    told: list[tuple[str, Any]] = field(default_factory=list)
+    at_fragment: Callable[[str], object] = str
+    at_end: Callable[[], object] = str
+    at_wait: Callable[[], object] = str
+
+    @property
+    def names(self) -> list[str]:
+        """What it was told, in order, without fragments."""
+        return [name for name, _ in self.told if name != "fragment"]
+
+    def waiting(self, holder: str) -> None:
+        """Another ask is under way."""
+        self.told.append(("waiting", holder))
+        self.at_wait()
+
+    def began(self, notes: Sequence[str]) -> None:
+        """The request is about to be sent."""
+        self.told.append(("began", list(notes)))
+
+    def fragment(self, text: str) -> None:
+        """A fragment came."""
+        self.told.append(("fragment", text))
+        self.at_fragment(text)
+
+    def ended(self, answer: Answer) -> None:
+        """There is a reply."""
+        self.told.append(("ended", answer))
+        self.at_end()
+
+    def failed(self) -> None:
+        """There is none."""
+        self.told.append(("failed", None))
+
+
+def prompts(session: Session) -> list[str]:
+    """Give the prompts of the turns that are kept."""
+    return [turn.prompt for turn in session.conversation]
+
+
+def stop(*_: object) -> None:
+    """Press Stop."""
+    raise KeyboardInterrupt
+
+
+def test_asking_goes_on(session: Session, emulator: Emulator) -> None:
+    """Each ask carries the turns before it, over one connection."""
+    unknown = session.credits, session.connection, session.took
+    assert unknown == (None, None, None)
+    fragments: list[str] = []
+    first = session.ask("echo:one two", on_fragment=fragments.append)
+    second = session.ask("echo:three", stream=False, max_tokens=5, temperature=0.5)
+    assert (first.text, second.text) == ("one two", "three")
+    assert fragments == ["one ", "two"]
+    assert emulator.requests[1].body == {
+        "messages": [
+            {"role": "user", "content": "echo:one two"},
+            {"role": "assistant", "content": "one two"},
+            {"role": "user", "content": "echo:three"},
+        ],
+        "stream": False,
+        "max_tokens": 5,
+        "temperature": 0.5,
+    }
+    assert len({received.port for received in emulator.requests}) == 1
+    assert session.credits is not None
+    assert session.credits.remaining == 98
+    assert session.took == 1
+    assert [turn.took for turn in session.conversation] == [None, 1]
+    assert [turn.entry for turn in session.conversation] == ["python", "python"]
+
+
+def test_last_and_no_history(session: Session, emulator: Emulator) -> None:
+    """``last`` leaves the oldest out; without history nothing is carried or kept."""
+    for word in ("a", "b", "c"):
+        session.ask(f"echo:{word}")
+    session.ask("echo:d", last=1)
+    session.ask("echo:e", last=0)
+    session.ask("echo:f", history=False)
+    carried = [
+        [message["content"] for message in received.body["messages"]]
+        for received in emulator.requests[3:]
+    ]
+    assert carried == [["echo:c", "c", "echo:d"], ["echo:e"], ["echo:f"]]
+    assert prompts(session) == ["echo:a", "echo:b", "echo:c", "echo:d", "echo:e"]
+    view = Seen()
+    session.run(Ask("echo:g", last=2), view)
+    assert view.told[0] == ("began", ["sent the last 2 of 5 turns"])
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("", {}),
+        (" \n ", {}),
+        (None, {}),
+        ("a", {"max_tokens": "many"}),
+        ("a", {"temperature": float("nan")}),
+        ("a", {"last": -1}),
+        ("a", {"last": 1.5}),
+    ],
+)
+def test_what_cannot_be_sent(
+    session: Session, emulator: Emulator, text: Any, how: dict[str, Any]
+) -> None:
+    """It is refused before anything is sent."""
+    with pytest.raises(InputError):
+        session.ask(text, **how)
+    assert emulator.requests == []
+    assert session.ask("echo:fine").text == "fine"
+
+
+@pytest.mark.parametrize("how", ["on_fragment", "view"])
+def test_stop_keeps_what_came(session: Session, emulator: Emulator, how: str) -> None:
+    """The partial turn is kept, marked, and carried by the next request."""
+    session.ask("echo:before")
+
+    def at(text: str) -> None:
+        if text.startswith("two"):
+            stop()
+
+    view = Seen(at_fragment=at)
+    asking: dict[str, Callable[[], object]] = {
+        "view": lambda: session.run(Ask("echo:one two three four"), view),
+        "on_fragment": lambda: session.ask("echo:one two three four", on_fragment=at),
+    }
+    with pytest.raises(ChatInterrupted, match="after 2 words") as caught:
+        asking[how]()
+    assert caught.value.reply is not None
+    assert (caught.value.reply.text, caught.value.reply.state) == ("one two ", "interrupted")
+    assert caught.value.__suppress_context__
+    assert [turn.state for turn in session.conversation] == ["complete", "interrupted"]
+    if how == "view":
+        assert view.names == ["began", "ended"]
+        assert view.told[-1][1].record.state == "interrupted"
+    session.ask("echo:next")
+    sent = [message["content"] for message in emulator.requests[-1].body["messages"]]
+    assert sent[2:] == ["echo:one two three four", "one two ", "echo:next"]
+
+
+def test_stop_before_the_first_fragment(session: Session, emulator: Emulator) -> None:
+    """Nothing has come, so nothing changes."""
+    session.ask("echo:before")
+    emulator.settings = replace(FIXED, fault="hold")
+
+    class Stopped(Seen):
+        def began(self, notes: Sequence[str]) -> None:
+            super().began(notes)
+            stop()
+
+    view = Stopped()
+    with pytest.raises(ChatInterrupted, match="as it was") as caught:
+        session.run(Ask("echo:never"), view)
+    assert caught.value.reply is None
+    assert view.names == ["began", "failed"]
+    assert prompts(session) == ["echo:before"]
+    emulator.settings = FIXED
+    assert session.ask("echo:after").text == "after"
+
+
+def test_stop_while_the_end_is_drawn(session: Session) -> None:
+    """The reply was complete and is kept; its last state is drawn all the same."""
+    strikes = iter([True, False])
+
+    def strike() -> None:
+        if next(strikes):
+            stop()
+
+    view = Seen(at_end=strike)
+    with pytest.raises(ChatInterrupted, match="after the reply's end") as caught:
+        session.run(Ask("echo:whole"), view)
+    assert view.names == ["began", "ended", "ended"]
+    assert caught.value.reply is not None
+    assert caught.value.reply.state == "complete"
+    assert prompts(session) == ["echo:whole"]
+
+
+def test_a_view_that_fails_at_the_end(session: Session) -> None:
+    """The turn is kept, what was drawn stays, and the view's own error is passed on."""
+
+    def broken() -> None:
+        raise OSError("the page went away")
+
+    view = Seen(at_end=broken)
+    with pytest.raises(OSError, match="went away"):
+        session.run(Ask("echo:whole"), view)
+    assert view.names == ["began", "ended"]
+    assert prompts(session) == ["echo:whole"]
+
+
+def test_a_reply_that_is_cut_off(session: Session, emulator: Emulator) -> None:
+    """What came is kept, marked, and in the error."""
+    emulator.settings = replace(FIXED, fault="cut", fault_after=2)
+    view = Seen()
+    with pytest.raises(CutOffError) as caught:
+        session.run(Ask("echo:one two three"), view)
+    assert caught.value.reply is not None
+    assert (caught.value.reply.text, caught.value.reply.state) == ("one two ", "cut off")
+    assert view.names == ["began", "ended"]
+    assert [turn.state for turn in session.conversation] == ["cut off"]
+    assert len(emulator.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        (replace(FIXED, fault="error", fault_after=-1), ServiceError),
+        (replace(FIXED, fault="error", fault_after=0), ServiceError),
+        (replace(FIXED, fault="garbage", fault_after=0), NotUnderstoodError),
+        (replace(FIXED, fault="cut", fault_after=0), CutOffError),
+        (replace(FIXED, credits=0), RateLimitError),
+    ],
+)
+def test_a_failure_changes_nothing(
+    session: Session, emulator: Emulator, settings: Settings, kind: type[Exception]
+) -> None:
+    """What fails before its first fragment leaves the conversation as it was."""
+    session.execution = lambda: ("cell", "first")
+    session.ask("echo:before")
+    before = session.conversation.turns
+    session.execution = lambda: ("cell", "second")
+    emulator.settings = settings
+    view = Seen()
+    with pytest.raises(kind):
+        session.run(Ask("echo:gone", owner="cell", execution="second"), view)
+    assert view.names == ["began", "failed"]
+    assert session.conversation.turns == before
+    assert session.conversation.undo_depth == 1
+    emulator.settings = FIXED
+    session.ask("echo:again")
+    assert prompts(session) == ["echo:again"]
+
+
+def test_an_error_of_the_listener(session: Session) -> None:
+    """An ordinary exception from ``on_fragment`` keeps the part and is passed on as it is."""
+
+    def listener(text: str) -> None:
+        if text.startswith("two"):
+            raise LookupError(text)
+
+    with pytest.raises(LookupError, match="two"):
+        session.ask("echo:one two three", on_fragment=listener)
+    (turn,) = session.conversation
+    assert (turn.reply.text, turn.state) == ("one two ", "interrupted")
+    assert session.ask("echo:next").text == "next"
+
+
+def test_a_cell_owns_its_turn(session: Session, emulator: Emulator) -> None:
+    """What a kernel says of the running cell holds for Python too: same rules, same turns."""
+    session.execution = lambda: ("one", "1")
+    session.ask("echo:a")
+    session.ask("echo:b")
+    session.execution = lambda: ("two", "2")
+    session.ask("echo:c")
+    session.execution = lambda: ("one", "3")
+    session.ask("echo:A")
+    assert prompts(session) == ["echo:A", "echo:c"]
+    assert len(emulator.requests[-1].body["messages"]) == 1
+    assert [turn.prompt for turn in session.conversation.stale_turns()] == ["echo:c"]
+
+
+def test_one_at_a_time(session: Session, emulator: Emulator) -> None:
+    """A second thread waits, is told for whom, and then carries the first one's turn."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    def hold(_: str) -> None:
+        inside.set()
+        assert go_on.wait(PATIENCE)
+
+    first = threading.Thread(
+        target=session.run, args=(Ask("echo:first", asker="cell [3]"), Seen(at_fragment=hold))
+    )
+    second = Seen(at_wait=go_on.set)
+    first.start()
+    assert inside.wait(PATIENCE)
+    session.run(Ask("echo:second"), second)
+    first.join(PATIENCE)
+    assert second.told[0] == ("waiting", "cell [3]")
+    assert second.names == ["waiting", "began", "ended"]
+    assert prompts(session) == ["echo:first", "echo:second"]
+    assert len(emulator.requests[1].body["messages"]) == 3
+
+
+def test_waiting_can_be_interrupted(session: Session, emulator: Emulator) -> None:
+    """Who is stopped while waiting has sent nothing, and the first goes on undisturbed."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    def hold(_: str) -> None:
+        inside.set()
+        assert go_on.wait(PATIENCE)
+
+    first = threading.Thread(target=session.run, args=(Ask("echo:a"), Seen(at_fragment=hold)))
+    first.start()
+    assert inside.wait(PATIENCE)
+    second = Seen(at_wait=stop)
+    with pytest.raises(ChatInterrupted):
+        session.run(Ask("echo:second"), second)
+    go_on.set()
+    first.join(PATIENCE)
+    assert second.names == ["waiting", "failed"]
+    assert prompts(session) == ["echo:a"]
+    assert len(emulator.requests) == 1
+    assert session.ask("echo:third").text == "third"
+
+
+def test_asking_from_a_listener_is_refused(session: Session, emulator: Emulator) -> None:
+    """An ask within an ask would wait for itself."""
+    with pytest.raises(InputError, match="still streaming"):
+        session.ask("echo:outer word", on_fragment=lambda _: session.ask("echo:inner"))
+    assert len(emulator.requests) == 1
+    assert session.ask("echo:next").text == "next"
+
+
+def test_the_record(session: Session) -> None:
+    """It names what was carried by digest and holds no more than a reader can see."""
+    session.ask("echo:a")
+    answer = session.run(Ask("echo:value", typed="echo:{{ x }}", temperature=0.5), Seen())
+    record = answer.record
+    assert record.prompt == "echo:{{ x }}"
+    assert record.carried == (session.conversation.turns[0].digest,)
+    assert record.parameters == {"temperature": 0.5}
+    assert (record.state, record.origin, record.took) == ("complete", "emulator", 1)
+    assert KEY not in repr(answer) + repr(session.conversation.turns) + repr(session.connection)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_stop_while_the_turn_is_kept(
+    session: Session, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, *, late: bool
+) -> None:
+    """A reply that has come is paid for: Stop, just then, keeps it once all the same."""
+    keep = session.conversation.add
+    stopped: list[object] = []
+
+    def add(turn: Turn, *, order: object) -> object:
+        del order
+        if stopped:
+            return keep(turn)
+        stopped.append(keep(turn) if late else None)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(session.conversation, "add", add)
+    with pytest.raises(ChatInterrupted, match="kept") as caught:
+        session.ask("echo:whole")
+    assert caught.value.reply is not None
+    assert [turn.reply.text for turn in session.conversation] == ["whole"]
+    assert session.ask("echo:next").text == "next"
+    assert len(emulator.requests) == 2
+
+
+def test_a_change_waits_for_its_turn(session: Session) -> None:
+    """Undo, redo and reset stand behind the same lock as the asks."""
+    session.ask("echo:one")
+    assert session.change(Conversation.undo) is not None
+    assert len(session.conversation) == 0
+    with pytest.raises(InputError, match="still streaming"):
+        session.ask("echo:two", on_fragment=lambda _: session.change(Conversation.redo))
+
+
+def test_followers_hear_of_every_ask_and_change(session: Session, emulator: Emulator) -> None:
+    """What the panel shows is what every entry asked, and how it ended."""
+    heard: list[Event] = []
+    session.follow(lambda _: 1 / 0)  # one that fails is nobody else's trouble
+    leave = session.follow(heard.append)
+    ask = Ask("echo:one two", entry="panel", owner="a")
+    answer = session.run(ask, Seen())
+    assert heard[0] == Began(ask, (), ())
+    assert "".join(event.text for event in heard if isinstance(event, Fragment)) == "one two"
+    assert heard[-1] == Ended(ask, answer, None)
+    emulator.settings = replace(FIXED, fault="error", fault_after=-1)
+    with pytest.raises(ServiceError) as caught:
+        session.run(Ask("two"), Seen())
+    assert heard[-1] == Ended(Ask("two"), None, caught.value)
+    session.change(Conversation.undo)
+    assert heard.count(Changed()) == 1
+    count = len(heard)
+    leave()
+    session.change(Conversation.redo)
+    assert len(heard) == count
+
+
+def test_turns_of_the_panel_are_said_to_be_sent(session: Session) -> None:
+    """Run All will not ask them, so the cell that sends them says so."""
+    session.run(Ask("echo:one", entry="panel"), Seen())
+    seen = Seen()
+    session.run(Ask("echo:two", owner="a"), seen)
+    assert ("began", ["with 1 turn from the panel"]) in seen.told
+
+
+@pytest.mark.parametrize(
+    ("ask", "named"),
+    [
+        (Ask("one\n\n%%chat\ntwo", entry="cell"), "%%chat"),
+        (Ask("one\n%chat_undo", entry="cell"), "%chat_undo"),
+        (Ask("one\n%chat two", typed="one\n{{ cell }}", entry="cell"), None),
+        (Ask("What does %%chat do?\n    %chat\n%chat-like\n%%chatter", entry="cell"), None),
+        (Ask("one\n%%chat\ntwo", entry="panel"), None),
+        (Ask("one\n%%chat\ntwo"), None),
+    ],
+)
+def test_a_command_within_a_prompt_is_said_to_be_text(
+    ask: Ask, named: str | None, session: Session, emulator: Emulator
+) -> None:
+    """Two cells that a page has merged ask one question; it is sent as it was typed."""
+    seen = Seen()
+    session.run(ask, seen)
+    said = f"a line with {named} is sent as text; split the cell if it is to run by itself"
+    assert ("began", [said] if named else []) in seen.told
+    assert emulator.requests[-1].body["messages"][-1]["content"] == ask.text
+
+
+def test_a_turn_stands_where_the_page_has_its_cell(session: Session, emulator: Emulator) -> None:
+    """A cell between two others carries what is above it, and no more."""
+    session.run(Ask("echo:one", owner="a"), Seen())
+    session.run(Ask("echo:three", owner="c", order=("a", "c")), Seen())
+    session.run(Ask("echo:two", owner="b", order=("a", "b", "c")), Seen())
+    sent = [message["content"] for message in emulator.requests[-1].body["messages"]]
+    assert sent == ["echo:one", "one", "echo:two"]
+    assert [turn.owner for turn in session.conversation] == ["a", "b", "c"]
+
+
+def test_an_ask_is_stopped_by_name(session: Session) -> None:
+    """From another thread, whoever asked; one that is not under way stops no other."""
+    ask = Ask("long")
+    others: list[bool] = []
+
+    def stop(_: str) -> None:
+        stopper = threading.Thread(
+            target=lambda: others.extend([session.stop(Ask("long")), session.stop(ask)])
+        )
+        stopper.start()
+        stopper.join(PATIENCE)
+
+    with pytest.raises(ChatInterrupted, match="what came is kept"):
+        session.run(ask, Seen(at_fragment=stop))
+    assert others[:2] == [False, True]
+    assert session.conversation.turns[0].state == "interrupted"
+    assert session.stop(ask) is False
+    assert session.ask("echo:next").text == "next"
+
+
+def test_an_ask_that_waits_can_be_stopped(session: Session, emulator: Emulator) -> None:
+    """Its halt ends the wait; it is never sent, and the one under way goes on."""
+    from chatmagic.client.sockets import Halt  # noqa: PLC0415 - of this test alone
+
+    halt = Halt()
+    ended: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            session.run(Ask("echo:second"), Seen(at_wait=halt.stop), halt)
+        except KeyboardInterrupt as error:
+            ended.append(error)
+
+    def second(_: str) -> None:
+        if not ended:
+            waiter = threading.Thread(target=wait)
+            waiter.start()
+            waiter.join(PATIENCE)
+
+    assert session.run(Ask("echo:first"), Seen(at_fragment=second)).reply.text == "first"
+    assert "before the reply began" in str(ended[0])
+    assert len(emulator.requests) == 1
+    assert prompts(session) == ["echo:first"]
+
+
+def test_what_the_pages_say_holds_for_every_ask(session: Session, emulator: Emulator) -> None:
+    """Turns of cells that are gone are set aside, which is said; the order is the page's."""
+    for name in "abc":
+        session.run(Ask(f"echo:{name}", owner=name), Seen())
+    session.layout = lambda owner: Layout(("c", "a", owner or ""), {"a", "c"}, frozenset("b"))
+    seen = Seen()
+    session.run(Ask("echo:new", owner="n"), seen)
+    assert ("began", ["set aside 1 turn whose cell is gone from the page"]) in seen.told
+    sent = [message["content"] for message in emulator.requests[-1].body["messages"]]
+    assert sent == ["echo:c", "c", "echo:a", "a", "echo:new"]
+    assert prompts(session) == ["echo:c", "echo:a", "echo:new"]
+    session.change(Conversation.undo)
+    session.change(Conversation.undo)
+    assert prompts(session) == ["echo:c", "echo:a", "echo:b"]
+
+
+def test_several_turns_set_aside_are_counted(session: Session) -> None:
+    """An ask without history leaves the conversation alone, and sets nothing aside."""
+    for name in "ab":
+        session.run(Ask(f"echo:{name}", owner=name), Seen())
+    session.layout = lambda _: Layout((), (), frozenset("ab"))
+    alone, seen = Seen(), Seen()
+    session.run(Ask("echo:alone", history=False), alone)
+    assert ("began", []) in alone.told
+    session.run(Ask("echo:next"), seen)
+    assert ("began", ["set aside 2 turns whose cells are gone from the page"]) in seen.told
+
+
+def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -> None:
+    """Not while an ask is under way, here or in another thread; followers hear of a change."""
+    heard: list[Event] = []
+    assert session.follow_pages() is None
+    session.run(Ask("echo:one", owner="a"), Seen())
+    session.layout = lambda _: Layout((), (), frozenset("a"))
+    session.follow(heard.append)
+    seen = Seen(at_fragment=lambda _: outcomes.append(session.follow_pages()))
+    outcomes: list[object] = []
+    session.run(Ask("echo:two", order=()), seen)
+    assert outcomes
+    assert set(outcomes) == {None}
+    elsewhere = threading.Thread(target=lambda: outcomes.append(session.follow_pages()))
+    with session._turnstile._lock:
+        elsewhere.start()
+        elsewhere.join(PATIENCE)
+    assert set(outcomes) == {None}
+    assert prompts(session) == ["echo:one", "echo:two"]
+    heard.clear()
+    change = session.follow_pages()
+    assert change is not None
+    assert [turn.prompt for turn in change.went] == ["echo:one"]
+    assert heard == [Changed()]
+    assert session.follow_pages() is None
+    assert heard == [Changed()]
+
+
+def test_a_prompt_holds_no_lone_surrogates() -> None:
+    """They are marked as they are in the request, else no output could hold the record."""
+    ask = Ask("a\ud83d", typed="{{ b\udc00 }}")
+    assert (ask.text, ask.typed) == ("a\ufffd", "{{ b\ufffd }}")
+    assert Ask("a\ud83d\ude00").text == "a\U0001f600"

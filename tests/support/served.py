@@ -1,0 +1,128 @@
+"""A client, the server that it asks, and some answers."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from loopback import (
+    DONE,
+    PATIENCE,
+    Peer,
+    Server,
+    event,
+    playing,
+)
+
+from chatmagic.client.client import Client
+from chatmagic.client.timeouts import Timeout
+from chatmagic.errors import (
+    ChatError,
+)
+from chatmagic.models import Message, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from chatmagic.client.sockets import Halt
+    from chatmagic.models import Origin
+
+
+KEY = "key-7d1f-throw-away"
+ASK = [Message("user", "Hello?")]
+HELLO = [event("Hel"), event("lo", finish_reason="stop"), DONE]
+WHOLE = {
+    "model": "m-1",
+    "choices": [
+        {"message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"},
+    ],
+    "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
+}
+LIMIT = {
+    "error": "rate limit exceeded",
+    "message": "daily credit limit reached",
+    "limit": 100,
+    "used": 100,
+    "resetAt": "2026-03-02T00:00:00Z",
+}
+
+
+@contextlib.contextmanager
+def served(
+    script: bytes | Callable[[Peer], object], **options: Any
+) -> Iterator[tuple[Client, Server]]:
+    """Give a client and the server it asks."""
+    play = playing(script) if isinstance(script, bytes) else script
+    options.setdefault("timeout", Timeout(PATIENCE, PATIENCE, PATIENCE))
+    with Server(play) as server, Client(server.origin, KEY, **options) as client:
+        yield client, server
+
+
+def ask(client: Client, *, streaming: bool) -> Reply:
+    """Ask in one of the two ways."""
+    if not streaming:
+        return client.complete(ASK)
+    with client.stream(ASK) as replying:
+        pieces = list(replying)
+    assert "".join(pieces) == replying.reply.text
+    return replying.reply
+
+
+def failure(script: bytes | Callable[[Peer], object], *, streaming: bool = True) -> ChatError:
+    """Give the error that an answer makes."""
+    with served(script) as (client, server):
+        with pytest.raises(ChatError) as caught:
+            ask(client, streaming=streaming)
+        assert len(server.asked) == 1
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+class Played:
+    """An exchange without a wire, which takes note of how it ended."""
+
+    def __init__(self, status: int, *pieces: bytes) -> None:
+        """Have an answer ready."""
+        self.status = status
+        self.headers: list[tuple[str, str]] = []
+        self.origin: Origin = "live"
+        self.ends: list[str] = []
+        self._pieces = [*pieces, b""]
+
+    def send(self, body: bytes, *, stream: bool, halt: Halt) -> Played:
+        """Be the transport too."""
+        del body, stream, halt
+        return self
+
+    def close(self) -> None:
+        """Have nothing open."""
+
+    def read(self) -> bytes:
+        """Give the next piece; the last one is empty, and comes again."""
+        return self._pieces.pop(0) if len(self._pieces) > 1 else self._pieces[0]
+
+    def finish(self) -> None:
+        """Take note."""
+        self.ends.append("finish")
+
+    def abort(self) -> None:
+        """Take note."""
+        self.ends.append("abort")
+
+
+def ask_played(exchange: Played) -> Reply:
+    """Give the reply that an exchange makes."""
+    with Client("http://127.0.0.1:9", KEY) as client:
+        client._transport = exchange
+        return ask(client, streaming=True)
+
+
+def left(remaining: int) -> dict[str, str]:
+    """Give the headers of the credits (interface §8)."""
+    return {
+        "X-RateLimit-Limit": "100",
+        "X-RateLimit-Remaining": str(remaining),
+        "X-RateLimit-Reset": "2026-03-02T00:00:00Z",
+        "Date": "Sun, 01 Mar 2026 12:00:00 GMT",
+    }

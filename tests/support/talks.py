@@ -1,0 +1,63 @@
+"""Conversations to test with: cells named by letters, which ask as a session does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from chatmagic._json import digest
+from chatmagic.conversation.cell_order import Layout
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chatmagic.conversation.turn import Entry
+
+
+def ask(
+    talk: Conversation,
+    prompt: str,
+    owner: str | None = None,
+    execution: str | None = None,
+    *,
+    last: int | None = None,
+    order: Sequence[str] | None = None,
+    entry: Entry = "cell",
+) -> Turn:
+    """Ask as a session does: look, send, store; the turn as it was stored."""
+    context = talk.context(owner, execution, last=last, order=order)
+    turn = Turn(
+        prompt=prompt,
+        reply=Reply(digest([[m.content for m in context.messages], prompt])[:8]),
+        owner=owner,
+        execution=execution,
+        carried=context.numbers,
+        last=last,
+        entry=entry,
+    )
+    return talk.add(turn, order=order).came[-1]
+
+
+def prompts(turns: Sequence[Turn] | Conversation) -> list[str]:
+    """Give the turns' prompts."""
+    return [turn.prompt for turn in turns]
+
+
+def carries(talk: Conversation, owner: str | None = None, **given: Any) -> list[str]:
+    """Give the prompts of the turns that a request would carry."""
+    return prompts(talk.context(owner, "next", **given).turns)
+
+
+def abc() -> Conversation:
+    """Give a conversation of three cells, each run once."""
+    talk = Conversation()
+    for name in "abc":
+        ask(talk, name, name, "1" + name)
+    return talk
+
+
+def layout(order: str, *, gone: str = "", **named: str) -> Layout:
+    """Give a layout of cells with names of one letter."""
+    return Layout(tuple(order), set(order), frozenset(gone), named)

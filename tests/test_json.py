@@ -1,0 +1,210 @@
+"""Numbers, times and texts of untrusted JSON; digests; JSON that is cut."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from chatmagic import _json
+from chatmagic._json import documents, is_cut
+from chatmagic.protocol import sse
+from chatmagic.text import without_lone_surrogates
+
+NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (5, 5),
+        (0, 0),
+        (5.0, 5),
+        ("5", 5),
+        (" 05 ", 5),
+        ("9" * 18, 10**18 - 1),
+        ("9" * 19, None),
+        (-1, None),
+        (-1.0, None),
+        ("-1", None),
+        (5.5, None),
+        ("5.0", None),
+        (True, None),
+        ("", None),
+        (float("nan"), None),
+        (float("inf"), None),
+        ("²", None),
+        ("\u0665", None),
+        (None, None),
+        ([5], None),
+    ],
+)
+def test_whole_numbers(value: object, number: int | None) -> None:
+    """A count is a whole number that is not negative, also as text."""
+    assert _json.whole_number(value) == number
+
+
+@pytest.mark.parametrize(
+    ("value", "when"),
+    [
+        ("2026-01-01T09:30:00Z", NOW),
+        ("2026-01-01T09:30:00.000Z", NOW),
+        (" 2026-01-01T09:30:00 ", NOW),
+        ("2026-01-01 10:30+01:00", NOW),
+        ("0001-01-01T00:00:00+01:00", None),
+        ("2026-01-01", None),
+        ("20260101T093000Z", NOW),
+        ("2026-01-01t09:30:00z", NOW),
+        ("20260101", None),
+        ("2026-02-30T00:00:00Z", None),
+        ("2026-01-01T09:30:00 UTC", None),
+        ("2026-01-01T09:30\ud800", None),
+        ("next week", None),
+        (1767259800, None),
+        (None, None),
+    ],
+)
+def test_timestamps(value: object, when: datetime | None) -> None:
+    """ISO 8601 in UTC, or in another zone that it names."""
+    read = _json.timestamp(value)
+    assert read == when
+    assert read is None or read.utcoffset() == timedelta()
+
+
+ZONES = st.integers(-840, 840).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+
+
+@given(when=st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=ZONES))  # noqa: DTZ001 - hypothesis adds the zone
+def test_times_both_ways(when: datetime) -> None:
+    """A time is read as it is written, with a Z."""
+    written = _json.iso(when)
+    assert written is not None
+    assert written.endswith("Z")
+    assert _json.timestamp(written) == when
+    assert _json.iso(None) is None
+
+
+@given(text=st.text(st.characters() | st.characters(categories=["Cs"])))
+@example(text="a\ud83d\ude00\ud83d\ud83d\ude00\ude00")
+def test_no_lone_surrogates_are_left(text: str) -> None:
+    """Pairs become the character that they are, lone ones become one U+FFFD each."""
+    pairs = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+    joined = pairs.sub(
+        lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text
+    )
+    assert without_lone_surrogates(text) == re.sub("[\ud800-\udfff]", "\ufffd", joined)
+
+
+@pytest.mark.parametrize("value", [None, "", 5, ["a"], True])
+def test_what_is_no_text(value: object) -> None:
+    """Nothing but a text that says something is one."""
+    assert _json.text(value) is _json.word(value) is None
+
+
+def test_a_word_comes_whole() -> None:
+    """A text may wait for the other half of a pair; a word has none to wait for."""
+    assert (_json.text("b\ud83d"), _json.word("b\ud83d")) == ("b\ud83d", "b\ufffd")
+
+
+def test_what_is_unknown_is_left_out() -> None:
+    """Null is left out; what is false or nothing else is said."""
+    assert _json.known(a=None, b=0, c="", d=False) == {"b": 0, "c": "", "d": False}
+
+
+class TestDigests:
+    """Digests are the same for the same value, here and in a year."""
+
+    def test_of_a_text_and_of_json(self) -> None:
+        """A text is hashed as it stands, JSON in its canonical form."""
+        assert _json.digest("é") == hashlib.sha256("é".encode()).hexdigest()
+        canonical = hashlib.sha256('{"a":"é","b":[1,2]}'.encode()).hexdigest()
+        assert _json.digest({"b": [1, 2], "a": "é"}) == canonical
+
+    def test_a_lone_surrogate_can_be_hashed(self) -> None:
+        """Text that cannot be UTF-8 has a digest of its own."""
+        assert _json.digest("\ud800") != _json.digest("\ufffd")
+
+    def test_of_a_turn(self) -> None:
+        """Prompt and reply both count, and where one ends."""
+        assert (
+            len({_json.turn_digest(*pair) for pair in [("ab", "c"), ("a", "bc"), ("abc", "")]}) == 3
+        )
+
+    @pytest.mark.parametrize("text", ["", '"\\\n\x00é', "\ud83d\ude00" * 100_000, "a\ud800"])
+    def test_of_a_turn_is_that_of_its_json(self, text: str) -> None:
+        """Worked out in parts, it is the digest of the whole all the same."""
+        assert _json.turn_digest(text, text * 2) == _json.digest([text, text * 2])
+
+    def test_of_a_chain(self) -> None:
+        """Each turn's counts, and their order; one more turn needs only the last chain digest."""
+        first = _json.chain_digest(None, "a")
+        assert _json.chain_digest(first, "b") == _json.digest([first, "b"])
+        assert _json.chain_of("ab") == _json.chain_digest(first, "b")
+        assert _json.chain_of("b", first) == _json.chain_of("ab")
+        assert _json.chain_of("") is None
+        swapped = _json.chain_digest(_json.chain_digest(None, "b"), "a")
+        assert len({first, _json.chain_digest(first, "b"), swapped}) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('{"a": 1}', [{"a": 1}]),
+        (" \n[1, 2]\r\n", [1, 2]),
+        ("[]", [[]]),
+        ('{"a": "b\nc"}', [{"a": "b\nc"}]),
+        ('{"a": 1}\n\n{"a": 2}\r\n', [{"a": 1}, {"a": 2}]),
+        ('{"a":\n1}{"a": 2}', [{"a": 1}, {"a": 2}]),
+    ],
+)
+def test_a_document_is_one_value_or_several(text: str, values: list[object]) -> None:
+    """A list is its items; raw control characters in a string are let through."""
+    assert documents(text) == (values, False, None)
+
+
+@pytest.mark.parametrize("mark", ["[DONE]", "data: [DONE]", "data:[DONE]\n\n", "[DONE] more"])
+def test_an_end_mark_ends_the_values(mark: str) -> None:
+    """What follows it does not count; before it there is a value at least."""
+    assert documents(f'{{"a": 1}}\n{mark}', sse.END_MARKS) == ([{"a": 1}], True, None)
+    assert documents(mark, sse.END_MARKS).problem is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "cut"),
+    [
+        ('{"a": 1', [], True),
+        ('{"a": "b', [], True),
+        ('{"a": 1}\n{"a": ', [{"a": 1}], True),
+        ("[", [], True),
+        ('{"a": oops}', [], False),
+        ('{"a": 1} trailing', [{"a": 1}], False),
+        ("[" * 100_000, [], False),
+        ('{"a": "\\u00g0', [], False),
+        ('{"a": tea', [], False),
+    ],
+)
+def test_a_document_that_ends_too_early_is_known(
+    text: str, values: list[object], *, cut: bool
+) -> None:
+    """What was cut is told apart from what never was JSON; what came before it is kept."""
+    found = documents(text)
+    assert found.values == values
+    assert found.problem is not None
+    assert is_cut(found.problem) == cut
+
+
+def test_a_document_that_ends_anywhere_is_known_to_be_cut() -> None:
+    """In the middle of an escape, a word and a number too."""
+    whole = (
+        r'{"a": "x\u00fc\n\ud83d\ude00 y", "b": [true, false, null, -1.5e+3, 0, NaN, -Infinity,'
+        r' {"c": {}}], "d": "\\"}'
+    )
+    assert documents(whole).problem is None
+    for end in range(1, len(whole)):
+        problem = documents(whole[:end]).problem
+        assert problem is not None
+        assert is_cut(problem), whole[:end]

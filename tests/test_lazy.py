@@ -1,0 +1,124 @@
+"""Modules that take long to load are loaded where no interrupt comes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from chatmagic import _lazy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SLOW = """
+import sys, threading
+by = threading.current_thread().name
+sys.modules["test_lazy"].at_import()
+"""
+
+
+@pytest.fixture
+def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Give the name of a module that was never imported, and that tells when it is."""
+    (tmp_path / "slow_to_load.py").write_text(SLOW)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "slow_to_load", raising=False)
+    monkeypatch.setattr(_lazy, "_threads", {})
+    return "slow_to_load"
+
+
+def at_import() -> None:
+    """Do what the test wants to be done while the module is loaded."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals to a thread")
+def test_an_interrupt_ends_the_wait_and_not_the_loading(
+    slow: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The module is loaded once, whole, in another thread, and can be waited for again."""
+    here, go_on = threading.get_ident(), threading.Event()
+    loads: list[int] = []
+
+    def interrupt() -> None:
+        loads.append(1)
+        signal.pthread_kill(here, signal.SIGINT)
+        assert go_on.wait(5)
+
+    monkeypatch.setattr(sys.modules[__name__], "at_import", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        _lazy.load(slow)
+    go_on.set()
+    _lazy.load(slow)
+    assert sys.modules[slow].by == "chatmagic-load"
+    assert loads == [1]
+
+
+def test_an_error_is_the_importers(slow: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not load raises where it is imported, and nothing else is said."""
+
+    def fail() -> None:
+        raise LookupError
+
+    monkeypatch.setattr(sys.modules[__name__], "at_import", fail)
+    _lazy.load(slow)
+    assert slow not in sys.modules
+
+
+def test_the_first_ask_loads_nothing_heavy_in_the_main_thread() -> None:
+    """Neither requests nor markdown-it nor the commands: all are looked for in other threads."""
+    code = """
+import sys, threading
+seen = {}
+class Finder:
+    def find_spec(self, name, *_):
+        if name in ("requests", "markdown_it", "chatmagic.jupyter.commands"):
+            seen[name] = threading.current_thread() is threading.main_thread()
+sys.meta_path.insert(0, Finder())
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "chatmagic")
+shell.run_line_magic("chat_connect", "emulator")
+reply = shell.run_line_magic("chat", "hello")
+from chatmagic import output
+output.bundle(reply)
+print(sorted(seen.items()))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    expected = [("chatmagic.jupyter.commands", False), ("markdown_it", False), ("requests", False)]
+    assert ran.stdout.splitlines()[-1] == str(expected)
+
+
+def test_the_panels_first_question_loads_by_the_same_way_as_a_cells() -> None:
+    """Loaded from two ends at once, requests may break: one of two first questions was lost."""
+    code = """
+import sys, threading
+seen = []
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "urllib3":
+            seen.append(threading.current_thread().name)
+sys.meta_path.insert(0, Finder())
+from chatmagic.jupyter.panel.actions import Errands
+from chatmagic.session.session import Session
+from chatmagic.jupyter.panel.pending import Log
+said = []
+nothing = lambda *_: None
+errands = Errands(
+    Session(), Log(), defaults=dict, later=nothing, tell=nothing, over=nothing
+)
+errands.take({"kind": "ask", "text": "hello"}, said.append)
+assert not seen
+errands.take({"kind": "go", "key": said[0]["key"]}, said.append)
+print(seen)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout.splitlines()[-1] == "['chatmagic-load']"

@@ -1,0 +1,61 @@
+"""Token counts and credits: JSON both ways."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from chatmagic.models import Credits, Usage
+
+NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
+
+
+class TestUsage:
+    """Token counts."""
+
+    @pytest.mark.parametrize(
+        ("value", "usage"),
+        [
+            ({"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13}, Usage(9, 4, 13)),
+            ({"prompt_tokens": "9", "completion_tokens": 4.0, "total_tokens": None}, Usage(9, 4)),
+            ({"prompt_tokens": 0, "cost": 0.1}, Usage(0)),
+            ({"prompt_tokens": -1}, None),
+            ({}, None),
+            (None, None),
+            ([1], None),
+        ],
+    )
+    def test_counts_are_read(self, value: object, usage: Usage | None) -> None:
+        """Whole numbers count, also as text or with a point; nothing told is ``None``."""
+        assert Usage.from_json(value) == usage
+
+    def test_what_is_known_is_written(self) -> None:
+        """Unknown counts are left out."""
+        assert Usage(9, None, 0).to_json() == {"prompt_tokens": 9, "total_tokens": 0}
+        assert Usage.from_json(Usage(1, 2, 3).to_json()) == Usage(1, 2, 3)
+
+
+class TestCredits:
+    """Credits in a record."""
+
+    @pytest.mark.parametrize(
+        "credits",
+        [
+            Credits(100, 87, 13, NOW, NOW),
+            Credits(None, None, None, None, NOW),
+            Credits(0, 0, 0, None, NOW),
+        ],
+    )
+    def test_both_ways(self, credits: Credits) -> None:
+        """Credits are read as they are written; unknown figures are left out."""
+        written = credits.to_json()
+        assert Credits.from_json(json.loads(json.dumps(written))) == credits
+        assert None not in written.values()
+
+    @pytest.mark.parametrize("value", [None, [], {}, {"limit": 1}, {"seen_at": "soon"}])
+    def test_without_their_time_they_are_none(self, value: object) -> None:
+        """Figures of an unknown time are refused."""
+        with pytest.raises(ValueError, match="credits"):
+            Credits.from_json(value)
