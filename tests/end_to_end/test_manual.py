@@ -34,14 +34,14 @@ OFFLINE = """
 import sys
 
 def refuse(event, args):
-    if event == "socket.connect":
-        sys.exit(f"a connection: {args[1]}")
+    if event in {"socket.connect", "subprocess.Popen"}:
+        sys.exit(f"{event}: {args[:2]}")
 
 sys.addaudithook(refuse)
 from sphinx.cmd.build import main
 sys.exit(main(sys.argv[1:]))
 """
-"""Sphinx in a process that ends where it connects to anything."""
+"""Sphinx in a process that ends where it connects to anything, or starts a kernel."""
 
 
 def page(name: str) -> str:
