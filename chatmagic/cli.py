@@ -11,7 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from chatmagic import __version__, demo
+from chatmagic import demo
+from chatmagic._version import __version__
 from chatmagic.conversation.options import MANUAL
 from chatmagic.emulator.service import FAULTS, FRESH, Settings
 from chatmagic.errors import ChatError, InputError
