@@ -10,9 +10,7 @@ from chatmagic.client import config, extras, url
 from chatmagic.client.credit_tracker import Tally
 from chatmagic.client.stream import ReplyStream
 from chatmagic.client.timeouts import Timeout
-from chatmagic.errors import (
-    InputError,
-)
+from chatmagic.errors import InputError, NotRecordedError
 from chatmagic.models import Message, Reply
 from chatmagic.protocol.auth import Auth, Secret
 from chatmagic.protocol.wire import Request
@@ -208,6 +206,7 @@ class Client:
 
         Raises:
             InputError: the request cannot be sent as it stands.
+            NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
         """
         return self.send(self._request(messages, max_tokens, temperature, stream=True))
 
@@ -224,14 +223,21 @@ class Client:
             halt: stops it from another thread.
             through: what stands between the client and its transport for this ask (a
                 cassette, which answers itself or lets the transport answer and listens).
+
+        Raises:
+            NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
         """
+        if through is None and (why := config.replaying(os.environ)) is not None:
+            raise NotRecordedError(
+                f"{why}, and a client by itself is not recorded. Nothing was sent.",
+                hint="This process's own questions are: chatmagic.ask(…).",
+            )
         return ReplyStream(
             request,
             self._transport if through is None else through(self._transport),
             self.connection,
             self._tally,
             halt,
-            recorded=through is not None,
         )
 
     def close(self) -> None:

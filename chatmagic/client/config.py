@@ -28,6 +28,12 @@ KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", key_file.VARIABLE)
 AUTH_LINE: Final = '%config ChatMagics.auth = "{}"'
 KEY_STEP: Final = "%chat_login asks for {}"
 
+FILE_VARIABLE: Final = "CHATMAGIC_CASSETTE"
+MODE_VARIABLE: Final = "CHATMAGIC_MODE"
+
+replay_in_kernel: Callable[[], str | None] | None = None
+"""Returns why this kernel replays and sends nothing, or ``None``; set by the extension."""
+
 local_emulator: Callable[[], tuple[str, Secret]] | None = None
 """Starts the emulator of this process and gives its address and a key; set by the extension."""
 
@@ -121,6 +127,20 @@ def placed(
         (cell_config, "%config"),
         (file_config, "configuration file"),
     )
+
+
+def replaying(environ: Mapping[str, str]) -> str | None:
+    """Return why nothing is ever sent, as a clause; ``None`` where requests are sent.
+
+    Args:
+        environ: the environment's variables.
+
+    Raises:
+        InputError: what the kernel's magics and settings say does not go together.
+    """
+    if environ.get(MODE_VARIABLE, "").strip().lower() == "replay":
+        return f"{MODE_VARIABLE} says replay"
+    return None if replay_in_kernel is None else replay_in_kernel()
 
 
 def for_client(

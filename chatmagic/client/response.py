@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import _json
 from chatmagic.client.deadline import Deadline
+from chatmagic.client.url import same_origin
 from chatmagic.errors import (
     COST_UNKNOWN,
     ChatError,
@@ -308,6 +309,7 @@ class Reading:
                 now=time_of(self._exchange),
                 key=self._key,
                 base_url=self._base_url,
+                same_origin=same_origin,
             )
         )
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
-from chatmagic.cassette import mode
 from chatmagic.client import advice, config, url
 from chatmagic.client.arrival import Arrival
 from chatmagic.client.credit_tracker import Entry
@@ -20,7 +18,6 @@ from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
     InputError,
-    NotRecordedError,
 )
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
@@ -53,7 +50,6 @@ class ReplyStream:
         connection: where it goes, and with which key.
         tally: where it is entered what the answer tells.
         halt: stops it from another thread.
-        recorded: whether a cassette stands before the transport.
     """
 
     def __init__(
@@ -63,8 +59,6 @@ class ReplyStream:
         connection: Connection,
         tally: Tally,
         halt: Halt | None = None,
-        *,
-        recorded: bool = False,
     ) -> None:
         """Send nothing yet."""
         # requests comes with the first client, not with the extension.
@@ -76,7 +70,6 @@ class ReplyStream:
         self._tally = tally
         self._entry = Entry(tally)
         self._halt = halt or Halt()
-        self._is_recorded = recorded
         self._exchange: Exchange | None = None
         self._reading: Reading | None = None
         self._sent = False
@@ -109,16 +102,10 @@ class ReplyStream:
 
         Raises:
             InputError: it was sent already, or cannot be sent as it stands.
-            NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
             ChatError: as the tree in :mod:`chatmagic.errors` has it.
         """
         if self._sent:
             raise InputError("This stream was sent already; ask for another one.")
-        if not self._is_recorded and (why := mode.replay(os.environ)) is not None:
-            raise NotRecordedError(
-                f"{why}, and a client by itself is not recorded. Nothing was sent.",
-                hint="This process's own questions are: chatmagic.ask(…).",
-            )
         connection = self._connection
         if connection.key is None and connection.auth != "none":
             what, hint = config.no_key_message(connection)

@@ -76,6 +76,14 @@ def origin(url: str) -> str:
     return f"{parts.scheme}://{host}:{parts.port or DEFAULT_PORTS[parts.scheme]}"
 
 
+def same_origin(first: str, second: str) -> bool:
+    """Tell whether two addresses are on one server; what is no address is on none."""
+    try:
+        return origin(first) == origin(second)
+    except InputError:
+        return False
+
+
 def is_loopback(url: str) -> bool:
     """Tell whether an address is on this machine."""
     host = _host(_split(url))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from chatmagic.cassette import active, reproducibility
 from chatmagic.cassette.active import Taping
-from chatmagic.cassette.mode import FILE_VARIABLE, MODE_VARIABLE, Choice, Chosen, choose
+from chatmagic.cassette.mode import Choice, Chosen, choose
 from chatmagic.cassette.pruning import Pruning
+from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
 from chatmagic.errors import ChatError, InputError
 from chatmagic.jupyter import execution
 

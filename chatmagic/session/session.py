@@ -45,7 +45,6 @@ from chatmagic.session.lock import Turnstile
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime, timedelta
-    from pathlib import Path
 
     from chatmagic.cassette.cassette import Play, Who
     from chatmagic.client.client import Client
@@ -69,7 +68,7 @@ class Session:
     def __init__(self, client: Client | None = None) -> None:
         """Start an empty conversation; nothing is sent."""
         self.conversation = Conversation()
-        self.deck = Deck(_in_notebook)
+        self.deck = Deck()
         self.set_free()
         self._clients = Clients(client)
         self._took: int | None = None
@@ -462,11 +461,3 @@ def _nobody() -> tuple[str | None, str | None]:
 
 def _unknown(_owner: str | None) -> None:
     """Tell that no page says how its cells stand."""
-
-
-def _in_notebook(path: Path) -> tuple[Recorded, ...]:
-    """Give what a notebook's outputs hold, for its replay."""
-    # nbformat comes with the first notebook that is read.
-    from chatmagic.archive import notebook_file  # noqa: PLC0415
-
-    return notebook_file.recorded(path)

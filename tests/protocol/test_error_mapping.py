@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatmagic.client.url import same_origin
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -333,6 +334,7 @@ def redirected(status: int, location: str) -> ChatError:
         now=NOW,
         key=KEY,
         base_url="https://chat.example.org/v1",
+        same_origin=same_origin,
     )
     assert isinstance(error, NotUnderstoodError)
     assert "was not followed" in str(error)
