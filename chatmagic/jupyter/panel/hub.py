@@ -206,7 +206,7 @@ class Hub:
             "earlier": earlier,
             "new": [],
             "pending": [pending.values() for pending in self._pending],
-            **self._state(),
+            **self._state(),  # type: ignore[typeddict-item] # mypy asks here for what may lack
         }
 
     def _publish(self, ended: messages.Ended | None = None) -> None:

@@ -42,7 +42,9 @@ export class Store {
     } else if (this.start !== null && !listed.has(this.start)) {
       // The view shows earlier turns as well: they stay until the kernel has listed them.
       const known = Array.from(this.versions);
-      before = known.slice(0, Math.max(known.findIndex(([id]) => listed.has(id)), 0));
+      const index = known.findIndex(([id]) => listed.has(id));
+      before = known.slice(0, Math.max(index, 0));
+      if (index < 0) this.start = null;
     }
     this.versions = new Map([...before, ...snapshot.entries]);
     this.earlier = Math.max(0, snapshot.earlier - before.filter(([id]) => id > 0).length);
