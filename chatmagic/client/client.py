@@ -33,7 +33,7 @@ class Client:
         base_url: address of the service, with or without ``/v1``; ``None`` takes
             ``CHATMAGIC_BASE_URL``.
         api_key: the key; ``None`` takes the environment's, which goes to the
-            environment's own address alone (interface §5).
+            environment's own address alone (fact 12).
         auth: ``bearer``, ``x-api-key``, ``query`` or ``none``; ``None`` takes
             ``CHATMAGIC_AUTH``, else ``bearer``.
         timeout: a :class:`chatmagic.Timeout`, seconds for the first byte and for silence,
@@ -171,7 +171,7 @@ class Client:
         max_tokens: int | None = None,
         temperature: float | None = None,
     ) -> Reply:
-        """Ask for a reply in one piece (interface §2.3).
+        """Ask for a reply in one piece (fact 4).
 
         Args:
             messages: the conversation so far, oldest first.
@@ -194,7 +194,7 @@ class Client:
         max_tokens: int | None = None,
         temperature: float | None = None,
     ) -> ReplyStream:
-        """Ask for a reply fragment by fragment (interface §4.1).
+        """Ask for a reply fragment by fragment (fact 6).
 
         Args:
             messages: the conversation so far, oldest first.

@@ -44,7 +44,7 @@ class Endpoint:
 
     Args:
         base_url: address of the service, or ``emulator``.
-        auth: in which of the interface's ways the key is given (interface §5).
+        auth: in which of the interface's ways the key is given (fact 12).
         key: the key; ``None`` where there is none for this address.
         url_from: who decided the address, in words.
         key_from: where the key comes from, in words.

@@ -34,7 +34,7 @@ _VERSIONED: Final = re.compile(r"/v[0-9][^/]*(?:/openai)?\Z")
 
 
 def request_url(base_url: str) -> str:
-    """Give the address that requests are posted to (interface §4.1).
+    """Give the address that requests are posted to (fact 1).
 
     A base URL that ends in ``/chat/completions`` is that address, and may have a query. One that
     ends in a version (``/v1``, ``/v1beta``), or in ``openai`` after one, lacks only that ending.

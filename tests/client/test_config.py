@@ -250,7 +250,7 @@ def test_a_wrong_key_is_told_without_itself(value: str) -> None:
     ],
 )
 def test_the_way_of_the_key(environ: dict[str, str], config: str | None, way: str) -> None:
-    """The environment beats the configuration; without either it is bearer (interface §5)."""
+    """The environment beats the configuration; without either it is bearer (fact 12)."""
     found = resolve({**ENVIRONMENT, **environ}, auth_config=config)
     assert found.auth == way
     assert (found.key is None) == (way == "none")

@@ -146,7 +146,7 @@ def test_what_a_service_writes_comes_back(chunk: Chunk, reply: Reply) -> None:
     )
 )
 def test_an_error_body_comes_back(body: ErrorBody) -> None:
-    """The documented error is read as what it was (interface §2.5)."""
+    """The documented error is read as what it was (fact 9)."""
     assert ErrorBody.from_json(crossed(body.to_json())) == body
 
 
