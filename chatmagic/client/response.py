@@ -41,7 +41,7 @@ GRACE_SECONDS: Final = 2.0
 """How long a stream may be held open after its finish reason and the latest event."""
 
 
-class Reading:
+class ResponseReader:
     """One answer that is read, from its status and headers on.
 
     Args:
