@@ -1,4 +1,4 @@
-"""An answer that is no reply, to the error that says what the caller can do (interface §7).
+"""An answer that is no reply, to the error that says what the caller can do (facts 8, 9).
 
 Pure: the status, the headers and the beginning of the body come in, an error goes out.
 The rate-limit error is known by its body, because its status is not shown; the others by
