@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from chatmagic import text
+from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
 from chatmagic.client import url as address
 from chatmagic.client.extras import OF_AN_ADDRESS
@@ -334,7 +335,8 @@ def where(connection: Endpoint) -> str:
 def _hidden(question: str) -> Secret:
     try:
         key = Secret.of(getpass.getpass(question).strip())
-    except Exception:  # noqa: BLE001 - whatever a front end says that has nobody to ask
+    except Exception as error:  # noqa: BLE001 - whatever a front end says that cannot ask
+        log_swallowed(error)
         raise InputError(
             "Nobody can be asked for a key here.",
             hint="Set CHATMAGIC_API_KEY, or CHATMAGIC_API_KEY_FILE, before the kernel starts.",

@@ -5,11 +5,11 @@ Python, magic and panel all come through :meth:`Session.run`, one at a time.
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from chatmagic import _json
+from chatmagic._log import swallowed
 from chatmagic.cassette import active, reproducibility, transports
 from chatmagic.cassette.active import Deck, Taping
 from chatmagic.cassette.interaction import Recorded
@@ -213,7 +213,7 @@ class Session:
 
     def _tell(self, event: Event) -> None:
         for follower in self._followers:
-            with contextlib.suppress(Exception):
+            with swallowed():
                 follower(event)
 
     def _run(self, ask: Ask, view: View, halt: Halt | None) -> Answer:
