@@ -1,4 +1,8 @@
-"""Chat with a hosted completion service from a Jupyter notebook (see the README)."""
+"""Chat with a hosted completion service from a Jupyter notebook (see the README).
+
+"(fact 7)" in a docstring is a fact of the service's interface, which ``protocol/__init__.py``
+numbers.
+"""
 
 from __future__ import annotations
 

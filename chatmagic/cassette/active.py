@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.cassette import cassette, mode
-from chatmagic.client.config import Connection
+from chatmagic.client.config import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from chatmagic.cassette.mode import CassetteConfig
     from chatmagic.client.timeouts import Timeout
 
-CASSETTE: Final = Connection("https://cassette.invalid", "none", None, "the cassette")
+CASSETTE: Final = Endpoint("https://cassette.invalid", "none", None, "the cassette")
 """Where a replayed request goes: nowhere. No name that ends like this can be looked up."""
 
 

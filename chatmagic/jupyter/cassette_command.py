@@ -142,7 +142,7 @@ class CassetteCommand:
 
     def of_the_figures(self) -> str | None:
         """Say that the latest figures are recorded ones, where they are."""
-        connection = self._session.connection
+        connection = self._session.endpoint
         if connection is None or connection != active.CASSETTE:
             return None
         return "Replayed from a cassette: figures as recorded, nothing was sent."
