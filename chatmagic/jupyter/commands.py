@@ -92,7 +92,7 @@ class Commands:
         self.standing = Standing(shell, session, configured, self.cassette, self.connecting)
         session.layout = self._layout
         session.setup = self.connecting.setup
-        session.deck.taping = self.connecting.taping
+        session.cassette.choose_setup = self.connecting.cassette_setup
         session.execution = self._owner
 
     def chat(self, line: str, cell: str | None = None) -> Reply | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.cassette.active import Taping
+    from chatmagic.cassette.active import CassetteSetup
     from chatmagic.client.config import Endpoint
     from chatmagic.emulator.server import Emulator
     from chatmagic.jupyter.cassette_command import CassetteCommand
@@ -162,10 +162,10 @@ class ConnectCommands:
             connection, self._configured.timeout, self.extra_body(), self.extra_headers()
         )
 
-    def taping(self) -> Taping | None:
+    def cassette_setup(self) -> CassetteSetup | None:
         """Return what a session is to put in now, whose requests name the model as any others."""
-        taping = self._cassette.taping()
-        return taping and replace(taping, extra_body=self.extra_body())
+        setup = self._cassette.setup()
+        return setup and replace(setup, extra_body=self.extra_body())
 
     def model(self) -> str | None:
         """Return the model that requests name; ``None`` where none was set for this address."""
