@@ -88,7 +88,7 @@ class HttpTransport:
 
     Args:
         url: the whole address of the endpoint.
-        auth: in which of the interface's ways the key is given (interface §5).
+        auth: in which of the interface's ways the key is given (fact 12).
         key: the key; ``None`` with ``auth="none"``.
         timeout: how long to wait for what.
         direct: never go through a proxy (for loopback).

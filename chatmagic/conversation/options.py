@@ -81,8 +81,8 @@ class Asked:
     """What a magic line asks for.
 
     Args:
-        temperature: sampling temperature (interface §2.2); ``None`` leaves it out.
-        max_tokens: upper limit on generated tokens (interface §2.2); ``None`` leaves it out.
+        temperature: sampling temperature (fact 3); ``None`` leaves it out.
+        max_tokens: upper limit on generated tokens (fact 3); ``None`` leaves it out.
         last: how many of the newest turns go along; ``None`` is all of them.
         history: whether the turns before go along and this one is kept.
         stream: whether the reply is to come as a stream.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import TracebackType
 
-    from chatmagic.cassette.cassette import Play
+    from chatmagic.cassette.cassette import Lookup
     from chatmagic.conversation.history import Change
     from chatmagic.models import Reply
     from chatmagic.session.events import Answer, Ask, View
@@ -50,7 +50,7 @@ class Stream(Protocol):
 
 
 @dataclass(slots=True)
-class Course:
+class AskState:
     """How far one ask has come, for whoever has to end it."""
 
     ask: Ask
@@ -59,13 +59,13 @@ class Course:
     asked_model: str | None = None
     added: int = 0
     stream: Stream | None = None
-    play: Play | None = None
+    play: Lookup | None = None
     problem: BaseException | None = None
     answer: Answer | None = None
     shown: bool = False
 
 
-def delivered(course: Course, view: View) -> Answer:
+def delivered(course: AskState, view: View) -> Answer:
     """Tell the view of the end, and give the answer or raise what ended it early."""
     answer = cast("Answer", course.answer)
     view.ended(answer)
@@ -120,7 +120,7 @@ def request_of(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> tup
         raise InputError(f"{error}. Nothing was sent.") from None
 
 
-def turn_of(course: Course, reply: Reply, took: int | None) -> Turn:
+def turn_of(course: AskState, reply: Reply, took: int | None) -> Turn:
     """Give the turn that an ask makes: the question, what it carried, and what came."""
     ask = course.ask
     return Turn(
