@@ -6,7 +6,6 @@ its own, the worker, so that the kernel stays free.
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import secrets
 import threading
@@ -15,6 +14,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import _lazy
+from chatmagic._log import log_swallowed, swallowed
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.jupyter import transcript
@@ -91,6 +91,7 @@ class Actions:
         try:
             self._take(message, answer)
         except Exception as error:  # noqa: BLE001 - whatever it is, a page waits for an answer
+            log_swallowed(error)
             self._fail(message, answer, error)
 
     def _take(self, message: messages.FromPage, answer: Send) -> None:
@@ -218,6 +219,7 @@ class Actions:
                 say = {"undo": transcript.undone, "redo": transcript.redone}.get(step)
                 words = CLEARED if say is None else say(change)
             except Exception as error:  # noqa: BLE001 - as in `take`
+                log_swallowed(error)
                 words = FAILED.format(what="That was not done", error=type(error).__name__)
             self._later(lambda: answer({"kind": "notice", "words": words}))
 
@@ -239,7 +241,7 @@ class Actions:
     def _do(self) -> None:
         while (work := self._work.get()) is not None:
             # Followers of the session have heard of what fails.
-            with contextlib.suppress(Exception, KeyboardInterrupt):
+            with swallowed(Exception, KeyboardInterrupt):
                 work()
 
 

@@ -7,7 +7,6 @@ only one that sends to pages: what they get is in order, and needs no lock.
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import threading
 import time
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from chatmagic._log import log_swallowed, swallowed
 from chatmagic.jupyter import views
 from chatmagic.jupyter.panel import snapshot
 from chatmagic.jupyter.panel.actions import Actions
@@ -147,7 +147,7 @@ class Hub:
                 item = self._draw
             if item is None:
                 return
-            with contextlib.suppress(Exception):  # the other pages are served on
+            with swallowed():  # the other pages are served on
                 self._take(item)
 
     def _take(self, item: Any) -> None:
@@ -222,7 +222,7 @@ class Hub:
         now = self._snapshot(entries)
         before, self._announced = self._announced, dict(now["entries"])
         new = {id for id, version in now["entries"] if before.get(id) != version}
-        with contextlib.suppress(Exception):  # views ask for what they lack
+        with swallowed():  # views ask for what they lack
             now["new"] = entries.draw(new)
         now["ended"] = ended
         self._send_to("panel", now)
@@ -249,6 +249,7 @@ class Hub:
             standing = self._kernel.standing()
             return {"state": standing["state"], "rows": standing["rows"]}
         except Exception as error:  # noqa: BLE001 - a panel that cannot say it is still a panel
+            log_swallowed(error)
             return {"state": "unknown", "rows": [["State", snapshot.failure(error)[0]]]}
 
     def _credits_message(self) -> messages.CreditsMessage:
@@ -322,7 +323,7 @@ class Hub:
                 self._send(recipient, message)
 
     def _send(self, recipient: Recipient, message: Mapping[str, Any]) -> None:
-        with contextlib.suppress(Exception):  # a page that went away does not silence the others
+        with swallowed():  # a page that went away does not silence the others
             self._context.run(recipient.send, dict(message))
 
 
