@@ -11,7 +11,9 @@ import re
 from importlib.resources import files
 from typing import Final
 
-_IMPORT: Final = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
+_IMPORT: Final = re.compile(
+    r'^import \{(?:(?! as )[^}])*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE
+)
 _EXPORT: Final = re.compile(
     r"^export (?=async |class |const |function )|^export \{\};\n", re.MULTILINE
 )

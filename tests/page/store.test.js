@@ -61,6 +61,10 @@ test("what was asked for is not asked for twice, but again when it comes back", 
   assert.equal(store.takeSnapshot(snapshot([1])).length, 0);
   store.takeSnapshot(snapshot([]));
   assert.equal(store.takeSnapshot(snapshot([1])).length, 1);
+  // A version that was replaced meanwhile is asked for, too.
+  store.takeEntries([entry(1, "1")]);
+  store.takeSnapshot(snapshot([1], { version: "2", entries: [entry(1, "2")] }));
+  assert.equal(store.takeSnapshot(snapshot([1])).length, 1);
   // An answer that is newer than the snapshot settles it.
   assert.deepEqual(store.takeEntries([entry(1, "2")]), []);
 });

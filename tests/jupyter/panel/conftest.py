@@ -8,7 +8,7 @@ import pytest
 from panel_views import Kernel, Service, View
 from shells import alone
 
-from chatmagic.jupyter import views
+from chatmagic.jupyter import drawing
 from chatmagic.jupyter.panel.hub import Hub
 from chatmagic.session.session import Session
 
@@ -45,8 +45,8 @@ def kernel() -> Kernel:
 @pytest.fixture
 def hub(session: Session, kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """Give a hub that draws every fragment."""
-    monkeypatch.setattr(views, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(views, "BYTES_A_SECOND", float("inf"))
+    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(drawing, "BYTES_A_SECOND", float("inf"))
     made = Hub(session, kernel)
     yield made
     made.close()

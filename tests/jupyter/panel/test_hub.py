@@ -26,7 +26,7 @@ from panel_views import (
 
 import chatmagic
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.jupyter import views
+from chatmagic.jupyter import drawing
 from chatmagic.jupyter.panel.hub import Hub, Recipient
 from chatmagic.jupyter.panel.snapshot import STALE, Entries
 from chatmagic.session.events import Ask, Began, Ended, Fragment, Silent
@@ -51,8 +51,8 @@ def test_what_a_fragment_costs_does_not_depend_on_the_history(
     session: Session, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With 60 turns and with 600 a reply is told in the same messages, byte for byte."""
-    monkeypatch.setattr(views, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(views, "BYTES_A_SECOND", float("inf"))
+    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(drawing, "BYTES_A_SECOND", float("inf"))
     fragments = [f"word{number} " for number in range(50)]
     heard = []
     for count in (60, 600):
@@ -75,7 +75,7 @@ def test_drawing_is_paced_by_the_length(
     session: Session, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first fragment is drawn at once; then nothing until the pause is over."""
-    monkeypatch.setattr(views, "SECONDS_BETWEEN", 3600.0)
+    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 3600.0)
     with closing(Hub(session, kernel)) as hub:
         page = View(hub)
         heard = following(session, page, ["one ", "two ", "three"])
