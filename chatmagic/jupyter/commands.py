@@ -20,6 +20,7 @@ from chatmagic.jupyter import execution as frontend
 from chatmagic.jupyter import input_transformers, views
 from chatmagic.jupyter.cassette_command import CassetteCommand
 from chatmagic.jupyter.connect_command import ConnectCommands
+from chatmagic.jupyter.drawing import DrawingLoop
 from chatmagic.jupyter.status import Standing
 from chatmagic.render import gauge
 from chatmagic.session import ask as course
@@ -87,6 +88,8 @@ class Commands:
         self._panels: Panels | None = None
         self._shown: tuple[str | None, Reply] | None = None
         self._bridge: Bridge | None = None
+        self._drawing = DrawingLoop()
+        self._leave = session.follow(self._drawing.hear)
         self.cassette = CassetteCommand(shell, session, configured)
         self.connecting = ConnectCommands(shell, session, configured, self.cassette)
         self.standing = Standing(shell, session, configured, self.cassette, self.connecting)
@@ -222,6 +225,8 @@ class Commands:
         if self._bridge is not None:
             self._bridge.close()
             self._bridge = None
+        self._leave()
+        self._drawing.close()
         self.session.set_free()
 
     def _with_widgets(self) -> Panels:
@@ -270,7 +275,7 @@ class Commands:
         )
         leave = self._open_with_first_word() if execution.audience == "page" else None
         try:
-            reply = self.session.run(ask, self._view(execution, asked.quiet)).reply
+            reply = self.session.run(ask, self._view(ask, execution)).reply
         except (ChatError, ChatInterrupted) as error:
             if execution.audience == "machine" and (merged := course.merged(ask)):
                 error.hint = " ".join(filter(None, [error.hint, f"Note that {merged[0]}."]))
@@ -319,16 +324,17 @@ class Commands:
             return cell_order.AS_RUN
         return None if self._bridge is None else self._bridge.pages.layout(owner)
 
-    def _view(self, execution: Execution, quiet: bool) -> View:
+    def _view(self, ask: Ask, execution: Execution) -> View:
         """Pick who is shown what (the README's table under "Where it runs")."""
-        if quiet:
+        if not ask.shown:
             return Silent()
         how = self._configured.stream
         if how == "auto":
             how = {"machine": "off", "page": "updates", "text": "text"}[execution.audience]
         if how == "updates":
             source = frontend.cell_source(self._shell).strip()
-            return views.Live(alone=re.match(ALONE, source) is not None)
+            alone = re.match(ALONE, source) is not None
+            return views.Live(ask, self._drawing, alone=alone)
         if how == "text":
             return views.Printed(in_page=execution.audience == "page", piped=execution.piped)
         if execution.audience == "text":

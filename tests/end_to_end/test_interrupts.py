@@ -79,6 +79,7 @@ WATCHED: Final = (
         "session/session",
         "session/lock",
         "jupyter/views",
+        "jupyter/drawing",
         "jupyter/commands",
         "jupyter/connect_command",
         "jupyter/status",
