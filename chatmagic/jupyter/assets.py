@@ -14,8 +14,6 @@ from typing import Final
 _IMPORT: Final = re.compile(
     r'^import \{(?:(?! as )[^}])*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE
 )
-    r'^import \{(?:(?! as )[^}])*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE
-)
 _EXPORT: Final = re.compile(
     r"^export (?=async |class |const |function )|^export \{\};\n", re.MULTILINE
 )
