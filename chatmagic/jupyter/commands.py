@@ -254,7 +254,7 @@ class Commands:
             self._shown[0] == frontend.execution(self._shell).id and self._shown[1] is value
         )
 
-    def _ask(self, asked: options.Asked, text: str) -> Reply:
+    def _ask(self, asked: options.ParsedLine, text: str) -> Reply:
         execution = frontend.execution(self._shell)
         filled = template.Filled(text, ()) if asked.raw else template.fill(text, self._evaluate)
         ask = Ask(
