@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from chatmagic.client import key_file
 from chatmagic.client.url import EMULATOR, origin, shown, warnings_for, without_user
@@ -18,7 +18,7 @@ from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from chatmagic.client.keystore import KeyStore
 
@@ -31,11 +31,27 @@ KEY_STEP: Final = "%chat_login asks for {}"
 FILE_VARIABLE: Final = "CHATMAGIC_CASSETTE"
 MODE_VARIABLE: Final = "CHATMAGIC_MODE"
 
-replay_in_kernel: Callable[[], str | None] | None = None
-"""Returns why this kernel replays and sends nothing, or ``None``; set by the extension."""
 
-local_emulator: Callable[[], tuple[str, Secret]] | None = None
-"""Starts the emulator of this process and gives its address and a key; set by the extension."""
+class Kernel(Protocol):
+    """What a client by itself has to know of the kernel that it runs in."""
+
+    def start_emulator(self) -> tuple[str, Secret]:
+        """Start the kernel's emulator, if it is not running; return its address and a key.
+
+        Raises:
+            ConnectError: there is no kernel.
+        """
+
+    def replaying(self) -> str | None:
+        """Return why nothing is ever sent, as a clause; ``None`` where requests are sent.
+
+        Raises:
+            InputError: what is set does not go together.
+        """
+
+
+kernel: Kernel | None = None
+"""The kernel of this process; ``None`` in plain Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +158,7 @@ def replaying(environ: Mapping[str, str]) -> str | None:
     """
     if environ.get(MODE_VARIABLE, "").strip().lower() == "replay":
         return f"{MODE_VARIABLE} says replay"
-    return None if replay_in_kernel is None else replay_in_kernel()
+    return None if kernel is None else kernel.replaying()
 
 
 def resolve_for_client(
@@ -198,13 +214,22 @@ def with_local_emulator(endpoint: Endpoint) -> Endpoint:
     """
     if endpoint.base_url != EMULATOR:
         return endpoint
-    if local_emulator is None:
+    base_url, key = local_emulator()
+    return replace(endpoint, base_url=base_url, key=key)
+
+
+def local_emulator() -> tuple[str, Secret]:
+    """Return the address of the kernel's emulator and a key, starting it.
+
+    Raises:
+        ConnectError: there is no kernel to start it.
+    """
+    if kernel is None:
         raise ConnectError(
             "The emulator of a kernel starts with %load_ext chatmagic.",
             hint="Elsewhere, run `chatmagic emulator` and give its address.",
         )
-    base_url, key = local_emulator()
-    return replace(endpoint, base_url=base_url, key=key)
+    return kernel.start_emulator()
 
 
 def is_emulator(endpoint: Endpoint) -> bool:
