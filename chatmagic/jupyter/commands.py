@@ -5,13 +5,13 @@ Loaded with the first command that is used, so that loading the extension stays 
 
 from __future__ import annotations
 
-import contextlib
 import re
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from chatmagic import _lazy
 from chatmagic import text as plain
+from chatmagic._log import swallowed
 from chatmagic.archive import output
 from chatmagic.conversation import cell_order, options, record, suggestions, template
 from chatmagic.conversation.conversation import Conversation
@@ -92,7 +92,7 @@ class Commands:
         self.standing = Standing(shell, session, configured, self.cassette, self.connecting)
         session.layout = self._layout
         session.setup = self.connecting.setup
-        session.deck.taping = self.connecting.taping
+        session.cassette.choose_setup = self.connecting.cassette_setup
         session.execution = self._owner
 
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
@@ -303,7 +303,7 @@ class Commands:
 
     def _build_bridge(self, reply: Reply | None) -> None:
         """Let the page tell its order, from the first reply on; without it all works too."""
-        with contextlib.suppress(Exception):
+        with swallowed():
             # The widgets come when there is a page that has seen a word of a reply.
             _lazy.load("chatmagic.jupyter.bridge")
             from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415

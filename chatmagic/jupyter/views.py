@@ -8,7 +8,6 @@ shows it again, letter for letter.
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import threading
 from html import escape
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, clear_output, display
 
+from chatmagic._log import swallowed
 from chatmagic.archive import output
 from chatmagic.render import gauge
 from chatmagic.session.events import HELD_BACK, Silent
@@ -141,7 +141,7 @@ class Live(Silent):
             text += "".join(self._pieces[:count])
             del self._pieces[:count]
             html = output.frame(notes + markdown.to_html(text, live=True))
-            with contextlib.suppress(Exception):
+            with swallowed():
                 # A page that went away must not end the reply; its last state is tried again.
                 self._show(html)
             self._over.wait(max(SECONDS_BETWEEN, len(html.encode()) / BYTES_A_SECOND))

@@ -340,7 +340,7 @@ POINTS: Final = {
     "having sent": "chatmagic.client.transport.HttpTransport.send",
     "reading": "urllib3.HTTPResponse.read1",
     "decoding": "chatmagic.protocol.sse.Decoder.feed",
-    "putting together": "chatmagic.protocol.reply_builder.Assembly.add",
+    "putting together": "chatmagic.protocol.reply_builder.ReplyBuilder.add",
     "accounting": "chatmagic.protocol.credits.Ledger.after",
     "keeping": "chatmagic.conversation.conversation.Conversation.add",
     "recording": "chatmagic.conversation.turn.Turn.to_record",
