@@ -42,25 +42,26 @@ class ActiveCassette:
     """The place of one session's cassette."""
 
     def __init__(self) -> None:
-        """Begin empty; the environment says what is put in."""
-        self.choose_setup: Callable[[], CassetteSetup | None] = from_environment
+        """Begin empty."""
         self.current: Cassette | None = None
         self.unsaved: list[Unsaved] = []
         """What could not be saved in the file that it was recorded for."""
         self._news: list[str] = []
 
-    def insert(self) -> CassetteSetup | None:
+    def insert(self, setup: CassetteSetup | None) -> CassetteSetup | None:
         """Put in the cassette that is chosen now, in the place of another one.
 
         What another one could not save goes along into one that records.
 
+        Args:
+            setup: what is chosen; ``None`` for no cassette.
+
         Returns:
-            What is chosen; ``None`` where no cassette is in.
+            What is chosen.
 
         Raises:
             InputError: what is chosen cannot be used.
         """
-        setup = self.choose_setup()
         config = None if setup is None else setup.config
         if self.current is not None and self.current.config != config:
             self.eject()

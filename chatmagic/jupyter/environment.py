@@ -7,7 +7,7 @@ import secrets
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
-from chatmagic.cassette.mode import Chosen, choose
+from chatmagic.cassette.mode import CassetteOptions, resolve
 from chatmagic.client import config, extras, keystore, url
 from chatmagic.client.extras import OF_AN_ADDRESS
 from chatmagic.errors import ChatError, InputError
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.cassette.active import Taping
-    from chatmagic.cassette.mode import Choice
+    from chatmagic.cassette.active import CassetteSetup
+    from chatmagic.cassette.mode import CassetteConfig
     from chatmagic.client.config import Endpoint
-    from chatmagic.conversation.cell_order import Layout
+    from chatmagic.conversation.cell_order import Layout, Pages
     from chatmagic.emulator.server import Emulator
     from chatmagic.jupyter.bridge import Bridge
     from chatmagic.jupyter.settings import Kept
@@ -87,16 +87,18 @@ class KernelEnvironment:
             extras.headers(self._of_this_address("extra_headers")),
         )
 
-    def cassette(self) -> Taping | None:
+    def cassette(self) -> CassetteSetup | None:
         """Return which cassette the session puts in now; ``None`` for no cassette.
 
         Raises:
             InputError: what is set does not go together.
         """
-        from chatmagic.cassette.active import Taping  # noqa: PLC0415 - with the session
+        from chatmagic.cassette.active import CassetteSetup  # noqa: PLC0415 - with the session
 
         choice = self.choice()
-        return choice and Taping(choice, self._settings.timeout, self.extra_body())
+        if choice is None:
+            return None
+        return CassetteSetup(choice, self._settings.timeout, self.extra_body())
 
     def cell(self) -> tuple[str | None, str | None]:
         """Return the hash of the running cell, and the identity of its execution."""
@@ -113,7 +115,7 @@ class KernelEnvironment:
 
         if self._settings.order == "run":
             return cell_order.AS_RUN
-        return None if self.bridge is None else self.bridge.pages.layout(owner)
+        return None if self.pages is None else self.pages.layout(owner)
 
     def start_emulator(self) -> tuple[str, Secret]:
         """Start this kernel's emulator, once; return its address, and a key of its own."""
@@ -138,7 +140,7 @@ class KernelEnvironment:
 
     # --- What the commands show and change -----------------------------------------------------
 
-    def choice(self) -> Choice | None:
+    def choice(self) -> CassetteConfig | None:
         """Return which cassette is chosen, as things are set now; ``None`` for no cassette.
 
         Raises:
@@ -147,17 +149,18 @@ class KernelEnvironment:
         # A panel's question has no sender who could tell; the cells before it had.
         self._has_person |= execution.execution(self._shell).audience != "machine"
         kept = self._settings.kept
-        return choose(
+        return resolve(
             os.environ,
-            kept.cassette or Chosen(),
-            self.configured_cassette(),
-            later=frozenset(kept.said_later),
-            person=self._has_person,
+            kept.cassette,
+            CassetteOptions(self._settings.cassette, self._settings.mode),
+            changed_later=frozenset(kept.said_later),
+            interactive=self._has_person,
         )
 
-    def configured_cassette(self) -> Chosen:
-        """Return what ``%config`` says of the cassette."""
-        return Chosen(self._settings.cassette, self._settings.mode)
+    @property
+    def pages(self) -> Pages | None:
+        """What the kernel's pages told last; ``None`` where none does."""
+        return None if self.bridge is None else self.bridge.pages
 
     def is_replaying(self) -> bool:
         """Tell whether nothing is sent, or something is wrong with what is set."""

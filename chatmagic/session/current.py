@@ -39,7 +39,10 @@ def use_environment(environment: Environment | None) -> None:
     with _lock:
         _environment = config.kernel = environment
         if _current is not None:
-            _current.enter(environment)
+            # With the session, as above.
+            from chatmagic.session.environment import PlainPython  # noqa: PLC0415
+
+            _current.environment = environment or PlainPython()
 
 
 def ask(text: str, **options: Any) -> Reply:

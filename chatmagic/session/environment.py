@@ -12,7 +12,7 @@ from chatmagic.client import config
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from chatmagic.cassette.active import Taping
+    from chatmagic.cassette.active import CassetteSetup
     from chatmagic.client.config import Endpoint
     from chatmagic.client.timeouts import Timeout
     from chatmagic.conversation.cell_order import Layout
@@ -50,7 +50,7 @@ class Environment(config.Kernel, Protocol):
             ChatError: no address is known, or what is set cannot be used.
         """
 
-    def cassette(self) -> Taping | None:
+    def cassette(self) -> CassetteSetup | None:
         """Return the cassette that is chosen; ``None`` for none.
 
         Raises:
@@ -75,7 +75,7 @@ class PlainPython:
         """Return where the variables say to ask; see :class:`Environment`."""
         return ServiceSetup(config.resolve_for_client(os.environ))
 
-    def cassette(self) -> Taping | None:
+    def cassette(self) -> CassetteSetup | None:
         """Return the cassette that the variables name; ``None`` for none."""
         return active.from_environment()
 

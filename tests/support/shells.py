@@ -209,9 +209,9 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
     monkeypatch.setattr(keystore, "_keyring", lambda: None)
-    monkeypatch.setattr(current, "on_session", None)
     monkeypatch.setattr(current, "_current", None)
-    monkeypatch.setattr(settings, "local_emulator", None)
+    monkeypatch.setattr(current, "_environment", None)
+    monkeypatch.setattr(settings, "kernel", None)
     monkeypatch.setattr(settings, "_told", set())
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     hook = sys.excepthook

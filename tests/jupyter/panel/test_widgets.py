@@ -229,10 +229,10 @@ def following(session: Session, page: Told, fragments: list[str]) -> list[dict[s
     """Let a page follow a reply, and give what it was told of it."""
     ask = Ask("a question", entry="cell", asker="cell [7]", owner="0123456789abcdef")
     before = len(page.messages)
-    session._tell(Began(ask, (), session.conversation.turns))
+    session.followers.tell(Began(ask, (), session.conversation.turns))
     for fragment in fragments:
-        session._tell(Fragment(fragment))
-    session._tell(Ended(ask, None, chatmagic.errors.ServiceError("down")))
+        session.followers.tell(Fragment(fragment))
+    session.followers.tell(Ended(ask, None, chatmagic.errors.ServiceError("down")))
     page.until("changed", said="down")
     return page.messages[before:]
 
