@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from chatmagic.client import key_file
+from chatmagic.client import kernel, key_file
 from chatmagic.client.url import EMULATOR, origin, shown, warnings_for, without_user
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
@@ -30,28 +30,6 @@ KEY_STEP: Final = "%chat_login asks for {}"
 
 FILE_VARIABLE: Final = "CHATMAGIC_CASSETTE"
 MODE_VARIABLE: Final = "CHATMAGIC_MODE"
-
-
-class Kernel(Protocol):
-    """What a client by itself has to know of the kernel that it runs in."""
-
-    def start_emulator(self) -> tuple[str, Secret]:
-        """Start the kernel's emulator, if it is not running; return its address and a key.
-
-        Raises:
-            ConnectError: there is no kernel.
-        """
-
-    def replaying(self) -> str | None:
-        """Return why nothing is ever sent, as a clause; ``None`` where requests are sent.
-
-        Raises:
-            InputError: what is set does not go together.
-        """
-
-
-kernel: Kernel | None = None
-"""The kernel of this process; ``None`` in plain Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +136,7 @@ def replaying(environ: Mapping[str, str]) -> str | None:
     """
     if environ.get(MODE_VARIABLE, "").strip().lower() == "replay":
         return f"{MODE_VARIABLE} says replay"
-    return None if kernel is None else kernel.replaying()
+    return None if kernel.find_kernel is None else kernel.find_kernel().replaying()
 
 
 def resolve_for_client(
@@ -224,12 +202,12 @@ def local_emulator() -> tuple[str, Secret]:
     Raises:
         ConnectError: there is no kernel to start it.
     """
-    if kernel is None:
+    if kernel.find_kernel is None:
         raise ConnectError(
             "The emulator of a kernel starts with %load_ext chatmagic.",
             hint="Elsewhere, run `chatmagic emulator` and give its address.",
         )
-    return kernel.start_emulator()
+    return kernel.find_kernel().start_emulator()
 
 
 def is_emulator(endpoint: Endpoint) -> bool:

@@ -20,6 +20,7 @@ from chatmagic.jupyter import execution as frontend
 from chatmagic.jupyter import input_transformers, views
 from chatmagic.jupyter.cassette_command import CassetteCommand
 from chatmagic.jupyter.connect_command import ConnectCommands
+from chatmagic.jupyter.drawing import DrawingLoop
 from chatmagic.jupyter.status import Standing
 from chatmagic.render import gauge
 from chatmagic.session import ask as course
@@ -93,6 +94,8 @@ class Commands:
         self._panels: Panels | None = None
         self._shown: tuple[str | None, Reply] | None = None
         self._environment = environment
+        self._drawing = DrawingLoop()
+        self._leave = session.follow(self._drawing.hear)
         self.cassette = CassetteCommand(session, environment, configured)
         self.connecting = ConnectCommands(shell, session, environment, configured)
         self.standing = Standing(shell, session, configured, self.cassette, environment)
@@ -224,6 +227,8 @@ class Commands:
         if self._environment.bridge is not None:
             self._environment.bridge.close()
             self._environment.bridge = None
+        self._leave()
+        self._drawing.close()
 
     def _with_widgets(self) -> Panels:
         """Give the kernel's panels; the widgets come with the first."""
@@ -271,7 +276,7 @@ class Commands:
         )
         leave = self._open_with_first_word() if execution.audience == "page" else None
         try:
-            reply = self.session.run(ask, self._view(execution, asked.quiet)).reply
+            reply = self.session.run(ask, self._view(ask, execution)).reply
         except (ChatError, ChatInterrupted) as error:
             if execution.audience == "machine" and (merged := course.merged(ask)):
                 error.hint = " ".join(filter(None, [error.hint, f"Note that {merged[0]}."]))
@@ -311,16 +316,17 @@ class Commands:
 
             self._environment.bridge = Bridge(self.session, said=reply)
 
-    def _view(self, execution: Execution, quiet: bool) -> View:
+    def _view(self, ask: Ask, execution: Execution) -> View:
         """Pick who is shown what (the README's table under "Where it runs")."""
-        if quiet:
+        if not ask.shown:
             return Silent()
         how = self._configured.stream
         if how == "auto":
             how = {"machine": "off", "page": "updates", "text": "text"}[execution.audience]
         if how == "updates":
             source = frontend.cell_source(self._shell).strip()
-            return views.Live(alone=re.match(ALONE, source) is not None)
+            alone = re.match(ALONE, source) is not None
+            return views.Live(ask, self._drawing, alone=alone)
         if how == "text":
             return views.Printed(in_page=execution.audience == "page", piped=execution.piped)
         if execution.audience == "text":

@@ -15,7 +15,6 @@ from traitlets import TraitError
 from chatmagic import _lazy
 from chatmagic.errors import InputError
 from chatmagic.jupyter import input_transformers
-from chatmagic.jupyter.environment import KernelEnvironment
 from chatmagic.jupyter.results import Results
 from chatmagic.jupyter.settings import Configured, Kept
 from chatmagic.session import current
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from traitlets.config import Config
 
     from chatmagic.jupyter.commands import Commands
+    from chatmagic.jupyter.environment import KernelEnvironment
     from chatmagic.models import Reply
     from chatmagic.protocol.auth import Secret
 
@@ -64,12 +64,21 @@ class ChatMagics(Configured, Magics):
         # What is set at the first load comes from a file; what changes later, from a cell.
         self.kept = _kept.setdefault(shell, Kept(self.base_url))
         self._shell = shell
-        self.environment = KernelEnvironment(shell, self)
+        self._environment: KernelEnvironment | None = None
         self.replaced: dict[str, dict[str, Callable[..., Any]]] = {}
         """The magics of others that ours have the names of, by kind and name."""
         self._commands: Commands | None = None
         self._results = Results(shell, self._has_shown, self._shown)
         self._is_made = True
+
+    @property
+    def environment(self) -> KernelEnvironment:
+        """What a session needs of this shell, loaded when it is first asked for."""
+        if self._environment is None:
+            from chatmagic.jupyter.environment import KernelEnvironment  # noqa: PLC0415 - as above
+
+            self._environment = KernelEnvironment(self._shell, self)
+        return self._environment
 
     @property
     def commands(self) -> Commands:
@@ -86,7 +95,7 @@ class ChatMagics(Configured, Magics):
 
     def join(self) -> None:
         """Let this process's session, and its clients, ask as this shell's settings say."""
-        current.use_environment(self.environment)
+        current.use_environment(lambda: self.environment)
 
     def leave(self) -> None:
         """Close what was opened for the shell; the session's conversation stays."""
@@ -94,7 +103,8 @@ class ChatMagics(Configured, Magics):
         self._results.close()
         if self._commands is not None:
             self._commands.close()
-        self.environment.close()
+        if self._environment is not None:
+            self._environment.close()
 
     def _has_shown(self, value: object) -> bool:
         return self._commands is not None and self._commands.has_shown(value)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from chatmagic.client import config
+from chatmagic.client import kernel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from chatmagic.models import Reply
     from chatmagic.session.environment import Environment
     from chatmagic.session.session import Session
 
 _current: Session | None = None
-_environment: Environment | None = None
+_find_environment: Callable[[], Environment] | None = None
 _lock = threading.RLock()
 
 
@@ -25,24 +27,24 @@ def current_session() -> Session:
             # The session and all below it come with the first use, not with the extension.
             from chatmagic.session.session import Session  # noqa: PLC0415
 
-            _current = Session(environment=_environment)
+            _current = Session(environment=_find_environment and _find_environment())
         return _current
 
 
-def use_environment(environment: Environment | None) -> None:
+def use_environment(find: Callable[[], Environment] | None) -> None:
     """Let this process's session, and its clients, ask in an environment from now on.
 
     Args:
-        environment: what the extension has; ``None`` is plain Python's again.
+        find: returns the environment, when it is first needed; ``None`` is plain Python.
     """
-    global _environment  # noqa: PLW0603 - as above
+    global _find_environment  # noqa: PLW0603 - as above
     with _lock:
-        _environment = config.kernel = environment
+        _find_environment = kernel.find_kernel = find
         if _current is not None:
             # With the session, as above.
             from chatmagic.session.environment import PlainPython  # noqa: PLC0415
 
-            _current.environment = environment or PlainPython()
+            _current.environment = PlainPython() if find is None else find()
 
 
 def ask(text: str, **options: Any) -> Reply:

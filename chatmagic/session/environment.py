@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from chatmagic.cassette import active
 from chatmagic.client import config
+from chatmagic.client.kernel import Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +37,7 @@ class ServiceSetup:
     extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-class Environment(config.Kernel, Protocol):
+class Environment(Kernel, Protocol):
     """Where a session runs: read anew at each ask, so that what is set in between counts.
 
     A plain Python process has :class:`PlainPython`, a kernel

@@ -339,7 +339,7 @@ def test_a_page_that_cannot_be_reached_ends_nothing(
 
 def test_machines_and_terminals_get_no_bridge(front: Front) -> None:
     """Only a person's page that tells its cells can have one; loading builds none."""
-    commands = front.shell.shell.magics_manager.registry["ChatMagics"].commands
+    environment = front.shell.shell.magics_manager.registry["ChatMagics"].environment
     front.shell.machine("%%chat\necho:a")
     front.shell.do("%%chat\necho:a")
     front.shell.fails("%%chat", cell="a")
