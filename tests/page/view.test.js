@@ -235,7 +235,7 @@ test("a view that was not answered yet takes no news", () => {
   model.receive(of("pending"));
   model.receive(MESSAGES.at(-1));
   assert.deepEqual(model.take(), []);
-  assert.equal(other.ready, false);
+  assert.equal(other.store.state, null);
   other.close();
 });
 
