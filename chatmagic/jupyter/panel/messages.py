@@ -5,9 +5,9 @@ an example of each message, which the tests of both sides read. All are JSON obj
 ``kind``. A page's message is untrusted until :func:`read` has looked at it.
 
 How a view learns what there is: it says ``sync`` and gets a ``snapshot``, which lists ids and
-versions; it says ``want`` and gets the ``entries`` that it lacks. After each change every view
-gets a snapshot that has what is new in it. A message that the kernel sends to one view has its
-name in ``view``; every other one is for all.
+versions; it says ``want`` and gets the ``entries`` that it lacks. The snapshot with which it
+opens holds the newest, and the one that every view gets after each change holds what is new. A
+message that the kernel sends to one view has its name in ``view``; every other is for all.
 """
 
 # No annotations from __future__: NotRequired is not seen in strings.

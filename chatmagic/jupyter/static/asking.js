@@ -10,7 +10,7 @@ const NO_ANSWER =
   "The kernel has not answered yet: it is busy, or gone. Escape takes the prompt back.";
 const BUSY_WITH_A_CELL =
   "The kernel is busy with a cell, and hears Stop when that ends or is interrupted.";
-const NO_INTERRUPT = "This front end lets nobody interrupt from here: use its own Stop button.";
+const NO_INTERRUPT = "The kernel cannot be interrupted here: use the front end's own Stop button.";
 
 /** @typedef {import("./messages.js").Pending} Pending */
 

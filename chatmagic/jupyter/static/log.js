@@ -51,7 +51,7 @@ export class Log {
     const last = asks.filter((ask) => ask.after === null || !this.drawn.has(ask.after));
     this.earlier.hidden = !store.earlier;
     this.earlier.textContent = `Show earlier turns (${store.earlier.toLocaleString()} more)`;
-    this.empty.hidden = nodes.length + last.length > 0;
+    this.empty.hidden = store.versions.size + asks.length > 0;
     const all = [this.earlier, this.empty, ...nodes, ...last.map((ask) => this.nodeOf(ask))];
     // What the reader sees stays where it is, also when earlier turns come or go above it.
     const top = Array.from(old.values()).find(({ node }) => nodes.includes(node))?.node;
