@@ -141,7 +141,7 @@ class Reel:
         own = list(cell.spare) if cell is not None else []
         behind = self._index(self._last) + 1 if self._last is not None else 0
         later = [*self._items[behind:], *self._items[:behind]]
-        typed = [item for item in later if _typed(item.recorded) == _typed(question.asked)]
+        typed = [item for item in later if item.recorded.as_typed == question.asked.as_typed]
         standing = (item for item in (*own, *typed, *later) if not item.recorded.superseded)
         found = next(standing, None)
         return None if found is None else self._give(found, cell)
@@ -326,7 +326,7 @@ class Reel:
             # A panel's question takes no cell's place; a machine's cells are not known.
             others = {*(question.order or ()), *self._cells}
             free = [one for one in free if one.recorded.owner not in others]
-        place = [one for one in free if _typed(one.recorded) == _typed(question.asked)]
+        place = [one for one in free if one.recorded.as_typed == question.asked.as_typed]
 
         def likeness(item: _Item) -> tuple[bool, bool]:
             return not item.recorded.answers(question.asked), item.recorded.superseded
@@ -429,10 +429,6 @@ class Reel:
     def _index(self, item: _Item) -> int:
         """Give an exchange's place; one that is gone stood at the end."""
         return self._items.index(item) if item in self._items else len(self._items) - 1
-
-
-def _typed(one: Recorded) -> str:
-    return one.prompt if one.typed is None else one.typed
 
 
 def _fate(item: _Item) -> Fate:

@@ -48,7 +48,7 @@ def nearest(asked: Recorded, exchanges: Sequence[Recorded]) -> Recorded | None:
         theirs = _parts(one)
         apart = abs(len(parts) - len(theirs))
         alike = _common(_prompt(asked, one), _prompt(one, one))
-        same = _typed(asked) == _typed(one)
+        same = asked.as_typed == one.as_typed
         return same, _shared(parts, theirs), alike, -apart
 
     return max(exchanges, key=likeness, default=None)
@@ -112,13 +112,9 @@ def _common(mine: str, other: str) -> int:
     )
 
 
-def _typed(one: Recorded) -> str:
-    return one.prompt if one.typed is None else one.typed
-
-
 def _prompt(one: Recorded, recorded: Recorded) -> str:
     """Give a prompt as sent or, compared with a notebook, which has no other, as typed."""
-    return _typed(one) if recorded.typed == recorded.prompt else one.prompt
+    return one.as_typed if recorded.typed == recorded.prompt else one.prompt
 
 
 def _count(parts: Sequence[_Part]) -> str:

@@ -151,7 +151,7 @@ class Reading:
         Args:
             told: whether the piece before held an event.
         """
-        if self._assembly.finish_reason is None:
+        if self._assembly.facts.finish_reason is None:
             return self._exchange.read()
         if told:
             self._grace.extend()
@@ -167,7 +167,7 @@ class Reading:
 
     def _check_end(self, *, done: bool, cut: bool) -> None:
         """Tell the end of a reply from that of something else, and from a cut."""
-        key, finish_reason = self._key, self._assembly.finish_reason
+        key, finish_reason = self._key, self._assembly.facts.finish_reason
         if finish_reason == "error":
             raise self._told(self._complaint or ErrorBody())
         if self._complaint and not done and finish_reason is None:

@@ -320,7 +320,12 @@ def _accepted(request: Request, settings: Settings) -> Answer:
     if request.stream:
         headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
         return Answer(200, headers, _events(completion, settings), settings.delay)
-    reply = Reply(completion.text, MODEL, completion.finish_reason, completion.usage)
+    reply = Reply(
+        completion.text,
+        model=MODEL,
+        finish_reason=completion.finish_reason,
+        usage=completion.usage,
+    )
     return _json(200, reply.to_json(), {})
 
 
@@ -332,6 +337,11 @@ def _events(completion: replies.Completion, settings: Settings) -> Iterator[byte
         yield event(Chunk(fragment, model=model).to_json(), settings)
     chunk = Chunk(last)
     if settings.chunk_extras:
-        chunk = Chunk(last, completion.finish_reason, MODEL, completion.usage)
+        chunk = Chunk(
+            last,
+            model=MODEL,
+            finish_reason=completion.finish_reason,
+            usage=completion.usage,
+        )
     yield event(chunk.to_json(), settings)
     yield sse.encode_done(line_end=settings.line_end, blank_line=settings.blank_lines)

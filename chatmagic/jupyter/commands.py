@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from chatmagic import _lazy
 from chatmagic import text as plain
+from chatmagic._json import shared
 from chatmagic.archive import output
 from chatmagic.conversation import cell_order, options, record, suggestions, template
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.parameters import Parameters
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import execution as frontend
 from chatmagic.jupyter import input_transformers, views
@@ -254,11 +256,7 @@ class Commands:
         filled = template.Filled(text, ()) if asked.raw else template.fill(text, self._evaluate)
         ask = Ask(
             filled.text,
-            max_tokens=asked.max_tokens,
-            temperature=asked.temperature,
-            stream=asked.stream,
-            history=asked.history,
-            last=asked.last,
+            **shared(asked, Parameters),
             typed=text if filled.values else None,
             values=filled.values,
             keep_values=self._configured.keep_values,

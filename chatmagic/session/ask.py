@@ -6,10 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from chatmagic.conversation.turn import Context, Turn
+from chatmagic._json import shared
+from chatmagic.conversation.turn import Context, RequestFacts, Turn
 from chatmagic.errors import ChatInterrupted, InputError
-from chatmagic.models import Message
-from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from chatmagic.cassette.cassette import Play
     from chatmagic.conversation.history import Change
     from chatmagic.models import Reply
+    from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Answer, Ask, View
 
 _MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")
@@ -56,7 +56,6 @@ class Course:
     ask: Ask
     context: Context = NOTHING
     digest: str = ""
-    asked_model: str | None = None
     added: int = 0
     stream: Stream | None = None
     play: Play | None = None
@@ -108,39 +107,16 @@ def interrupted(reply: Reply | None) -> ChatInterrupted:
 def request_of(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> tuple[Request, str]:
     """Give the request and its digest, before anything is spent on it."""
     try:
-        request = Request(
-            (*context.messages, Message("user", ask.text)),
-            stream=ask.stream,
-            max_tokens=ask.max_tokens,
-            temperature=ask.temperature,
-            extra=extra_body,
-        )
+        request = ask.request(context.messages, extra_body)
         return request, request.digest()
     except ValueError as error:
         raise InputError(f"{error}. Nothing was sent.") from None
 
 
-def turn_of(course: Course, reply: Reply, took: int | None) -> Turn:
-    """Give the turn that an ask makes: the question, what it carried, and what came."""
-    ask = course.ask
-    return Turn(
-        prompt=ask.text,
-        reply=reply,
-        owner=ask.owner,
-        execution=ask.execution,
-        entry=ask.entry,
-        asker=ask.asker,
-        carried=course.context.numbers,
-        typed=ask.typed,
-        values=ask.values,
-        max_tokens=ask.max_tokens,
-        temperature=ask.temperature,
-        last=ask.last,
-        stream=ask.stream,
-        took=took,
-        asked_model=course.asked_model,
-        shown=ask.shown,
-    )
+def turn_of(course: Course, reply: Reply) -> Turn:
+    """Return the turn that an ask makes: the question, what it carried, and what came."""
+    facts = shared(course.ask, RequestFacts)
+    return Turn(**facts, reply=reply, carried=course.context.numbers)
 
 
 def notes(ask: Ask, context: Context) -> list[str]:
@@ -156,7 +132,7 @@ def merged(ask: Ask) -> list[str]:
     """Say that a command stands within the prompt, as where a page has merged two cells."""
     if ask.entry != "cell":
         return []
-    lines = (ask.text if ask.typed is None else ask.typed).splitlines()
+    lines = ask.as_typed.splitlines()
     found = next((match for match in map(_MAGIC_LINE.match, lines) if match), None)
     if found is None:
         return []

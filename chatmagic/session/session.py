@@ -217,12 +217,12 @@ class Session:
                 follower(event)
 
     def _run(self, ask: Ask, view: View, halt: Halt | None) -> Answer:
-        if not isinstance(ask.text, str):
+        if not isinstance(ask.prompt, str):
             raise InputError(
-                f"The prompt is text, not {type(ask.text).__name__}. Nothing was sent.",
+                f"The prompt is text, not {type(ask.prompt).__name__}. Nothing was sent.",
                 hint="str(value) makes text of a value.",
             )
-        if not ask.text.strip():
+        if not ask.prompt.strip():
             raise InputError("The prompt is empty. Nothing was sent.")
         self._turnstile.refuse_its_holder()
         course = Course(ask)
@@ -340,7 +340,8 @@ class Session:
         course.context = context = self._context(ask)
         source = cast("Client | Taping | Setup", self._clients.given or taping or setup)
         request, course.digest = request_of(ask, context, source.extra_body)
-        course.asked_model = _json.word(request.extra.get("model"))
+        asked_model = _json.word(request.extra.get("model"))
+        course.ask = ask = replace(ask, asked_model=asked_model)
         course.play = play = None if taping is None else self._play(ask, context, request)
         # The view warms its renderer while requests is loaded and the headers awaited.
         view.began(
@@ -356,7 +357,7 @@ class Session:
         through = transports.through(
             play,
             self.deck.cassette,
-            lambda: transports.Came(stream.reply, client.took, client.connection.key),
+            lambda: transports.Came(replace(stream.reply, took=client.took), client.connection.key),
         )
         course.added = self.conversation.added
         halt = _or_new(halt)
@@ -411,7 +412,7 @@ class Session:
             for turn in self.conversation
             if ask.owner is not None and turn.owner != ask.owner and turn not in before
         ]
-        put_in = ask.text if ask.values or ask.entry == "python" else ""
+        put_in = ask.prompt if ask.values or ask.entry == "python" else ""
         return reproducibility.warnings(
             self.conversation, context, below if ask.history else [], put_in
         )
@@ -436,12 +437,10 @@ class Session:
         if course.play is not None and (recorded := course.play.recorded) is not None:
             self._took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=course.play.by_order)
-        turn = turn_of(course, reply, self._took)
+        turn = turn_of(course, replace(reply, took=self._took))
         record = turn.to_record(context.digests, course.digest)
-        if not ask.history:
-            record = replace(record, parameters={**record.parameters, "history": False})
         record = record if ask.keep_values else record.bare
-        answer = Answer(reply, record.listing(context.shown))
+        answer = Answer(turn.reply, record.listing(context.shown))
         if ask.history and self.conversation.added == course.added:
             self.conversation.add(replace(turn, record=record), order=ask.order)
         course.answer = answer

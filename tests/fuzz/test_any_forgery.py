@@ -43,6 +43,7 @@ REPLIES = st.builds(
     origin=st.sampled_from(["live", "replay", "emulator"]),
     recorded=st.sampled_from([None, "live", "emulator"]),
     by_order=st.booleans(),
+    took=COUNTS,
 )  # fmt: skip
 FEWER = settings(max_examples=max(10, settings().max_examples // 5))
 """Each example renders a notebook, some of them twice."""
@@ -56,7 +57,6 @@ TURNS = st.builds(
     temperature=st.sampled_from([None, 1.0, 0.5, 0, 1e17]),
     last=st.none() | st.integers(0, 3),
     stream=st.booleans(),
-    took=COUNTS,
     asked_model=st.none() | TEXTS,
 )
 

@@ -135,7 +135,9 @@ def test_what_a_service_writes_comes_back(chunk: Chunk, reply: Reply) -> None:
     """A chunk and a whole reply are read as what they were."""
     assert Chunk.from_json(chunk.to_json()) == chunk
     read = Chunk.from_json(reply.to_json())
-    assert read == Chunk(reply.text, reply.finish_reason, reply.model, reply.usage)
+    assert read == Chunk(
+        reply.text, finish_reason=reply.finish_reason, model=reply.model, usage=reply.usage
+    )
     assert ErrorBody.in_reply(reply.to_json()) is None
     assert ErrorBody.in_reply(chunk.to_json()) is None
 

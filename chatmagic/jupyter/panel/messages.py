@@ -106,10 +106,10 @@ def turn(turn: Turn, noted: Noted, after: int) -> dict[str, Any]:
         "after": after,
         "by": noted[0],
         "mine": turn.entry == "panel",
-        **prompt(_typed(turn)),
+        **prompt(turn.as_typed),
         "notes": noted[1],
         **reply(turn.reply),
-        "took": turn.took,
+        "took": turn.reply.took,
     }
 
 
@@ -301,7 +301,7 @@ _PLACES: Final = {"cell": "a cell", "panel": "the panel", "python": "Python"}
 def _saved(place: int, turn: Turn) -> tuple[str, str]:
     # Not the number of the cell, which is another one at each run.
     asked = f"{place}. You, in {_PLACES[turn.entry]}"
-    typed = _typed(turn)
+    typed = turn.as_typed
     if turn.entry != "panel":
         line = f"{asked}: {one_line(typed, transcript.EXCERPT)}"
         return f"<p>{escape(line)}</p>", line
@@ -315,8 +315,3 @@ def _saved(place: int, turn: Turn) -> tuple[str, str]:
         to_terminal(part) for part in (asked, typed, "Reply:", turn.reply.text, *states)
     )
     return html, text
-
-
-def _typed(turn: Turn) -> str:
-    """Give the prompt as typed: pages are saved with what they show."""
-    return turn.prompt if turn.typed is None else turn.typed

@@ -59,7 +59,7 @@ class UnderWay:
     @property
     def prompt(self) -> str:
         """The prompt as typed."""
-        return self.ask.text if self.ask.typed is None else self.ask.typed
+        return self.ask.as_typed
 
     def place(self, turns: Sequence[Turn]) -> None:
         """Find out where the turn will stand among the live ones, and instead of which."""
