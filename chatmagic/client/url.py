@@ -33,7 +33,7 @@ _WHOLE: Final = "/chat/completions"
 _VERSIONED: Final = re.compile(r"/v[0-9][^/]*(?:/openai)?\Z")
 
 
-def endpoint(base_url: str) -> str:
+def request_url(base_url: str) -> str:
     """Give the address that requests are posted to (fact 1).
 
     A base URL that ends in ``/chat/completions`` is that address, and may have a query. One that
@@ -56,9 +56,9 @@ def shown(base_url: str) -> str:
     """Give the address that requests are posted to, for a message: what may be a key is left out.
 
     Raises:
-        InputError: as :func:`endpoint`.
+        InputError: as :func:`request_url`.
     """
-    parts = urlsplit(endpoint(base_url))
+    parts = urlsplit(request_url(base_url))
     words = (parts.path + (f"?{parts.query}" if parts.query else "")).split("/")
     path = "/".join("…" if looks_like_a_key(unquote(word)) else word for word in words)
     return one_line(f"{parts.scheme}://{parts.netloc}{path}", _SHOWN)
@@ -68,7 +68,7 @@ def origin(url: str) -> str:
     """Give the scheme, host and port of an address, in one way of writing them.
 
     Raises:
-        InputError: as :func:`endpoint`.
+        InputError: as :func:`request_url`.
     """
     parts = _split(url)
     host = _host(parts)
@@ -106,7 +106,7 @@ def without_user(url: str, name: str = "The base address") -> str:
         name: what it is called in an error.
 
     Raises:
-        InputError: as :func:`endpoint`.
+        InputError: as :func:`request_url`.
     """
     parts = _split(url, name)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

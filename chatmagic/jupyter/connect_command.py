@@ -10,21 +10,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from chatmagic import text
+from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
 from chatmagic.client import url as address
 from chatmagic.client.extras import OF_AN_ADDRESS
 from chatmagic.errors import ChatError, InputError
 from chatmagic.jupyter import execution
 from chatmagic.protocol.auth import Secret
-from chatmagic.session.client_pool import Setup
+from chatmagic.session.client_pool import ServiceSetup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.cassette.active import Taping
-    from chatmagic.client.config import Connection
+    from chatmagic.cassette.active import CassetteSetup
+    from chatmagic.client.config import Endpoint
     from chatmagic.emulator.server import Emulator
     from chatmagic.jupyter.cassette_command import CassetteCommand
     from chatmagic.jupyter.settings import Kept
@@ -152,17 +153,19 @@ class ConnectCommands:
         kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"
         print(f"Key for {origin}: {kept}.")
 
-    def setup(self) -> Setup:
+    def setup(self) -> ServiceSetup:
         """Say where and how the session asks, as things are set now."""
-        connection = config.practised(self.connection())
+        connection = config.with_local_emulator(self.connection())
         for warning in config.news(connection.warnings):
             print(warning, file=sys.stderr)
-        return Setup(connection, self._configured.timeout, self.extra_body(), self.extra_headers())
+        return ServiceSetup(
+            connection, self._configured.timeout, self.extra_body(), self.extra_headers()
+        )
 
-    def taping(self) -> Taping | None:
+    def cassette_setup(self) -> CassetteSetup | None:
         """Return what a session is to put in now, whose requests name the model as any others."""
-        taping = self._cassette.taping()
-        return taping and replace(taping, extra_body=self.extra_body())
+        setup = self._cassette.setup()
+        return setup and replace(setup, extra_body=self.extra_body())
 
     def model(self) -> str | None:
         """Return the model that requests name; ``None`` where none was set for this address."""
@@ -202,7 +205,7 @@ class ConnectCommands:
         url = self._configured.base_url
         if not url or url == self._configured.kept.file_url or self._here() == _place(url):
             return None
-        by = config.placed(os.environ, **self._addresses()).url_from
+        by = config.resolve_address(os.environ, **self._addresses()).url_from
         return (
             f"ChatMagics.base_url is not used: {by} names another address. "
             "%chat_connect URL beats them all."
@@ -236,7 +239,7 @@ class ConnectCommands:
     def _here(self) -> str | None:
         """Return where requests are posted to now; ``None`` while nothing is connected."""
         try:
-            return _place(config.placed(os.environ, **self._addresses()).base_url)
+            return _place(config.resolve_address(os.environ, **self._addresses()).base_url)
         except ChatError:
             return None
 
@@ -246,7 +249,7 @@ class ConnectCommands:
         cell_url = url if url != file_url else None
         return {"chosen": self._chosen, "cell_config": cell_url, "file_config": file_url}
 
-    def connection(self) -> Connection:
+    def connection(self) -> Endpoint:
         """Find out where to and with which key, as things are set now."""
         return config.resolve(
             os.environ,
@@ -279,7 +282,7 @@ def _place(base_url: str) -> str:
     if base_url.strip().lower() == address.EMULATOR:
         return address.EMULATOR
     try:
-        return address.endpoint(base_url)
+        return address.request_url(base_url)
     except InputError:
         return ""
 
@@ -311,7 +314,7 @@ def _words(line: str) -> tuple[str, str | None]:
     return words[0], model
 
 
-def where(connection: Connection) -> str:
+def where(connection: Endpoint) -> str:
     """Say where a session asks and where its key comes from, and nothing of the key."""
     if config.is_emulator(connection):
         return (
@@ -332,7 +335,8 @@ def where(connection: Connection) -> str:
 def _hidden(question: str) -> Secret:
     try:
         key = Secret.of(getpass.getpass(question).strip())
-    except Exception:  # noqa: BLE001 - whatever a front end says that has nobody to ask
+    except Exception as error:  # noqa: BLE001 - whatever a front end says that cannot ask
+        log_swallowed(error)
         raise InputError(
             "Nobody can be asked for a key here.",
             hint="Set CHATMAGIC_API_KEY, or CHATMAGIC_API_KEY_FILE, before the kernel starts.",

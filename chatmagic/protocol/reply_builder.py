@@ -21,7 +21,7 @@ JOINED_AT: Final = 1_000_000
 _FACTS: Final = tuple(item.name for item in fields(BodyFacts))
 
 
-class Assembly:
+class ReplyBuilder:
     """A reply in the making: what each chunk adds, in time linear in the text."""
 
     def __init__(self) -> None:

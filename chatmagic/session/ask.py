@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import TracebackType
 
-    from chatmagic.cassette.cassette import Play
+    from chatmagic.cassette.cassette import Lookup
     from chatmagic.conversation.history import Change
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
@@ -50,7 +50,7 @@ class Stream(Protocol):
 
 
 @dataclass(slots=True)
-class Course:
+class AskState:
     """How far one ask has come, for whoever has to end it."""
 
     ask: Ask
@@ -58,13 +58,13 @@ class Course:
     digest: str = ""
     added: int = 0
     stream: Stream | None = None
-    play: Play | None = None
+    play: Lookup | None = None
     problem: BaseException | None = None
     answer: Answer | None = None
     shown: bool = False
 
 
-def delivered(course: Course, view: View) -> Answer:
+def delivered(course: AskState, view: View) -> Answer:
     """Tell the view of the end, and give the answer or raise what ended it early."""
     answer = cast("Answer", course.answer)
     view.ended(answer)
@@ -113,7 +113,7 @@ def request_of(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> tup
         raise InputError(f"{error}. Nothing was sent.") from None
 
 
-def turn_of(course: Course, reply: Reply) -> Turn:
+def turn_of(course: AskState, reply: Reply) -> Turn:
     """Return the turn that an ask makes: the question, what it carried, and what came."""
     facts = shared(course.ask, RequestFacts)
     return Turn(**facts, reply=reply, carried=course.context.numbers)

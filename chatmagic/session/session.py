@@ -5,22 +5,22 @@ Python, magic and panel all come through :meth:`Session.run`, one at a time.
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from chatmagic import _json
+from chatmagic._log import swallowed
 from chatmagic.cassette import active, reproducibility, transports
-from chatmagic.cassette.active import Deck, Taping
+from chatmagic.cassette.active import ActiveCassette, CassetteSetup
 from chatmagic.cassette.interaction import Recorded
-from chatmagic.cassette.matching import Question
+from chatmagic.cassette.matching import Query
 from chatmagic.client import config
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import InputError
 from chatmagic.session import client_pool
 from chatmagic.session.ask import (
     NOTHING,
-    Course,
+    AskState,
     delivered,
     interrupted,
     listen,
@@ -29,7 +29,7 @@ from chatmagic.session.ask import (
     set_aside,
     turn_of,
 )
-from chatmagic.session.client_pool import Clients, Setup
+from chatmagic.session.client_pool import ClientPool, ServiceSetup
 from chatmagic.session.events import (
     Answer,
     Ask,
@@ -40,15 +40,15 @@ from chatmagic.session.events import (
     Told,
     View,
 )
-from chatmagic.session.lock import Turnstile
+from chatmagic.session.lock import AskLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime, timedelta
 
-    from chatmagic.cassette.cassette import Play, Who
+    from chatmagic.cassette.cassette import AnswerSource, Lookup
     from chatmagic.client.client import Client
-    from chatmagic.client.config import Connection
+    from chatmagic.client.config import Endpoint
     from chatmagic.client.sockets import Halt
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.history import Change
@@ -68,12 +68,12 @@ class Session:
     def __init__(self, client: Client | None = None) -> None:
         """Start an empty conversation; nothing is sent."""
         self.conversation = Conversation()
-        self.deck = Deck()
+        self.cassette = ActiveCassette()
         self.set_free()
-        self._clients = Clients(client)
+        self._clients = ClientPool(client)
         self._took: int | None = None
         self._followers: tuple[Callable[[Event], object], ...] = ()
-        self._turnstile = Turnstile()
+        self._turnstile = AskLock()
         self._under_way: tuple[Ask, Halt] | None = None
 
     @property
@@ -107,10 +107,10 @@ class Session:
         return None if client is None else client.clock_off
 
     @property
-    def connection(self) -> Connection | None:
+    def endpoint(self) -> Endpoint | None:
         """Where the latest ask went, and with which key; ``None`` before the first."""
         client = self._clients.latest
-        return None if client is None else client.connection
+        return None if client is None else client.endpoint
 
     @property
     def took(self) -> int | None:
@@ -213,7 +213,7 @@ class Session:
 
     def _tell(self, event: Event) -> None:
         for follower in self._followers:
-            with contextlib.suppress(Exception):
+            with swallowed():
                 follower(event)
 
     def _run(self, ask: Ask, view: View, halt: Halt | None) -> Answer:
@@ -225,7 +225,7 @@ class Session:
         if not ask.prompt.strip():
             raise InputError("The prompt is empty. Nothing was sent.")
         self._turnstile.refuse_its_holder()
-        course = Course(ask)
+        course = AskState(ask)
         try:
             try:
                 self._turnstile.enter(ask.asker, view.waiting, halt)
@@ -281,12 +281,12 @@ class Session:
         """
 
         def exchanged() -> str | None:
-            summary = self.deck.eject() if again else None
+            summary = self.cassette.eject() if again else None
             if not off:
                 # Who is done asks for none; what the environment has comes with the next ask.
-                self.deck.insert()
+                self.cassette.insert()
             if not again:
-                self.deck.retry()
+                self.cassette.retry()
             return summary
 
         return self._turnstile.alone("a change of the cassette", exchanged)
@@ -319,7 +319,7 @@ class Session:
             self._tell(Changed())
         return change
 
-    def _follow_for(self, course: Course) -> Change | None:
+    def _follow_for(self, course: AskState) -> Change | None:
         """Let the conversation follow the pages before an ask, which goes by their order."""
         ask = course.ask
         if not ask.history or ask.order is not None:
@@ -331,14 +331,16 @@ class Session:
         course.ask = replace(ask, order=layout.order)
         return self.conversation.follow(layout)
 
-    def _asked(self, course: Course, view: View, halt: Halt | None) -> None:
+    def _asked(self, course: AskState, view: View, halt: Halt | None) -> None:
         """Ask, and keep what came, with what ended it early."""
-        asked, taping = course.ask, self.deck.insert()
+        asked, taping = course.ask, self.cassette.insert()
         setup = self.setup() if taping is None and self._clients.given is None else None
         aside = self._follow_for(course)
         ask = course.ask
         course.context = context = self._context(ask)
-        source = cast("Client | Taping | Setup", self._clients.given or taping or setup)
+        source = cast(
+            "Client | CassetteSetup | ServiceSetup", self._clients.given or taping or setup
+        )
         request, course.digest = request_of(ask, context, source.extra_body)
         asked_model = _json.word(request.extra.get("model"))
         course.ask = ask = replace(ask, asked_model=asked_model)
@@ -347,17 +349,19 @@ class Session:
         view.began(
             [
                 *set_aside(aside),
-                *self.deck.news(),
+                *self.cassette.news(),
                 *(play.notes if play is not None else ()),
                 *notes(asked, context),
             ]
         )
-        who: Who = "service" if play is None else play.who
+        who: AnswerSource = "service" if play is None else play.source
         client = self._clients.of(who, lambda: self._setup_for(who, setup, taping))
         through = transports.through(
             play,
-            self.deck.cassette,
-            lambda: transports.Came(replace(stream.reply, took=client.took), client.connection.key),
+            self.cassette.current,
+            lambda: transports.Outcome(
+                replace(stream.reply, took=client.took), client.endpoint.key
+            ),
         )
         course.added = self.conversation.added
         halt = _or_new(halt)
@@ -379,8 +383,8 @@ class Session:
 
     def set_free(self) -> None:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
-        self.setup: Callable[[], Setup] = client_pool.from_environment
-        self.deck.taping = active.from_environment
+        self.setup: Callable[[], ServiceSetup] = client_pool.from_environment
+        self.cassette.choose_setup = active.from_environment
         self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
         self.layout: Callable[[str | None], Layout | None] = _unknown
 
@@ -393,16 +397,16 @@ class Session:
         """Close the connections that are kept."""
         self._clients.close()
 
-    def _play(self, ask: Ask, context: Context, request: Request) -> Play | None:
+    def _play(self, ask: Ask, context: Context, request: Request) -> Lookup | None:
         """Find out who answers, while a cassette is in."""
         asked = Recorded.asked(request, typed=ask.typed, owner=ask.owner)
-        question = Question(asked, ask.execution, ask.order)
-        return self.deck.play(question, self._warnings(ask, context), self._asks_emulator)
+        query = Query(asked, ask.execution, ask.order)
+        return self.cassette.look_up(query, self._warnings(ask, context), self._asks_emulator)
 
     def _asks_emulator(self) -> bool:
         """Tell whether the service that is asked is this kernel's emulator."""
         given = self._clients.given
-        return config.is_emulator(self.setup().connection if given is None else given.connection)
+        return config.is_emulator(self.setup().endpoint if given is None else given.endpoint)
 
     def _warnings(self, ask: Ask, context: Context) -> tuple[str, ...]:
         """Say what of a question another run will not ask as it is asked now."""
@@ -417,11 +421,13 @@ class Session:
             self.conversation, context, below if ask.history else [], put_in
         )
 
-    def _setup_for(self, who: Who, setup: Setup | None, taping: Taping | None) -> Setup:
+    def _setup_for(
+        self, who: AnswerSource, setup: ServiceSetup | None, taping: CassetteSetup | None
+    ) -> ServiceSetup:
         """Say where and how to ask the one who answers."""
         if taping is not None and who != "service":
-            connection = active.CASSETTE if who == "recording" else client_pool.practice()
-            return Setup(connection, taping.timeout, taping.extra_body)
+            endpoint = active.CASSETTE if who == "cassette" else client_pool.practice()
+            return ServiceSetup(endpoint, taping.timeout, taping.extra_body)
         return setup or self.setup()
 
     def _context(self, ask: Ask) -> Context:
@@ -429,12 +435,12 @@ class Session:
             return NOTHING
         return self.conversation.context(ask.owner, ask.execution, last=ask.last, order=ask.order)
 
-    def _keep(self, course: Course, reply: Reply) -> None:
+    def _keep(self, course: AskState, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, once, as the last step."""
         ask, context = course.ask, course.context
         client = self._clients.latest
         self._took = None if client is None else client.took
-        if course.play is not None and (recorded := course.play.recorded) is not None:
+        if course.play is not None and (recorded := course.play.interaction) is not None:
             self._took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=course.play.by_order)
         turn = turn_of(course, replace(reply, took=self._took))

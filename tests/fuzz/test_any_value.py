@@ -25,8 +25,8 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse, wire
 from chatmagic.protocol.auth import SECRET_LENGTH, Secret
 from chatmagic.protocol.error_body import ErrorBody
-from chatmagic.protocol.error_mapping import refusal
-from chatmagic.protocol.reply_builder import Assembly
+from chatmagic.protocol.error_mapping import error_from_response
+from chatmagic.protocol.reply_builder import ReplyBuilder
 from chatmagic.protocol.wire import Chunk, Request
 from chatmagic.render import gauge
 from chatmagic.text import one_line, without_lone_surrogates
@@ -34,7 +34,7 @@ from chatmagic.text import one_line, without_lone_surrogates
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.client.config import Connection
+    from chatmagic.client.config import Endpoint
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=12)
@@ -203,7 +203,7 @@ HALVES = st.text(st.sampled_from("a\ud83d\ude00"), max_size=12)
 @given(text=TEXTS | HALVES, cuts=st.lists(st.integers(0, 12), max_size=6))
 def test_chunks_never_change_a_text(text: str, cuts: list[int]) -> None:
     """However a text is spread over chunks, in the middle of a pair too, it is the same."""
-    assembly = Assembly()
+    assembly = ReplyBuilder()
     places = sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})
     pieces = [text[start:end] for start, end in itertools.pairwise(places)]
     shown = "".join([*(assembly.add(Chunk(piece)) for piece in pieces), assembly.rest()])
@@ -340,7 +340,11 @@ def test_no_refusal_tells_the_key(  # noqa: PLR0917 - hypothesis gives them by n
     said = key.join(around) if not quoted else quote(key, safe="").join(around)
     value: object = said if form == "json" else {"error": {"message": said, "type": said}}
     text = {"plain": said, "html": f"<title>{said}</title>"}.get(form) or json.dumps(value)
-    line = str(refusal(status, headers, text.encode("utf-8", "surrogatepass"), now=NOW, key=secret))
+    line = str(
+        error_from_response(
+            status, headers, text.encode("utf-8", "surrogatepass"), now=NOW, key=secret
+        )
+    )
     assert one_line(line, len(line)) == line
     assert not secret.is_in(line)
     assert quote(key, safe="") not in line
@@ -393,7 +397,7 @@ ADDRESSES = st.one_of(
 def test_any_address_is_read_in_one_way_or_refused(url: str) -> None:
     """Its origin is that of where a request goes, for two readers, and asking again is the same."""
     try:
-        origin, endpoint = address.origin(url), address.endpoint(url)
+        origin, endpoint = address.origin(url), address.request_url(url)
     except InputError as error:
         line = str(error)
     else:
@@ -406,7 +410,7 @@ def test_any_address_is_read_in_one_way_or_refused(url: str) -> None:
 def _check_address(url: str, origin: str, endpoint: str) -> None:
     assert urlsplit(endpoint).username is None
     assert address.origin(endpoint) == address.origin(origin) == origin
-    assert address.endpoint(endpoint) == endpoint
+    assert address.request_url(endpoint) == endpoint
     assert address.is_loopback(endpoint) == address.is_loopback(url)
     assert not any("secret-pw" in line for line in address.warnings_for(url))
     assert address.warnings_for(endpoint) == address.warnings_for(origin)
@@ -435,9 +439,9 @@ def test_any_settings_give_a_connection_or_an_error(
     """Whatever is set where, it is used or refused in a line that does not repeat it."""
     chosen, cell, file = addresses
     given_as: dict[str, Any] = {"chosen": chosen, "cell_config": cell, "file_config": file}
-    found_by: list[Callable[[], Connection]] = [
+    found_by: list[Callable[[], Endpoint]] = [
         lambda: config.resolve(environ, auth_config=auth, **given_as),
-        lambda: config.for_client(environ, base_url=chosen, api_key=key, auth=auth),
+        lambda: config.resolve_for_client(environ, base_url=chosen, api_key=key, auth=auth),
     ]
     for find in found_by:
         try:

@@ -2,7 +2,7 @@
 
 import re
 
-from support.project import ROOT
+from project import ROOT
 
 import chatmagic.protocol
 
