@@ -148,7 +148,7 @@ class CassetteCommand:
         return "Replayed from a cassette: figures as recorded, nothing was sent."
 
     def _status(self) -> str:
-        left = [one.told for one in self._session.cassette.unsaved]
+        left = [one.message for one in self._session.cassette.unsaved]
         state = self.state()
         if state is None:
             asks = f"No cassette is in: every question goes to the service. {USAGE}"
@@ -156,7 +156,7 @@ class CassetteCommand:
         try:
             self._session.retape(again=False)
         except ChatError as error:
-            left = [one.told for one in self._session.cassette.unsaved]
+            left = [one.message for one in self._session.cassette.unsaved]
             out = f"Nothing is sent while that is so; {self._way_out()}."
             return "\n".join(dict.fromkeys([state, str(error), out, *left]))
         return "\n".join([state, *self._in()])
@@ -179,16 +179,16 @@ class CassetteCommand:
         session = self._session
         cassette = session.cassette.current
         lines = session.cassette.news()
-        lines += [told for one in session.cassette.unsaved if (told := one.told) not in lines]
+        lines += [told for one in session.cassette.unsaved if (told := one.message) not in lines]
         if cassette is None:
             return lines
-        choice, count = cassette.config, len(cassette.exchanges)
+        choice, count = cassette.config, len(cassette.interactions)
         others = [
             *(["what it lacks is answered by the emulator"] if choice.fallback else []),
             *(["a request that differs is answered by its place"] if choice.by_order else []),
         ]
         lines += [f"{other[0].upper()}{other[1:]}." for other in others]
-        superseded = sum(one.superseded for one in cassette.exchanges)
+        superseded = sum(one.superseded for one in cassette.interactions)
         marked = f", {superseded:,} of them superseded (%chat_cassette --prune)"
         lines.append(
             f"It holds {count:,} exchange{'' if count == 1 else 's'}"

@@ -62,7 +62,7 @@ class Kernel:
     def kept(self) -> list[Recorded]:
         """What it could not save so far."""
         cassette = self.session.cassette
-        left = [one for left in cassette.unsaved for one in left.exchanges]
+        left = [one for left in cassette.unsaved for one in left.interactions]
         return [*left, *(cassette.current.unsaved if cassette.current is not None else ())]
 
 
@@ -199,7 +199,7 @@ class Machine(RuleBasedStateMachine):
         if cassette is None or not cassette.is_recording:
             return
         total = self.held()
-        meant = [one for n, one in enumerate(cassette.exchanges) if n in picks]
+        meant = [one for n, one in enumerate(cassette.interactions) if n in picks]
         with contextlib.suppress(ChatError):
             assert cassette.prune(meant) == len(meant)
         gone = total - self.held()
