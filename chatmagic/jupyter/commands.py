@@ -198,13 +198,13 @@ class Commands:
         if execution.audience == "page":
             self._with_widgets().show_panel(execution.cell)
             return
-        from chatmagic.jupyter.panel import messages  # noqa: PLC0415 - as in chat_history
+        from chatmagic.jupyter.panel import saved  # noqa: PLC0415 - as in chat_history
 
         if execution.audience == "machine":
-            views.show_data(messages.PANEL_ABSENT)
-            views.show_html(*messages.saved(self.session.conversation))
+            views.show_data(saved.PANEL_ABSENT)
+            views.show_html(*saved.saved(self.session.conversation))
             return
-        print(messages.NEEDS_A_PAGE)
+        print(saved.NEEDS_A_PAGE)
 
     def shown(self, kind: str, reply: Reply) -> str:
         """Give a reply that displays itself, as one of a bundle's types.
@@ -256,7 +256,7 @@ class Commands:
             self._shown[0] == frontend.execution(self._shell).id and self._shown[1] is value
         )
 
-    def _ask(self, asked: options.Asked, text: str) -> Reply:
+    def _ask(self, asked: options.ParsedLine, text: str) -> Reply:
         execution = frontend.execution(self._shell)
         filled = template.Filled(text, ()) if asked.raw else template.fill(text, self._evaluate)
         ask = Ask(
