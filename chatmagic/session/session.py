@@ -16,7 +16,7 @@ from chatmagic.cassette.interaction import Recorded
 from chatmagic.cassette.matching import Query
 from chatmagic.client import config
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.errors import InputError
+from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.session import client_pool
 from chatmagic.session.ask import (
     NOTHING,
@@ -379,7 +379,7 @@ class Session:
                 raise
             # Stop came when the reply had come: it is paid for, so it is kept all the same.
             self._keep(course, reply)
-            course.problem = interrupted(reply)
+            course.problem = interrupted(cast("Answer", course.answer).reply)
 
     def set_free(self) -> None:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
@@ -444,6 +444,8 @@ class Session:
             self._took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=course.play.by_order)
         turn = turn_of(course, replace(reply, took=self._took))
+        if isinstance(course.problem, ChatError | ChatInterrupted):
+            course.problem.reply = turn.reply
         record = turn.to_record(context.digests, course.digest)
         record = record if ask.keep_values else record.bare
         answer = Answer(turn.reply, record.listing(context.shown))
