@@ -130,7 +130,10 @@ def test_a_request_is_refused_by_a_value_error_alone(
         )
 
 
-@given(chunk=st.builds(Chunk, TEXTS, NAMES, NAMES, st.none() | USAGES), reply=REPLIES)
+@given(
+    chunk=st.builds(Chunk, TEXTS, finish_reason=NAMES, model=NAMES, usage=st.none() | USAGES),
+    reply=REPLIES,
+)
 def test_what_a_service_writes_comes_back(chunk: Chunk, reply: Reply) -> None:
     """A chunk and a whole reply are read as what they were."""
     assert Chunk.from_json(chunk.to_json()) == chunk
