@@ -18,7 +18,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from markdown_it.renderer import RendererHTML
-from markdown_it.utils import OptionsDict
 from pygments import highlight
 from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
@@ -102,6 +101,7 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
         return _too_much(text, f"{len(text):,} characters", live=live and not breaks)
     env: EnvType = {
         "live": live,
+        "breaks": breaks,
         **dict.fromkeys(("coloured", "formulas", "tex", "headings"), 0),
         "above": [],
     }
@@ -115,8 +115,8 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
                 text, f"{blocks:,} paragraphs, points or blocks", live=live and not breaks
             )
         side = bidi.set_directions(tokens)
-        options = OptionsDict({**_MARKDOWN.options, "breaks": breaks})
-        return sanitize.reply_box(_MARKDOWN.renderer.render(tokens, options, env), side)
+        html = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env)
+        return sanitize.reply_box(html, side)
     except Exception as error:  # noqa: BLE001 - no reply may be lost to a fault
         log_swallowed(error)
         return _as_text(text, "it could not be rendered")
@@ -172,6 +172,9 @@ def _heading(levels: Sequence[int]) -> str:
 
 class _Renderer(RendererHTML):
     """Writer of HTML; ``env`` says whether the reply is live, and counts what costs time."""
+
+    def softbreak(self, *rest: Any) -> str:
+        return "<br>\n" if rest[-1]["breaks"] else "\n"
 
     def code_inline(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         side = _dir(bidi.code_direction(tokens[idx]))
@@ -246,7 +249,8 @@ class _Renderer(RendererHTML):
         side = bidi.code_direction(tokens[idx])
         return scrolling(f'<div class="highlight">{inner}</div>', label, side, sanitize.CODE_BOX)
 
-    code_block = fence
+    def code_block(self, *rest: Any) -> str:
+        return self.fence(*rest)
 
     def link_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         close = next(i for i in range(idx, len(tokens)) if tokens[i].type == "link_close")
