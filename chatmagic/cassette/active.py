@@ -66,23 +66,24 @@ class ActiveCassette:
     """The cassette that answers and records one session's requests."""
 
     def __init__(self) -> None:
-        """Begin without a cassette; the environment chooses one."""
-        self.choose_setup: Callable[[], CassetteSetup | None] = from_environment
+        """Begin without a cassette."""
         self.current: Cassette | None = None
         self.unsaved: list[Unsaved] = []
         """What ejected cassettes could not save."""
         self._news: list[str] = []
 
-    def insert(self) -> CassetteSetup | None:
+    def insert(self, setup: CassetteSetup | None) -> CassetteSetup | None:
         """Insert the cassette that is chosen now; one that is no longer chosen is ejected.
 
+        Args:
+            setup: what is chosen; ``None`` for no cassette.
+
         Returns:
-            What is chosen; ``None`` for no cassette.
+            What is chosen.
 
         Raises:
             InputError: what is chosen cannot be used.
         """
-        setup = self.choose_setup()
         config = None if setup is None else setup.config
         if self.current is not None and self.current.config != config:
             self.eject()

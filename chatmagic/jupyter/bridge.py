@@ -156,7 +156,7 @@ class Bridge:
             self._hidden.send({"kind": "tell"})
             self._hidden.first = ""  # a page that is loaded again has nothing to say of it
         conversation = self._session.conversation
-        marks = conversation.marks(self._session.layout(None))
+        marks = conversation.marks(self._session.environment.layout(None))
         copies = self.pages.copies() - {turn.owner for turn in conversation}
         words = dict.fromkeys(copies, COPIED) | {cell: MARKS[mark] for cell, mark in marks.items()}
         marked = self.pages.by_id(words)

@@ -14,7 +14,7 @@ from chatmagic import text as plain
 from chatmagic._json import shared
 from chatmagic._log import swallowed
 from chatmagic.archive import output
-from chatmagic.conversation import cell_order, options, record, suggestions, template
+from chatmagic.conversation import options, record, suggestions, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.parameters import Parameters
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.conversation.cell_order import Layout
-    from chatmagic.jupyter.bridge import Bridge
+    from chatmagic.jupyter.environment import KernelEnvironment
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.panel.widgets import Panels
     from chatmagic.jupyter.settings import Kept
@@ -78,27 +77,30 @@ class Commands:
 
     Args:
         shell: the kernel's shell.
-        session: its session, which asks as the settings say from now on.
+        session: its session.
         configured: the settings, read at each use.
+        environment: where the session runs.
     """
 
-    def __init__(self, shell: InteractiveShell, session: Session, configured: Configured) -> None:
-        """Take the kernel's session over; send nothing."""
+    def __init__(
+        self,
+        shell: InteractiveShell,
+        session: Session,
+        configured: Configured,
+        environment: KernelEnvironment,
+    ) -> None:
+        """Send nothing."""
         self.session = session
         self._shell = shell
         self._configured = configured
         self._panels: Panels | None = None
         self._shown: tuple[str | None, Reply] | None = None
-        self._bridge: Bridge | None = None
+        self._environment = environment
         self._drawing = DrawingLoop()
         self._leave = session.follow(self._drawing.hear)
-        self.cassette = CassetteCommand(shell, session, configured)
-        self.connecting = ConnectCommands(shell, session, configured, self.cassette)
-        self.standing = Standing(shell, session, configured, self.cassette, self.connecting)
-        session.layout = self._layout
-        session.setup = self.connecting.setup
-        session.cassette.choose_setup = self.connecting.cassette_setup
-        session.execution = self._owner
+        self.cassette = CassetteCommand(session, environment, configured)
+        self.connecting = ConnectCommands(shell, session, environment, configured)
+        self.standing = Standing(shell, session, configured, self.cassette, environment)
 
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
         """Do ``%%chat`` and ``%chat``; without a prompt, ``%chat`` shows the state."""
@@ -140,15 +142,16 @@ class Commands:
         # The renderer comes with the first thing there is to show.
         from chatmagic.jupyter import transcript  # noqa: PLC0415
 
-        owner, _ = self._owner()
+        owner, _ = self._environment.cell()
         self.session.follow_pages(owner)
         conversation = self.session.conversation
         turns = conversation.turns
         owners = [turn.owner for turn in turns if turn.owner is not None]
-        notebooks = None if self._bridge is None else self._bridge.pages.names(owners)
+        pages = self._environment.pages
+        notebooks = None if pages is None else pages.names(owners)
         word = line.strip()
         if not word:
-            told = self._configured.order == "page" and self._told(owner)
+            told = self._configured.order == "page" and pages is not None and pages.lists(owner)
             order = transcript.AS_ON_PAGE if told else transcript.AS_RUN
             views.show_html(*transcript.table(conversation, order, notebooks))
         elif word == "all":
@@ -223,13 +226,11 @@ class Commands:
             self._shell.events.unregister("post_run_cell", self._look)
             self._panels.close()
             self._panels = None
-        self.connecting.close()
-        if self._bridge is not None:
-            self._bridge.close()
-            self._bridge = None
+        if self._environment.bridge is not None:
+            self._environment.bridge.close()
+            self._environment.bridge = None
         self._leave()
         self._drawing.close()
-        self.session.set_free()
 
     def _with_widgets(self) -> Panels:
         """Give the kernel's panels; the widgets come with the first."""
@@ -241,7 +242,7 @@ class Commands:
                     f"There are no widgets here ({error}). %%chat goes on working without them.",
                     hint="pip install anywidget, then restart the kernel.",
                 ) from None
-            self._panels = Panels(self.session, self.standing)
+            self._panels = Panels(self.session, self.standing, self._drawing)
             # Any cell may have set what they show, the environment too.
             self._shell.events.register("post_run_cell", self._look)
         return self._panels
@@ -287,17 +288,17 @@ class Commands:
             self._shell.user_ns[asked.output] = reply
         if not asked.quiet:
             self._shown = (execution.id, reply)
-        if execution.audience == "page" and self._bridge is None:
+        if execution.audience == "page" and self._environment.bridge is None:
             self._build_bridge(reply)
         return reply
 
     def _open_with_first_word(self) -> Callable[[], None] | None:
         """Build the bridge behind a reply's first fragment, unless a panel tells of that one."""
-        if self._bridge is not None or self._panels is not None:
+        if self._environment.bridge is not None or self._panels is not None:
             return None
 
         def hear(event: Event) -> None:
-            if isinstance(event, Fragment) and self._bridge is None:
+            if isinstance(event, Fragment) and self._environment.bridge is None:
                 leave()
                 self._build_bridge(None)
 
@@ -311,16 +312,7 @@ class Commands:
             _lazy.load("chatmagic.jupyter.bridge")
             from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415
 
-            self._bridge = Bridge(self.session, said=reply)
-
-    def _told(self, owner: str | None) -> bool:
-        return self._bridge is not None and self._bridge.pages.lists(owner)
-
-    def _layout(self, owner: str | None) -> Layout | None:
-        """Say how the cells stand, for the conversation to follow."""
-        if self._configured.order == "run":
-            return cell_order.AS_RUN
-        return None if self._bridge is None else self._bridge.pages.layout(owner)
+            self._environment.bridge = Bridge(self.session, said=reply)
 
     def _view(self, ask: Ask, execution: Execution) -> View:
         """Pick who is shown what (the README's table under "Where it runs")."""
@@ -341,10 +333,6 @@ class Commands:
 
     def _evaluate(self, expression: str) -> object:
         return eval(expression, self._shell.user_global_ns, self._shell.user_ns)  # noqa: S307 - the user's own words
-
-    def _owner(self) -> tuple[str | None, str | None]:
-        execution = frontend.execution(self._shell)
-        return execution.cell, execution.id
 
     def _step(self, step: Literal["undo", "redo"], line: str) -> None:
         """Take a change back, or do it again, and say which."""
