@@ -1,13 +1,17 @@
-"""Chat with a hosted completion service from a Jupyter notebook (see the README)."""
+"""Chat with a hosted completion service from a Jupyter notebook (see the README).
+
+"(fact 7)" in a docstring is a fact of the service's interface, which ``protocol/__init__.py``
+numbers.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from chatmagic._version import __version__ as __version__
 
+if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic import errors
@@ -17,7 +21,6 @@ if TYPE_CHECKING:
     from chatmagic.session.current import ask, current_session
     from chatmagic.session.session import Session
 
-__version__ = "0.1.0"
 __all__ = [
     "Client",
     "Credits",
@@ -30,9 +33,6 @@ __all__ = [
     "current_session",
     "errors",
 ]
-
-on_session: Callable[[Session], object] | None = None
-"""Called with this process's session when it is made; the extension sets it."""
 
 _HOMES: Final = {
     "Client": "client.client",

@@ -37,7 +37,7 @@ def whole_number(value: object) -> int | None:
 def timestamp(value: object) -> datetime | None:
     """Read an ISO 8601 timestamp as an aware time in UTC; anything else is ``None``.
 
-    A timestamp without a zone is taken as UTC, as the interface says they are (§8).
+    A timestamp without a zone is taken as UTC, as the interface says they are (fact 11).
     """
     if not isinstance(value, str) or not _TIMESTAMP.match(text := value.strip().upper()):
         return None

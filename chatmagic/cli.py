@@ -11,7 +11,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from chatmagic import __version__, demo
+from chatmagic import demo
+from chatmagic._version import __version__
+from chatmagic.conversation.options import MANUAL
 from chatmagic.emulator.service import FAULTS, FRESH, Settings
 from chatmagic.errors import ChatError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS
@@ -72,6 +74,8 @@ def _parser() -> _Parser:
     parser = _Parser(
         prog="chatmagic",
         description="Chat with a completion service from a Jupyter notebook.",
+        epilog="\n".join(("In a notebook %%chat? shows how to ask.", *MANUAL)),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"chatmagic {__version__}")

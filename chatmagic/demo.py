@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "chatmagic-notebooks"
 FIRST: Final = "01-quickstart.ipynb"
+REFERENCE: Final = "reference"
 _HOST: Final = "127.0.0.1"
 _TICK: Final = 0.1
 _SECONDS_TO_START: Final = 120.0
@@ -105,7 +106,8 @@ def copy_lessons(lessons: Path, folder: Path) -> tuple[list[str], list[str]]:
     """Copy the files that a folder lacks, with those in folders; never overwrite one.
 
     Args:
-        lessons: where they come from; hidden files in it are left out.
+        lessons: where they come from; hidden files in it are left out, and the reference pages,
+            which only a checkout has there.
         folder: where they go; made if it is not there.
 
     Returns:
@@ -120,7 +122,8 @@ def copy_lessons(lessons: Path, folder: Path) -> tuple[list[str], list[str]]:
         folder.mkdir(parents=True, exist_ok=True)
         for source in sorted(lessons.rglob("*")):
             name = source.relative_to(lessons)
-            if not source.is_file() or any(part.startswith(".") for part in name.parts):
+            is_hidden = any(part.startswith(".") for part in name.parts)
+            if not source.is_file() or is_hidden or name.parts[0] == REFERENCE:
                 continue
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             done = copied if _copied(source, folder / name) else kept

@@ -137,13 +137,13 @@ class NotRecordedError(ChatError):
 
 
 class AuthenticationError(ChatError):
-    """No key for this address, or the service did not accept the key (interface §5)."""
+    """No key for this address, or the service did not accept the key (fact 12)."""
 
     fault: Fault = "you"
 
 
 class RateLimitError(ChatError):
-    """The credits are used up, or requests came too fast (interface §7)."""
+    """The credits are used up, or requests came too fast (fact 9)."""
 
     fault: Fault = "you"
 

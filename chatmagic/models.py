@@ -1,4 +1,4 @@
-"""The values a user holds: messages, replies, usage and credits (interface §2, §8)."""
+"""The values a user holds: messages, replies, usage and credits (facts 2 to 5, 10)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Origin = Literal["live", "replay", "emulator"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation (interface §2.1).
+    """One message of a conversation (fact 2).
 
     Args:
         role: who wrote it: ``user``, ``assistant``, or what else the service takes.
@@ -45,7 +45,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token accounting (interface §2.3); what was not told is ``None``."""
+    """Token accounting (fact 5); what was not told is ``None``."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -73,7 +73,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Credits:
-    """What a response said of the account's credits (interface §8).
+    """What a response said of the account's credits (fact 10).
 
     Args:
         limit: the credit limit; ``None`` is unknown.
@@ -127,7 +127,7 @@ class Credits:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply, whole or as far as it came (interface §2.3).
+    """A reply, whole or as far as it came (fact 4).
 
     Args:
         text: the text, exactly as it came.
@@ -163,7 +163,7 @@ class Reply:
         return self.text
 
     def to_json(self) -> dict[str, Any]:
-        """Give the body of a reply as the interface writes it (§2.3)."""
+        """Give the body of a reply as the interface writes it (fact 4)."""
         return {
             "model": self.model,
             "choices": [

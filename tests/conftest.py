@@ -61,7 +61,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Shell]:
             assert KEY not in made.run(f"%history -n {number}").everything
         for turn in current_session().conversation:
             assert KEY not in repr(turn)
-        assert KEY not in repr(current_session().connection)
+        assert KEY not in repr(current_session().endpoint)
 
 
 @pytest.fixture

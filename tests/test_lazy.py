@@ -84,7 +84,7 @@ shell = InteractiveShell.instance()
 shell.run_line_magic("load_ext", "chatmagic")
 shell.run_line_magic("chat_connect", "emulator")
 reply = shell.run_line_magic("chat", "hello")
-from chatmagic import output
+from chatmagic.archive import output
 output.bundle(reply)
 print(sorted(seen.items()))
 """

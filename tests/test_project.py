@@ -1,8 +1,9 @@
-"""The project keeps to its own rules: its layers, its README, its style, its coverage."""
+"""The project keeps to its own rules: its layers, its style, its coverage."""
 
 from __future__ import annotations
 
 import ast
+import graphlib
 import os
 import re
 import subprocess
@@ -13,59 +14,64 @@ from typing import TYPE_CHECKING
 import pytest
 from project import ROOT
 
-from chatmagic.conversation import options
-
 if TYPE_CHECKING:
     from pathlib import Path
 
 PACKAGE = ROOT / "chatmagic"
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}
-ROW = re.compile(r"^\| (\d+) \| `(\w+)` \| .* \| (.*?) ?\|$", re.MULTILINE)
-MODULES = {name: (int(level), packages) for level, name, packages in ROW.findall(README)}
-PURE = (
-    "autolinks",
-    "formulas",
-    "links",
-    "directions",
-    "markdown",
-    "tex",
-    "secret",
-    "digests",
-    "seal",
-    "scalars",
-    "jsontext",
-    "accounting",
-    "wire",
-    "errorbody",
+TOP = frozenset({"errors", "models", "text", "_json", "_lazy", "_version"})
+MIDDLE = ("client", "conversation", "render", "emulator")
+BELOW_SESSION = ("top", "protocol", *MIDDLE, "archive", "cassette")
+MAY_IMPORT = {
+    "top": (),
+    "protocol": ("top",),
+    **dict.fromkeys(MIDDLE, ("top", "protocol")),
+    "archive": ("top", "protocol", *MIDDLE),
+    "cassette": ("top", "protocol", *MIDDLE, "archive"),
+    "audit": BELOW_SESSION,
+    "session": BELOW_SESSION,
+    "jupyter": (*BELOW_SESSION, "audit", "session"),
+    "cli": (*BELOW_SESSION, "audit", "session", "jupyter"),
+}
+"""Which folders each folder imports from, besides itself."""
+PACKAGES = {
+    "client": {"requests", "urllib3"},
+    "render": {"markdown_it", "nh3", "pygments"},
+    "emulator": {"tornado"},
+    "archive": {"nbformat"},
+    "jupyter": {"IPython", "anywidget", "ipywidgets", "traitlets"},
+}
+"""The third-party packages of each folder."""
+PURE = [
+    *sorted(
+        path.relative_to(PACKAGE).with_suffix("").as_posix()
+        for folder in ("protocol", "conversation", "render")
+        for path in (PACKAGE / folder).rglob("*.py")
+        if path.stem != "__init__"
+    ),
     "errors",
-    "record",
-    "plain",
-    "address",
-    "extras",
-    "sse",
-    "credits",
-    "ratelimit",
-    "arrival",
-    "prompt",
-    "safe",
-    "options",
-    "meant",
-    "practice",
-    "page",
-    "turn",
-    "places",
-    "changes",
-    "conversation",
-    "prefixes",
-    "tape",
-    "script",
-    "merging",
-    "reel",
-    "nearest",
-    "archive",
+    "models",
+    "text",
+    "_json",
+    "client/url",
+    "client/extras",
+    "client/arrival",
+    "emulator/replies",
+    "cassette/prefixes",
+    "cassette/interaction",
+    "cassette/serializer",
+    "cassette/merging",
+    "cassette/matching",
+    "cassette/mismatch",
+    "archive/archive",
+]
+TEXTS = (
+    ROOT / "README.md",
+    ROOT / "pyproject.toml",
+    *sorted(ROOT.glob("binder/*")),
+    *sorted(ROOT.glob(".github/*.md")),
+    *sorted(ROOT.glob("notebooks/reference/*.md")),
 )
-TEXTS = (ROOT / "README.md", ROOT / "pyproject.toml", *sorted(ROOT.glob("binder/*")))
 """What no tool reads as code, so that none would stumble over it."""
 
 TOOLS = {
@@ -73,6 +79,12 @@ TOOLS = {
     "ruff format": ["ruff", "format", "--check", "."],
     "mypy": ["mypy"],
 }
+
+
+def is_module(name: str) -> bool:
+    """Tell whether a dotted name is a module or a folder of the package."""
+    path = PACKAGE.parent / name.replace(".", "/")
+    return path.is_dir() or path.with_suffix(".py").is_file()
 
 
 def imports(path: Path) -> set[str]:
@@ -83,30 +95,49 @@ def imports(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name} imports relatively"
-            names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= names if node.module == "chatmagic" else {str(node.module)}
+            named = {f"{node.module}.{alias.name}" for alias in node.names}
+            files = {name for name in named if is_module(name)}
+            found |= files | ({str(node.module)} if files != named else set())
     return found
 
 
-def test_the_table_of_modules_lists_the_files() -> None:
-    """Each module has its row, and each row its module."""
-    files = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
-    assert set(MODULES) == files
+def modules() -> list[str]:
+    """Return the package's modules as paths without their ending, but for the face."""
+    found = (path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py"))
+    return sorted(name.as_posix() for name in found if str(name) not in {"__init__", "__main__"})
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
-def test_a_module_imports_from_below_and_what_it_lists(name: str) -> None:
-    """The layers hold, for lazy imports and those for typing too."""
-    level, packages = MODULES[name]
-    allowed = {IMPORTED_AS.get(word, word) for word in packages.split(", ") if word}
-    for module in imports(PACKAGE / f"{name}.py"):
-        top, _, rest = module.partition(".")
+def folder_of(module: str) -> str:
+    """Return the folder of a module, or of an import's dotted name within the package."""
+    first = module.replace(".", "/").split("/")[0]
+    return {"demo": "cli"}.get(first, "top" if first in TOP else first)
+
+
+@pytest.mark.parametrize("name", modules())
+def test_a_module_imports_from_below(name: str) -> None:
+    """The direction of the house holds, for lazy imports and those for typing too."""
+    folder = folder_of(name)
+    for module in imports(PACKAGE / f"{name}.py") - {"chatmagic"}:
+        top, _, inner = module.partition(".")
         if top == "chatmagic":
-            inner = rest.split(".")[0]
-            if inner and inner != "__version__":
-                assert MODULES[inner][0] < level, f"{name} ({level}) imports {inner}"
-        elif top not in sys.stdlib_module_names:
-            assert top in allowed, f"{name} imports {top}"
+            assert folder_of(inner) in (folder, *MAY_IMPORT[folder]), f"{name} imports {module}"
+        elif top != "chatmagic" and top not in sys.stdlib_module_names:
+            assert top in PACKAGES.get(folder, ()), f"{name} imports {top}"
+
+
+@pytest.mark.parametrize("folder", MAY_IMPORT)
+def test_a_folder_has_no_circle(folder: str) -> None:
+    """Inside a folder no module imports itself through others."""
+    inside = {name: path for name in modules() if folder_of(name) == folder for path in [name]}
+    below = {
+        name: {
+            other
+            for module in imports(PACKAGE / f"{name}.py")
+            if (other := module.removeprefix("chatmagic.").replace(".", "/")) in inside
+        }
+        for name in inside
+    }
+    graphlib.TopologicalSorter(below).prepare()
 
 
 @pytest.mark.parametrize("name", PURE)
@@ -114,12 +145,6 @@ def test_a_pure_module_touches_nothing(name: str) -> None:
     """No clock, disk, environment, network or thread: only what they are given."""
     touching = {"os", "pathlib", "socket", "subprocess", "threading", "time", "tempfile", "io"}
     assert not imports(PACKAGE / f"{name}.py") & touching
-
-
-def test_the_readmes_options_are_the_parsers() -> None:
-    """The table in the README is the one that the parser is made from."""
-    table = README.split("<!-- options -->")[1].split("<!-- /options -->")[0].strip()
-    assert table == options.markdown_table()
 
 
 def test_the_top_level_holds_what_it_should() -> None:
@@ -142,7 +167,7 @@ def test_every_runtime_package_is_used_or_promised() -> None:
     """What is required is imported somewhere; ipywidgets is the panel's, promised to users."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     required = {re.split(r"[<>=]", item)[0] for item in project["dependencies"]}
-    used = {module.split(".")[0] for path in PACKAGE.glob("*.py") for module in imports(path)}
+    used = {module.split(".")[0] for path in PACKAGE.rglob("*.py") for module in imports(path)}
     used |= {"ipywidgets"}
     assert {IMPORTED_AS.get(name, name) for name in required} <= used
 
@@ -160,7 +185,8 @@ def test_the_pure_modules_are_covered_to_the_last_branch(tmp_path: Path) -> None
     """Their own tests reach every line and every branch of them."""
     data = tmp_path / "coverage"
     files = ",".join(str(PACKAGE / f"{name}.py") for name in PURE)
-    tests = [str(ROOT / "tests" / f"test_{name}.py") for name in PURE]
+    named = {path.stem: path for path in (ROOT / "tests").rglob("test_*.py")}
+    tests = [str(named[f"test_{name.rpartition('/')[2].lstrip('_')}"]) for name in PURE]
     command = [sys.executable, "-m", "coverage"]
     environment = {**os.environ, "COVERAGE_FILE": str(data), "COVERAGE_CORE": "ctrace"}
     run = ["run", "--branch", f"--include={files}", "-m", "pytest", "-q", "-p", "no:cacheprovider"]

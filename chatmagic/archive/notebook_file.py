@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from chatmagic import _json
-from chatmagic.cassette.interaction import Recorded, headers_for
 from chatmagic.conversation.record import VERSION, Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.conversation.seal import Sealed, canonical, check, joined
 from chatmagic.errors import InputError
@@ -236,34 +235,6 @@ def parse(content: bytes, path: Path) -> Notebook:
     )
 
 
-def recorded(path: Path) -> tuple[Recorded, ...]:
-    """Give the exchanges by which a notebook's requests can be answered again.
-
-    A reply that was interrupted or cut off is none of them: it was never whole.
-
-    Args:
-        path: the notebook.
-
-    Raises:
-        InputError: it is no notebook; it holds no reply that can be replayed; or one of
-            them is not what was recorded.
-    """
-    notebook = read(path)
-    changed = [told.cell for told, _ in notebook.turns if told.fault or not told.agrees]
-    if changed:
-        raise InputError(
-            f"{path}: {cells(changed)} no longer hold{'s' if len(changed) == 1 else ''} what was"
-            " recorded and sealed, so nothing is replayed from this notebook.",
-            hint="Take the file as it was saved, or ask again.",
-        )
-    found = _exchanges(notebook)
-    if not found:
-        why = notebook.missing or "none of its outputs holds a reply."
-        lines = " ".join([why[:1].upper() + why[1:], *notebook.problems[:1]])
-        raise InputError(f"{path} holds no reply that can be replayed. {lines}")
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A code cell to be written, with one output or none.
@@ -427,47 +398,6 @@ def _texts(output: object) -> list[str]:
     if isinstance(data, Mapping):
         found += [item for kind, item in sorted(data.items()) if str(kind).startswith("text/")]
     return [text for text in map(_joined, found) if text]
-
-
-def _exchanges(notebook: Notebook) -> tuple[Recorded, ...]:
-    """Return what a notebook's complete replies answered, with the turns before each."""
-    found: list[Recorded] = []
-    carried: dict[tuple[str | None, str | None], tuple[str, ...]] = {}
-    for told, record in notebook.turns:
-        # A record lists the newest turns; those before are what the first of them carried.
-        earlier = carried.get((next(iter(record.carried), None), record.chain), ())
-        before, after = record.carried, record.chain
-        if len(earlier) == record.earlier:
-            before, after = (*earlier, *before), None
-            carried[record.turn, _json.chain_of(record.carried, record.chain)] = before
-        if record.state == "complete":
-            found.append(_exchange(record, told.text or "", before, after))
-    return tuple(found)
-
-
-def _exchange(record: Record, text: str, before: tuple[str, ...], after: str | None) -> Recorded:
-    sent = {name: record.parameters[name] for name in _SENT if name in record.parameters}
-    return Recorded(
-        request=record.request,
-        prompt=record.prompt,
-        before=before,
-        after=after,
-        asked_model=record.asked_model,
-        parameters={"stream": True, **sent},
-        typed=record.prompt if record.values else None,
-        owner=record.owner,
-        headers=headers_for(record.credits, record.date),
-        text=text,
-        model=record.model,
-        finish_reason=record.finish_reason,
-        usage=record.usage,
-        refusal=record.refusal,
-        took=record.took,
-        origin=record.recorded or ("live" if record.origin == "replay" else record.origin),
-    )
-
-
-_SENT: Final = ("stream", "max_tokens", "temperature")
 
 
 def _joined(value: object) -> str | None:

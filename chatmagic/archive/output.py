@@ -6,8 +6,9 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import __version__, _lazy
+from chatmagic import _lazy
 from chatmagic import text as plain
+from chatmagic._version import __version__
 from chatmagic.conversation.seal import sealed
 from chatmagic.render import gauge
 

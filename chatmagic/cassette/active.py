@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.cassette import cassette, mode
-from chatmagic.client.config import Connection
+from chatmagic.client.config import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from chatmagic.cassette.mode import Choice
     from chatmagic.client.timeouts import Timeout
 
-CASSETTE: Final = Connection("https://cassette.invalid", "none", None, "the cassette")
+CASSETTE: Final = Endpoint("https://cassette.invalid", "none", None, "the cassette")
 """Where a replayed request goes: nowhere. No name that ends like this can be looked up."""
 
 
@@ -39,19 +39,14 @@ class Taping:
 
 
 class Deck:
-    """The place of one session's cassette.
+    """The place of one session's cassette."""
 
-    Args:
-        in_notebook: reads the exchanges out of a notebook.
-    """
-
-    def __init__(self, in_notebook: Callable[[Path], tuple[Recorded, ...]]) -> None:
+    def __init__(self) -> None:
         """Begin empty; the environment says what is put in."""
         self.taping: Callable[[], Taping | None] = from_environment
         self.cassette: Cassette | None = None
         self.left: list[Left] = []
         """What could not be saved in the file that it was recorded for."""
-        self._in_notebook = in_notebook
         self._news: list[str] = []
 
     def insert(self) -> Taping | None:
@@ -70,7 +65,7 @@ class Deck:
         if self.cassette is not None and self.cassette.choice != choice:
             self.eject()
         if self.cassette is None and choice is not None:
-            self.cassette = cassette.Cassette(choice, self._in_notebook)
+            self.cassette = cassette.Cassette(choice)
             self._take_along(self.cassette)
         return taping
 

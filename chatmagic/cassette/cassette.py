@@ -27,7 +27,6 @@ from chatmagic.errors import ChatError, InputError, NotRecordedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
 
     from chatmagic.cassette.interaction import Recorded
     from chatmagic.cassette.mode import Choice
@@ -61,18 +60,16 @@ class Cassette:
 
     Args:
         choice: which, and what is done with it.
-        in_notebook: reads the exchanges out of a notebook.
 
     Raises:
         InputError: the file is missing where it is needed, or cannot be used.
     """
 
-    def __init__(self, choice: Choice, in_notebook: Callable[[Path], tuple[Recorded, ...]]) -> None:
+    def __init__(self, choice: Choice) -> None:
         """Read the file."""
         self.choice = choice
         self.trouble: ChatError | None = None
         """Why it could not be saved when that was last tried; ``None`` where it was."""
-        self._in_notebook = in_notebook
         self._file = File(choice.path)
         self._reel = Reel(self._load())
         self._answered = 0
@@ -101,7 +98,12 @@ class Cassette:
                 f"There is no cassette {choice.path} to replay. Nothing was sent.",
                 hint="Record it first: %chat_cassette FILE --record, or CHATMAGIC_MODE=record.",
             )
-        return self._in_notebook(choice.path) if choice.is_notebook else self._file.read()
+        if not choice.is_notebook:
+            return self._file.read()
+        # nbformat comes with the first notebook that is read.
+        from chatmagic.cassette import from_notebook  # noqa: PLC0415
+
+        return from_notebook.recorded(choice.path)
 
     def play(
         self,

@@ -149,7 +149,7 @@ class Recorded:
 
 
 def headers_for(credits: Credits | None, date: datetime | None) -> tuple[tuple[str, str], ...]:
-    """Give the headers that say what a record knows of its answer (interface §8).
+    """Give the headers that say what a record knows of its answer (fact 10).
 
     Args:
         credits: what the answer said of the credits.

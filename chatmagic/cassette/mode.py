@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 
+from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
 Mode = Literal["live", "record", "replay", "refresh"]
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
-FILE_VARIABLE: Final = "CHATMAGIC_CASSETTE"
-MODE_VARIABLE: Final = "CHATMAGIC_MODE"
 MAGIC: Final = "%chat_cassette"
 NOTEBOOK: Final = ".ipynb"
 
@@ -140,27 +139,6 @@ def _chosen(
             hint=f"Record into a file of its own: {path.stem}.jsonl.",
         )
     return Choice(path, mode, magic.otherwise, magic.by_order, file_from, mode_from)
-
-
-in_kernel: Callable[[], Choice | None] | None = None
-"""Tells which cassette is in, in this process's kernel; the extension sets it."""
-
-
-def replay(environ: Mapping[str, str]) -> str | None:
-    """Say who says that nothing is ever sent; ``None`` where nobody does.
-
-    Args:
-        environ: the environment's variables.
-
-    Raises:
-        InputError: what the kernel's magics and settings say does not go together.
-    """
-    if environ.get(MODE_VARIABLE, "").strip().lower() == "replay":
-        return f"{MODE_VARIABLE} says replay"
-    choice = None if in_kernel is None else in_kernel()
-    if choice is None or choice.mode != "replay":
-        return None
-    return f"{choice.name} is replayed here ({choice.mode_from})"
 
 
 def _since_off(config: Chosen, later: AbstractSet[str]) -> Chosen:

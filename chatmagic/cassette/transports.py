@@ -243,7 +243,7 @@ def _object(body: bytes, key: Secret | None) -> dict[str, Any] | None:
 
 
 def _stream(one: Recorded) -> Iterator[bytes]:
-    """Give a reply as a stream, an event for each of its lines (interface §4.1)."""
+    """Give a reply as a stream, an event for each of its lines (facts 6, 7)."""
     for line in (one.text or "").splitlines(keepends=True):
         yield sse.encode({"choices": [{"delta": {"content": line}}]})
     yield sse.encode(_facts(one, {"delta": {"refusal": one.refusal} if one.refusal else {}}))
@@ -251,7 +251,7 @@ def _stream(one: Recorded) -> Iterator[bytes]:
 
 
 def _document(one: Recorded) -> Iterator[bytes]:
-    """Give a reply, or an error, in one piece (interface §2.3, §2.5)."""
+    """Give a reply, or an error, in one piece (facts 4, 8)."""
     message = {"role": "assistant", "content": one.text, "refusal": one.refusal}
     value = _facts(one, {"message": message}) if one.is_reply else one.error
     yield json.dumps(value).encode()

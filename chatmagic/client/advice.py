@@ -20,7 +20,7 @@ from chatmagic.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from chatmagic.client.config import Connection
+    from chatmagic.client.config import Endpoint
     from chatmagic.protocol.auth import Auth
 
 HOW_TO_SET_A_MODEL: Final = (
@@ -36,22 +36,22 @@ _SHOWN: Final = 60
 
 
 def advised(
-    error: ChatError, connection: Connection, model: object, *, replayed: bool = False
+    error: ChatError, endpoint: Endpoint, model: object, *, replayed: bool = False
 ) -> ChatError:
     """Return an error of an answer, with what its reader can do about the connection.
 
     Args:
         error: what the answer was made into.
-        connection: where the request was posted, and with which key.
+        endpoint: where the request was posted, and with which key.
         model: the request's ``model``; ``None`` where it named none.
         replayed: whether a recording answered, so that nothing was posted.
     """
     steps = [error.hint]
     if not replayed:
         if error.status == 404 and isinstance(error, NotUnderstoodError):  # noqa: PLR2004 - HTTP's
-            _reword(error, f"{error.message} It was posted to {config.posted_to(connection)}.")
+            _reword(error, f"{error.message} It was posted to {config.posted_to(endpoint)}.")
         if isinstance(error, AuthenticationError) and error.status == 401:  # noqa: PLR2004 - HTTP's
-            steps = [_about_the_key(error, connection)]
+            steps = [_about_the_key(error, endpoint)]
     if _is_about_a_model(error, model):
         steps.insert(0, _about_the_model(model))
     error.hint = " ".join(step for step in steps if step) or None
@@ -63,14 +63,14 @@ def _reword(error: ChatError, message: str) -> None:
     error.args = (message,)
 
 
-def _about_the_key(error: ChatError, connection: Connection) -> str:
-    if connection.auth == "none":
+def _about_the_key(error: ChatError, endpoint: Endpoint) -> str:
+    if endpoint.auth == "none":
         _reword(error, error.message.replace(KEY_REFUSED, NO_KEY_SENT))
-        line, step = config.line_to_set(connection, "bearer"), connection.key_step
+        line, step = config.line_to_set(endpoint, "bearer"), endpoint.key_step
         return f"{line} sends one; {step.format('one')}."
-    hint, other = error.hint or "", config.line_to_set(connection, _OTHER_WAYS[connection.auth])
-    if connection.key_step != config.KEY_STEP:
-        hint = hint.replace(ANOTHER_KEY, connection.key_step.format("another one"))
+    hint, other = error.hint or "", config.line_to_set(endpoint, _OTHER_WAYS[endpoint.auth])
+    if endpoint.key_step != config.KEY_STEP:
+        hint = hint.replace(ANOTHER_KEY, endpoint.key_step.format("another one"))
     return f"{hint.rstrip('.')}; or is it sent another way? {other}"
 
 

@@ -10,9 +10,7 @@ from chatmagic.client import config, extras, url
 from chatmagic.client.credit_tracker import Tally
 from chatmagic.client.stream import ReplyStream
 from chatmagic.client.timeouts import Timeout
-from chatmagic.errors import (
-    InputError,
-)
+from chatmagic.errors import InputError, NotRecordedError
 from chatmagic.models import Message, Reply
 from chatmagic.protocol.auth import Auth, Secret
 from chatmagic.protocol.wire import Request
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime, timedelta
 
-    from chatmagic.client.config import Connection
+    from chatmagic.client.config import Endpoint
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Transport
     from chatmagic.models import Credits
@@ -35,7 +33,7 @@ class Client:
         base_url: address of the service, with or without ``/v1``; ``None`` takes
             ``CHATMAGIC_BASE_URL``.
         api_key: the key; ``None`` takes the environment's, which goes to the
-            environment's own address alone (interface §5).
+            environment's own address alone (fact 12).
         auth: ``bearer``, ``x-api-key``, ``query`` or ``none``; ``None`` takes
             ``CHATMAGIC_AUTH``, else ``bearer``.
         timeout: a :class:`chatmagic.Timeout`, seconds for the first byte and for silence,
@@ -67,26 +65,26 @@ class Client:
             del api_key  # a traceback with its locals shows only a Secret
             if key is None:
                 raise InputError(config.NO_KEY.format("api_key"))
-        connection = config.for_client(os.environ, base_url=base_url, api_key=key, auth=auth)
-        self._start(connection, timeout, extras.fields(extra_body, model), extra_headers)
+        endpoint = config.resolve_for_client(os.environ, base_url=base_url, api_key=key, auth=auth)
+        self._start(endpoint, timeout, extras.fields(extra_body, model), extra_headers)
 
     @classmethod
     def connected(
         cls,
-        connection: Connection,
+        endpoint: Endpoint,
         *,
         timeout: Timeout | Mapping[str, float | None] | float | None = None,
         extra_body: Mapping[str, Any] | None = None,
         extra_headers: Mapping[str, str] | None = None,
     ) -> Self:
-        """Make a client for a connection that was found out elsewhere."""
+        """Make a client for an endpoint that was resolved elsewhere."""
         client = cls.__new__(cls)
-        client._start(connection, timeout, extra_body, extra_headers)  # noqa: SLF001 - its own
+        client._start(endpoint, timeout, extra_body, extra_headers)  # noqa: SLF001 - its own
         return client
 
     def _start(
         self,
-        connection: Connection,
+        endpoint: Endpoint,
         timeout: Timeout | Mapping[str, float | None] | float | None,
         extra_body: Mapping[str, Any] | None,
         extra_headers: Mapping[str, str] | None,
@@ -94,25 +92,25 @@ class Client:
         # requests comes with the first client, not with the extension.
         from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
 
-        self.connection = connection
+        self.endpoint = endpoint
         self.timeout = Timeout.of(timeout)
         self.extra_body = extras.fields(extra_body)
-        self.extra_headers = _headers(extra_headers, connection)
+        self.extra_headers = _headers(extra_headers, endpoint)
         self._tally = Tally()
         self._transport: Transport = HttpTransport(
-            url.endpoint(connection.base_url),
-            auth=connection.auth,
-            key=connection.key,
+            url.request_url(endpoint.base_url),
+            auth=endpoint.auth,
+            key=endpoint.key,
             timeout=self.timeout,
-            direct=url.is_loopback(connection.base_url),
+            direct=url.is_loopback(endpoint.base_url),
             headers=self.extra_headers,
         )
-        for warning in config.news(connection.warnings):
+        for warning in config.news(endpoint.warnings):
             warnings.warn(warning, stacklevel=3)
 
     def retune(
         self,
-        connection: Connection,
+        endpoint: Endpoint,
         *,
         timeout: Timeout | Mapping[str, float | None] | float | None = None,
         extra_body: Mapping[str, Any] | None = None,
@@ -126,8 +124,8 @@ class Client:
         from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
 
         self.timeout, self.extra_body = Timeout.of(timeout), extras.fields(extra_body)
-        self.extra_headers = _headers(extra_headers, connection)
-        self.connection = connection
+        self.extra_headers = _headers(extra_headers, endpoint)
+        self.endpoint = endpoint
         if isinstance(self._transport, HttpTransport):
             self._transport.timeout = self.timeout
             self._transport.headers = self.extra_headers
@@ -173,7 +171,7 @@ class Client:
         max_tokens: int | None = None,
         temperature: float | None = None,
     ) -> Reply:
-        """Ask for a reply in one piece (interface §2.3).
+        """Ask for a reply in one piece (fact 4).
 
         Args:
             messages: the conversation so far, oldest first.
@@ -196,7 +194,7 @@ class Client:
         max_tokens: int | None = None,
         temperature: float | None = None,
     ) -> ReplyStream:
-        """Ask for a reply fragment by fragment (interface §4.1).
+        """Ask for a reply fragment by fragment (fact 6).
 
         Args:
             messages: the conversation so far, oldest first.
@@ -208,6 +206,7 @@ class Client:
 
         Raises:
             InputError: the request cannot be sent as it stands.
+            NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
         """
         return self.send(self._request(messages, max_tokens, temperature, stream=True))
 
@@ -224,14 +223,21 @@ class Client:
             halt: stops it from another thread.
             through: what stands between the client and its transport for this ask (a
                 cassette, which answers itself or lets the transport answer and listens).
+
+        Raises:
+            NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
         """
+        if through is None and (why := config.replaying(os.environ)) is not None:
+            raise NotRecordedError(
+                f"{why}, and a client by itself is not recorded. Nothing was sent.",
+                hint="This process's own questions are: chatmagic.ask(…).",
+            )
         return ReplyStream(
             request,
             self._transport if through is None else through(self._transport),
-            self.connection,
+            self.endpoint,
             self._tally,
             halt,
-            recorded=through is not None,
         )
 
     def close(self) -> None:
@@ -249,8 +255,8 @@ class Client:
     def __repr__(self) -> str:
         """Say where it asks, and nothing of the key."""
         # One whose making failed may be shown too, by whoever shows a traceback's locals.
-        connection = getattr(self, "connection", None)
-        return f"Client({url.origin(connection.base_url)!r})" if connection else "Client()"
+        endpoint = getattr(self, "endpoint", None)
+        return f"Client({url.origin(endpoint.base_url)!r})" if endpoint else "Client()"
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied: a client has a key and an open connection.
@@ -283,11 +289,11 @@ class Client:
             raise InputError(f"{error}. Nothing was sent.") from None
 
 
-def _headers(extra_headers: object, connection: Connection) -> dict[str, str]:
+def _headers(extra_headers: object, endpoint: Endpoint) -> dict[str, str]:
     """Return the headers, once neither they nor the address hold a key, which a log would show."""
-    given, keys = extras.headers(extra_headers), (*connection.guarded, connection.key)
+    given, keys = extras.headers(extra_headers), (*endpoint.guarded, endpoint.key)
     extras.refuse_keys(given, keys)
-    if any(key.is_in(connection.base_url) for key in keys if key is not None):
+    if any(key.is_in(endpoint.base_url) for key in keys if key is not None):
         raise InputError(
             "The base address holds your API key. Nothing was sent.",
             hint="Leave it out: %chat shows how the key is sent.",

@@ -28,17 +28,23 @@ KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", key_file.VARIABLE)
 AUTH_LINE: Final = '%config ChatMagics.auth = "{}"'
 KEY_STEP: Final = "%chat_login asks for {}"
 
+FILE_VARIABLE: Final = "CHATMAGIC_CASSETTE"
+MODE_VARIABLE: Final = "CHATMAGIC_MODE"
+
+replay_in_kernel: Callable[[], str | None] | None = None
+"""Returns why this kernel replays and sends nothing, or ``None``; set by the extension."""
+
 local_emulator: Callable[[], tuple[str, Secret]] | None = None
 """Starts the emulator of this process and gives its address and a key; set by the extension."""
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class Endpoint:
     """Where a request goes, and with which key.
 
     Args:
         base_url: address of the service, or ``emulator``.
-        auth: in which of the interface's ways the key is given (interface §5).
+        auth: in which of the interface's ways the key is given (fact 12).
         key: the key; ``None`` where there is none for this address.
         url_from: who decided the address, in words.
         key_from: where the key comes from, in words.
@@ -60,7 +66,7 @@ class Connection:
     auth_line: str = AUTH_LINE
     key_step: str = KEY_STEP
 
-    def is_door_of(self, other: Connection) -> bool:
+    def is_same_service(self, other: Endpoint) -> bool:
         """Tell whether both ask the same service with the same key, whoever decided it."""
         ours = (self.base_url, self.auth, self.key)
         return ours == (other.base_url, other.auth, other.key)
@@ -75,7 +81,7 @@ def resolve(
     auth_config: str | None = None,
     typed: Mapping[str, Secret] | None = None,
     store: KeyStore | None = None,
-) -> Connection:
+) -> Endpoint:
     """Find out where to ask and with which key; nothing is sent.
 
     Args:
@@ -93,27 +99,29 @@ def resolve(
     """
     environ = _Unshown(environ)
     guarded = (*known_keys(environ), *(typed or {}).values())
-    place = placed(environ, chosen=chosen, cell_config=cell_config, file_config=file_config)
-    open_door = replace(place, guarded=guarded)
+    place = resolve_address(
+        environ, chosen=chosen, cell_config=cell_config, file_config=file_config
+    )
+    keyless = replace(place, guarded=guarded)
     if place.base_url == EMULATOR:
-        return open_door
+        return keyless
     way = _auth((environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"), (auth_config, "auth"))
     # The environment's word beats the setting, so that one has to be changed.
     line = "%env CHATMAGIC_AUTH={}" if environ.get("CHATMAGIC_AUTH", "").strip() else AUTH_LINE
-    open_door = replace(open_door, auth=way, auth_line=line)
+    keyless = replace(keyless, auth=way, auth_line=line)
     if way == "none":
-        return open_door
+        return keyless
     own = environ.get("CHATMAGIC_BASE_URL", "").strip() or file_config
-    return _with_key(open_door, environ, own, typed or {}, store)
+    return _with_key(keyless, environ, own, typed or {}, store)
 
 
-def placed(
+def resolve_address(
     environ: Mapping[str, str],
     *,
     chosen: str | None = None,
     cell_config: str | None = None,
     file_config: str | None = None,
-) -> Connection:
+) -> Endpoint:
     """Return the address that counts, and who decided it, without a key; as :func:`resolve`."""
     return _address(
         (chosen, "%chat_connect"),
@@ -123,13 +131,27 @@ def placed(
     )
 
 
-def for_client(
+def replaying(environ: Mapping[str, str]) -> str | None:
+    """Return why nothing is ever sent, as a clause; ``None`` where requests are sent.
+
+    Args:
+        environ: the environment's variables.
+
+    Raises:
+        InputError: what the kernel's magics and settings say does not go together.
+    """
+    if environ.get(MODE_VARIABLE, "").strip().lower() == "replay":
+        return f"{MODE_VARIABLE} says replay"
+    return None if replay_in_kernel is None else replay_in_kernel()
+
+
+def resolve_for_client(
     environ: Mapping[str, str],
     *,
     base_url: str | None = None,
     api_key: str | Secret | None = None,
     auth: str | None = None,
-) -> Connection:
+) -> Endpoint:
     """Find out what a client in Python was given, or else what the environment has.
 
     Args:
@@ -152,64 +174,64 @@ def for_client(
             fault="you",
         )
     place = _address((base_url, "argument"), (own, "CHATMAGIC_BASE_URL"))
-    open_door = replace(place, guarded=known_keys(environ))
+    keyless = replace(place, guarded=known_keys(environ))
     if place.base_url == EMULATOR:
-        return practised(open_door)
+        return with_local_emulator(keyless)
     way = _auth((auth, "auth"), (environ.get("CHATMAGIC_AUTH"), "CHATMAGIC_AUTH"))
-    open_door = replace(
-        open_door, auth=way, auth_line='Client(auth="{}")', key_step="Client(api_key=…) gives {}"
+    keyless = replace(
+        keyless, auth=way, auth_line='Client(auth="{}")', key_step="Client(api_key=…) gives {}"
     )
     if way == "none":
-        return open_door
+        return keyless
     if api_key is None:
-        return _with_key(open_door, environ, own, {}, None)
+        return _with_key(keyless, environ, own, {}, None)
     key = api_key if isinstance(api_key, Secret) else Secret.of(api_key)
     del api_key
-    return replace(open_door, key=_usable(key, "api_key"), key_from="argument")
+    return replace(keyless, key=_usable(key, "api_key"), key_from="argument")
 
 
-def practised(connection: Connection) -> Connection:
+def with_local_emulator(endpoint: Endpoint) -> Endpoint:
     """Give the real address of the emulator, starting it; anything else as it is.
 
     Raises:
         ConnectError: there is nobody here to start it.
     """
-    if connection.base_url != EMULATOR:
-        return connection
+    if endpoint.base_url != EMULATOR:
+        return endpoint
     if local_emulator is None:
         raise ConnectError(
             "The emulator of a kernel starts with %load_ext chatmagic.",
             hint="Elsewhere, run `chatmagic emulator` and give its address.",
         )
     base_url, key = local_emulator()
-    return replace(connection, base_url=base_url, key=key)
+    return replace(endpoint, base_url=base_url, key=key)
 
 
-def is_emulator(connection: Connection) -> bool:
-    """Tell whether a connection is to the emulator of this process."""
-    return connection.key_from == EMULATOR
+def is_emulator(endpoint: Endpoint) -> bool:
+    """Tell whether an endpoint is the emulator of this process."""
+    return endpoint.key_from == EMULATOR
 
 
-def no_key_message(connection: Connection) -> tuple[str, str]:
+def no_key_message(endpoint: Endpoint) -> tuple[str, str]:
     """Say that there is no key for an address, and what to do, on two lines."""
-    what = f"There is no API key for {origin(connection.base_url)}. Nothing was sent."
-    if connection.elsewhere is not None:
-        what += f" The environment's key belongs to {connection.elsewhere}."
-    none = line_to_set(connection, "none")
-    return what, f"{connection.key_step.format('one')}; for a server without keys: {none}"
+    what = f"There is no API key for {origin(endpoint.base_url)}. Nothing was sent."
+    if endpoint.elsewhere is not None:
+        what += f" The environment's key belongs to {endpoint.elsewhere}."
+    none = line_to_set(endpoint, "none")
+    return what, f"{endpoint.key_step.format('one')}; for a server without keys: {none}"
 
 
-def posted_to(connection: Connection) -> str:
+def posted_to(endpoint: Endpoint) -> str:
     """Return the address that requests are posted to, for a message: no key is in it."""
-    url = shown(connection.base_url)
-    for key in (*connection.guarded, connection.key):
+    url = shown(endpoint.base_url)
+    for key in (*endpoint.guarded, endpoint.key):
         url = url if key is None else key.redact(url)
     return url
 
 
-def line_to_set(connection: Connection, way: Auth) -> str:
+def line_to_set(endpoint: Endpoint, way: Auth) -> str:
     """Give the line that sends the key in another way from then on, to be typed as it is."""
-    return connection.auth_line.format(way)
+    return endpoint.auth_line.format(way)
 
 
 def news(warnings: Iterable[str]) -> list[str]:
@@ -239,38 +261,38 @@ class _Unshown(Mapping[str, str]):
 
 
 def _with_key(
-    connection: Connection,
+    endpoint: Endpoint,
     environ: Mapping[str, str],
     own: str | None,
     typed: Mapping[str, Secret],
     store: KeyStore | None,
-) -> Connection:
-    """Add the key that was given for the connection's origin, if there is one.
+) -> Endpoint:
+    """Add the key that was given for the endpoint's origin, if there is one.
 
     Args:
-        connection: where to ask.
+        endpoint: where to ask.
         environ: the environment's variables.
         own: the address that the environment's key belongs to.
         typed: keys from a hidden prompt, by origin.
         store: the keys that were kept.
     """
-    here = origin(connection.base_url)
+    here = origin(endpoint.base_url)
     if here in typed:
-        return replace(connection, key=typed[here], key_from="%chat_login")
+        return replace(endpoint, key=typed[here], key_from="%chat_login")
     home = _home(own)
     found: tuple[Secret, str] | None = _from_environment(environ) if here == home else None
     if found is None and store is not None:
         found = store.load(here)
     if found is not None:
-        warnings = connection.warnings
+        warnings = endpoint.warnings
         if found[1] == key_file.VARIABLE:
             open_file = key_file.warning(environ[key_file.VARIABLE])
             warnings += () if open_file is None else (open_file,)
-        return replace(connection, key=found[0], key_from=found[1], warnings=warnings)
+        return replace(endpoint, key=found[0], key_from=found[1], warnings=warnings)
     named = any(environ.get(name, "").strip() for name in KEY_VARIABLES)
     if not named:
-        return connection
-    return replace(connection, elsewhere=home or "no address, as CHATMAGIC_BASE_URL gives none")
+        return endpoint
+    return replace(endpoint, elsewhere=home or "no address, as CHATMAGIC_BASE_URL gives none")
 
 
 def _home(own: str | None) -> str | None:
@@ -284,7 +306,7 @@ def _home(own: str | None) -> str | None:
         return None
 
 
-def _address(*found: tuple[str | None, str]) -> Connection:
+def _address(*found: tuple[str | None, str]) -> Endpoint:
     """Give the first address that is set, with no key yet."""
     for url, url_from in found:
         name = f"The base address ({url_from})"
@@ -292,10 +314,10 @@ def _address(*found: tuple[str | None, str]) -> Connection:
             raise InputError(f"{name} is text, not {type(url).__name__}.")
         word = (url or "").strip()
         if word.lower() == EMULATOR:
-            return Connection(EMULATOR, "bearer", None, url_from, EMULATOR)
+            return Endpoint(EMULATOR, "bearer", None, url_from, EMULATOR)
         if word:
             base_url = without_user(word, name)
-            return Connection(base_url, "bearer", None, url_from, warnings=warnings_for(word))
+            return Endpoint(base_url, "bearer", None, url_from, warnings=warnings_for(word))
     raise ConnectError(
         "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or run "
         "%chat_connect URL and %chat_login.",

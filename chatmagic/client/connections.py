@@ -99,7 +99,7 @@ def keyed_pools(
     """Make the pools whose connections put ``key`` on each request, and nowhere else.
 
     Args:
-        auth: in which of the interface's ways the key is given (interface §5).
+        auth: in which of the interface's ways the key is given (fact 12).
         key: the key; ``None`` puts nothing on.
         current: for which exchange a connection is made or used.
         opened: takes the pools that are made, for whoever has to close them.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import _json
 from chatmagic.client.deadline import Deadline
+from chatmagic.client.url import same_origin
 from chatmagic.errors import (
     COST_UNKNOWN,
     ChatError,
@@ -40,7 +41,7 @@ GRACE_SECONDS: Final = 2.0
 """How long a stream may be held open after its finish reason and the latest event."""
 
 
-class Reading:
+class ResponseReader:
     """One answer that is read, from its status and headers on.
 
     Args:
@@ -117,7 +118,7 @@ class Reading:
             raise self._refusal(self._beginning(head)[0])
 
     def _events(self, head: bytes) -> Iterator[str]:
-        """Read a stream; interface §4.1, and what else servers make of it."""
+        """Read a stream (facts 6, 7), and what else servers make of it."""
         decoder = sse.Decoder()
         try:
             piece = head
@@ -242,7 +243,7 @@ class Reading:
         return NotUnderstoodError(f'The answer could not be read: "{words}".', hint=ADDRESS_HINT)
 
     def _document(self, head: bytes) -> Iterator[str]:
-        """Read a reply in one piece (interface §2.3), or chunks that are no events."""
+        """Read a reply in one piece (fact 4), or chunks that are no events."""
         body, broken = self._to_the_end(head)
         text = decoded(body, self._exchange.headers)
         found = _json.documents(text, sse.END_MARKS)
@@ -308,6 +309,7 @@ class Reading:
                 now=time_of(self._exchange),
                 key=self._key,
                 base_url=self._base_url,
+                same_origin=same_origin,
             )
         )
 

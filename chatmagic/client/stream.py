@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
-from chatmagic.cassette import mode
 from chatmagic.client import advice, config, url
 from chatmagic.client.arrival import Arrival
 from chatmagic.client.credit_tracker import Entry
-from chatmagic.client.response import Reading, time_of
+from chatmagic.client.response import ResponseReader, time_of
 from chatmagic.errors import (
     COST_UNKNOWN,
     AuthenticationError,
     ChatError,
     ChatInterrupted,
     InputError,
-    NotRecordedError,
 )
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-    from chatmagic.client.config import Connection
+    from chatmagic.client.config import Endpoint
     from chatmagic.client.credit_tracker import Tally
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange, Transport
@@ -50,21 +47,18 @@ class ReplyStream:
     Args:
         request: what is asked.
         transport: what sends it.
-        connection: where it goes, and with which key.
+        endpoint: where it goes, and with which key.
         tally: where it is entered what the answer tells.
         halt: stops it from another thread.
-        recorded: whether a cassette stands before the transport.
     """
 
     def __init__(
         self,
         request: Request,
         transport: Transport,
-        connection: Connection,
+        endpoint: Endpoint,
         tally: Tally,
         halt: Halt | None = None,
-        *,
-        recorded: bool = False,
     ) -> None:
         """Send nothing yet."""
         # requests comes with the first client, not with the extension.
@@ -72,13 +66,12 @@ class ReplyStream:
 
         self._request = request
         self._transport = transport
-        self._connection = connection
+        self._endpoint = endpoint
         self._tally = tally
         self._entry = Entry(tally)
         self._halt = halt or Halt()
-        self._is_recorded = recorded
         self._exchange: Exchange | None = None
-        self._reading: Reading | None = None
+        self._reading: ResponseReader | None = None
         self._sent = False
         self._size = 0
         self._iterator: Iterator[str] | None = None
@@ -93,7 +86,7 @@ class ReplyStream:
         Its text is as it came. What goes into records beside it never holds the key.
         """
         reply = self._assembly.reply(self._state)
-        key = self._connection.key
+        key = self._endpoint.key
         if key is None:
             return reply
         model, reason, refusal = reply.model, reply.finish_reason, reply.refusal
@@ -109,19 +102,13 @@ class ReplyStream:
 
         Raises:
             InputError: it was sent already, or cannot be sent as it stands.
-            NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
             ChatError: as the tree in :mod:`chatmagic.errors` has it.
         """
         if self._sent:
             raise InputError("This stream was sent already; ask for another one.")
-        if not self._is_recorded and (why := mode.replay(os.environ)) is not None:
-            raise NotRecordedError(
-                f"{why}, and a client by itself is not recorded. Nothing was sent.",
-                hint="This process's own questions are: chatmagic.ask(…).",
-            )
-        connection = self._connection
-        if connection.key is None and connection.auth != "none":
-            what, hint = config.no_key_message(connection)
+        endpoint = self._endpoint
+        if endpoint.key is None and endpoint.auth != "none":
+            what, hint = config.no_key_message(endpoint)
             raise AuthenticationError(what, hint=hint)
         try:
             body = self._request.encode()
@@ -129,7 +116,7 @@ class ReplyStream:
             raise InputError(f"{error}. Nothing was sent.") from None
         # As typed and as JSON writes it, which differ where a key holds a quotation mark.
         texts = [body.decode(), *(message.content for message in self._request.messages)]
-        keys = {*connection.guarded, connection.key} - {None}
+        keys = {*endpoint.guarded, endpoint.key} - {None}
         if any(key.is_in(text) for key in keys if key for text in texts):
             raise InputError(
                 "The prompt, the conversation or extra_body holds your API key. Nothing was sent.",
@@ -143,14 +130,14 @@ class ReplyStream:
             self._exchange = self._transport.send(
                 body, stream=self._request.stream, halt=self._halt
             )
-            self._reading = Reading(
+            self._reading = ResponseReader(
                 self._exchange,
                 self._assembly,
                 self._entry,
                 self._halt,
-                connection.key,
+                endpoint.key,
                 arrival=arrival,
-                base_url=connection.base_url,
+                base_url=endpoint.base_url,
             )
             self._begin(self._exchange, self._reading, asked)
             return self  # noqa: TRY300 - an interrupt here closes the connection too
@@ -203,7 +190,7 @@ class ReplyStream:
             self._iterator = self._iterate(self._exchange, self._reading)
         return self._iterator
 
-    def _iterate(self, exchange: Exchange, reading: Reading) -> Iterator[str]:
+    def _iterate(self, exchange: Exchange, reading: ResponseReader) -> Iterator[str]:
         """Give the fragments; tell the state, and add to an error what is known."""
         try:
             yield from reading.fragments()
@@ -218,13 +205,13 @@ class ReplyStream:
                 self._advised(error, exchange)
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
-        origin = url.origin(self._connection.base_url)
+        origin = url.origin(self._endpoint.base_url)
         if reading.came_at_once and config.news([f"{origin} holds replies back."]):
             self._assembly.held_back = True
         is_live_stream = self._request.stream and exchange.origin == "live"
         self._tally.lacks_usage = is_live_stream and self._assembly.usage is None
 
-    def _outlook(self, error: ChatError | ChatInterrupted, reading: Reading) -> str:
+    def _outlook(self, error: ChatError | ChatInterrupted, reading: ResponseReader) -> str:
         """Say what an answer that broke off leaves behind, and what may have been its reason."""
         if error.reply is not None:
             return WHAT_CAME_IS_KEPT
@@ -238,9 +225,9 @@ class ReplyStream:
     def _advised(self, error: ChatError, exchange: Exchange) -> ChatError:
         """Add what can be done about the connection to the error of an answer."""
         model, replayed = self._request.extra.get("model"), exchange.origin == "replay"
-        return advice.advised(error, self._connection, model, replayed=replayed)
+        return advice.advised(error, self._endpoint, model, replayed=replayed)
 
-    def _begin(self, exchange: Exchange, reading: Reading, asked: datetime) -> None:
+    def _begin(self, exchange: Exchange, reading: ResponseReader, asked: datetime) -> None:
         """Take note of what the status and headers say; refuse what is no reply."""
         now = time_of(exchange)
         headers = exchange.headers
@@ -249,7 +236,7 @@ class ReplyStream:
         assembly.date = crediting.date(headers)
         assembly.origin = exchange.origin
         self._tally.requests = ratelimit.from_headers(headers, now) or self._tally.requests
-        here = url.is_loopback(self._connection.base_url)
+        here = url.is_loopback(self._endpoint.base_url)
         if assembly.origin == "live" and not here and assembly.date is not None:
             self._tally.clock_off = crediting.clock_off(assembly.date, asked, now)
         good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES

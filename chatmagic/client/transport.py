@@ -25,7 +25,7 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 
-import chatmagic
+from chatmagic._version import __version__
 from chatmagic.client import certificates, network_errors
 from chatmagic.client import url as address
 from chatmagic.client.connections import Clock, Current, keyed_pools
@@ -88,7 +88,7 @@ class HttpTransport:
 
     Args:
         url: the whole address of the endpoint.
-        auth: in which of the interface's ways the key is given (interface §5).
+        auth: in which of the interface's ways the key is given (fact 12).
         key: the key; ``None`` with ``auth="none"``.
         timeout: how long to wait for what.
         direct: never go through a proxy (for loopback).
@@ -274,7 +274,7 @@ def _headers(*, stream: bool) -> dict[str, str | None]:
         "Accept": "text/event-stream, application/json" if stream else "application/json",
         # A compressed stream would be held back by whoever compresses it.
         "Accept-Encoding": "identity" if stream else "gzip",
-        "User-Agent": f"chatmagic/{chatmagic.__version__}",
+        "User-Agent": f"chatmagic/{__version__}",
     }
 
 

@@ -33,8 +33,8 @@ _WHOLE: Final = "/chat/completions"
 _VERSIONED: Final = re.compile(r"/v[0-9][^/]*(?:/openai)?\Z")
 
 
-def endpoint(base_url: str) -> str:
-    """Give the address that requests are posted to (interface §4.1).
+def request_url(base_url: str) -> str:
+    """Give the address that requests are posted to (fact 1).
 
     A base URL that ends in ``/chat/completions`` is that address, and may have a query. One that
     ends in a version (``/v1``, ``/v1beta``), or in ``openai`` after one, lacks only that ending.
@@ -56,9 +56,9 @@ def shown(base_url: str) -> str:
     """Give the address that requests are posted to, for a message: what may be a key is left out.
 
     Raises:
-        InputError: as :func:`endpoint`.
+        InputError: as :func:`request_url`.
     """
-    parts = urlsplit(endpoint(base_url))
+    parts = urlsplit(request_url(base_url))
     words = (parts.path + (f"?{parts.query}" if parts.query else "")).split("/")
     path = "/".join("…" if looks_like_a_key(unquote(word)) else word for word in words)
     return one_line(f"{parts.scheme}://{parts.netloc}{path}", _SHOWN)
@@ -68,12 +68,20 @@ def origin(url: str) -> str:
     """Give the scheme, host and port of an address, in one way of writing them.
 
     Raises:
-        InputError: as :func:`endpoint`.
+        InputError: as :func:`request_url`.
     """
     parts = _split(url)
     host = _host(parts)
     host = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{host}:{parts.port or DEFAULT_PORTS[parts.scheme]}"
+
+
+def same_origin(first: str, second: str) -> bool:
+    """Tell whether two addresses are on one server; what is no address is on none."""
+    try:
+        return origin(first) == origin(second)
+    except InputError:
+        return False
 
 
 def is_loopback(url: str) -> bool:
@@ -98,7 +106,7 @@ def without_user(url: str, name: str = "The base address") -> str:
         name: what it is called in an error.
 
     Raises:
-        InputError: as :func:`endpoint`.
+        InputError: as :func:`request_url`.
     """
     parts = _split(url, name)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

@@ -1,6 +1,6 @@
 """The options of ``%%chat`` and ``%chat``: one table, from which everything else comes.
 
-The parser, the help text and the README's table are made from :data:`OPTIONS`, so that
+The parser, the help text and the manual's table are made from :data:`OPTIONS`, so that
 they cannot disagree. Options stand before the first other word; from there the line is
 the prompt, byte for byte, and ``--`` ends the options. There are no quotes and no
 escapes: a word is what stands between white space.
@@ -81,8 +81,8 @@ class Asked:
     """What a magic line asks for.
 
     Args:
-        temperature: sampling temperature (interface §2.2); ``None`` leaves it out.
-        max_tokens: upper limit on generated tokens (interface §2.2); ``None`` leaves it out.
+        temperature: sampling temperature (fact 3); ``None`` leaves it out.
+        max_tokens: upper limit on generated tokens (fact 3); ``None`` leaves it out.
         last: how many of the newest turns go along; ``None`` is all of them.
         history: whether the turns before go along and this one is kept.
         stream: whether the reply is to come as a stream.
@@ -172,6 +172,14 @@ OPTIONS: Final[tuple[Option, ...]] = (
 )
 """The options, in the order in which the help shows them."""
 
+MANUAL: Final = (
+    "Lessons: chatmagic demo copies them and opens them in JupyterLab.",
+    "Reference: notebooks/reference/index.md in the source of chatmagic.",
+)
+"""Where the manual is, for the help of ``%%chat?`` and of the command line: the wheel has the
+lessons alone.
+"""
+
 _HINT: Final = "A prompt that begins with a dash goes after --; %chat? shows the options."
 
 
@@ -227,11 +235,12 @@ def usage(examples: Sequence[str] = ()) -> str:
     ]
     for example in examples:
         lines += ["", *(f"    {line}" for line in example.splitlines())]
+    lines += ["", *MANUAL]
     return "\n".join(lines)
 
 
 def markdown_table() -> str:
-    """Give the README's table of the options, a line for each."""
+    """Return the manual's table of the options, a line for each."""
     rows = ["| Option | What it does | Default |", "|---|---|---|"]
     for option in OPTIONS:
         source = "" if option.trait is None else f", or `ChatMagics.{option.trait}`"

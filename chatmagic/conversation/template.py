@@ -7,7 +7,6 @@ LaTeX and code.
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -26,7 +25,6 @@ MOST_ENDS: Final = 100
 LONGEST: Final = 10_000
 """How many characters an expression may have; both bounds keep a hostile text cheap."""
 
-_CELL_COMMENT: Final = re.compile(r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)")
 _RAW: Final = "--raw sends the text as typed."
 _SHOWN: Final = 60
 _SAID: Final = 200
@@ -88,20 +86,6 @@ def _put_in(text: str, found: list[tuple[str, int, int]], values: Sequence[Value
         pieces += [text[done:start], named if value.text is None else value.text]
         done = end
     return "".join([*pieces, text[done:]])
-
-
-def refuse_cell_comments(body: str) -> None:
-    """Refuse a body that begins with a comment which is meant for a tool, not for the model.
-
-    Raises:
-        InputError: it begins with ``# NBVAL_…`` or ``#| …``.
-    """
-    found = _CELL_COMMENT.match(body)
-    if found is not None:
-        raise InputError(
-            f"{one_line(found[1], _SHOWN)} would be sent to the model. Nothing was sent.",
-            hint="Use a cell tag instead (raises-exception, nbval-skip); --raw sends it.",
-        )
 
 
 def _expressions(text: str) -> list[tuple[str, int, int]]:

@@ -77,7 +77,7 @@ class Turn:
 
     @property
     def messages(self) -> tuple[Message, Message]:
-        """The two messages by which a later request carries this turn (interface §2.1)."""
+        """The two messages by which a later request carries this turn (fact 2)."""
         return Message("user", self.prompt), Message("assistant", self.reply.text)
 
     @property

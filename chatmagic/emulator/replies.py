@@ -178,7 +178,7 @@ class Completion:
     Args:
         fragments: the reply's tokens, in order; joined they are its text.
         finish_reason: ``stop``, or ``length`` where ``max_tokens`` cut it short.
-        usage: tokens of all messages, of the reply, and of both (interface §2.3).
+        usage: tokens of all messages, of the reply, and of both (fact 5).
     """
 
     fragments: tuple[str, ...]

@@ -170,7 +170,7 @@ class Answer:
 
 
 class _Refusal(Exception):  # noqa: N818 - no error of this program, but an answer
-    """An answer that is an error body (interface §2.5)."""
+    """An answer that is an error body (fact 8)."""
 
     def __init__(self, status: int, body: ErrorBody, **headers: str) -> None:
         super().__init__(body.error)
@@ -220,7 +220,7 @@ def event(value: object, settings: Settings) -> bytes:
 
 
 def keys_given(call: Call) -> dict[Auth, str]:
-    """Give the key in each way it was given (interface §5); empty where there is none in it."""
+    """Give the key in each way it was given (fact 12); empty where there is none in it."""
     found: dict[Auth, str] = {}
     authorization = call.headers.get("authorization")
     if authorization is not None:

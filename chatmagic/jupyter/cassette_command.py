@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from chatmagic.cassette import active, reproducibility
 from chatmagic.cassette.active import Taping
-from chatmagic.cassette.mode import FILE_VARIABLE, MODE_VARIABLE, Choice, Chosen, choose
+from chatmagic.cassette.mode import Choice, Chosen, choose
 from chatmagic.cassette.pruning import Pruning
+from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
 from chatmagic.errors import ChatError, InputError
 from chatmagic.jupyter import execution
 
@@ -139,7 +140,7 @@ class CassetteCommand:
 
     def of_the_figures(self) -> str | None:
         """Say that the latest figures are recorded ones, where they are."""
-        connection = self._session.connection
+        connection = self._session.endpoint
         if connection is None or connection != active.CASSETTE:
             return None
         return "Replayed from a cassette: figures as recorded, nothing was sent."

@@ -24,7 +24,7 @@ _SHOWN: Final = 300
 
 def _base_url(value: str | None) -> None:
     if value and value.strip() and value.strip().lower() != url.EMULATOR:
-        url.endpoint(value)
+        url.request_url(value)
 
 
 def _one_of(words: tuple[str, ...]) -> Callable[[str | None], None]:

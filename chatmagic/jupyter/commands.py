@@ -17,7 +17,7 @@ from chatmagic.conversation import cell_order, options, record, suggestions, tem
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import execution as frontend
-from chatmagic.jupyter import views
+from chatmagic.jupyter import input_transformers, views
 from chatmagic.jupyter.cassette_command import CassetteCommand
 from chatmagic.jupyter.connect_command import ConnectCommands
 from chatmagic.jupyter.status import Standing
@@ -115,7 +115,7 @@ class Commands:
             return None
         body = (cell or "").removesuffix("\n")
         if body and not asked.raw:
-            template.refuse_cell_comments(body)
+            input_transformers.refuse_cell_comments(body)
         text = "\n".join(part for part in (text, body) if part)
         command = suggestions.mistaken_command(text)
         if command is not None:

@@ -16,7 +16,7 @@ from chatmagic.client.extras import OF_AN_ADDRESS
 from chatmagic.errors import ChatError, InputError
 from chatmagic.jupyter import execution
 from chatmagic.protocol.auth import Secret
-from chatmagic.session.client_pool import Setup
+from chatmagic.session.client_pool import ServiceSetup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.cassette.active import Taping
-    from chatmagic.client.config import Connection
+    from chatmagic.client.config import Endpoint
     from chatmagic.emulator.server import Emulator
     from chatmagic.jupyter.cassette_command import CassetteCommand
     from chatmagic.jupyter.settings import Kept
@@ -152,12 +152,14 @@ class ConnectCommands:
         kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"
         print(f"Key for {origin}: {kept}.")
 
-    def setup(self) -> Setup:
+    def setup(self) -> ServiceSetup:
         """Say where and how the session asks, as things are set now."""
-        connection = config.practised(self.connection())
+        connection = config.with_local_emulator(self.connection())
         for warning in config.news(connection.warnings):
             print(warning, file=sys.stderr)
-        return Setup(connection, self._configured.timeout, self.extra_body(), self.extra_headers())
+        return ServiceSetup(
+            connection, self._configured.timeout, self.extra_body(), self.extra_headers()
+        )
 
     def taping(self) -> Taping | None:
         """Return what a session is to put in now, whose requests name the model as any others."""
@@ -202,7 +204,7 @@ class ConnectCommands:
         url = self._configured.base_url
         if not url or url == self._configured.kept.file_url or self._here() == _place(url):
             return None
-        by = config.placed(os.environ, **self._addresses()).url_from
+        by = config.resolve_address(os.environ, **self._addresses()).url_from
         return (
             f"ChatMagics.base_url is not used: {by} names another address. "
             "%chat_connect URL beats them all."
@@ -236,7 +238,7 @@ class ConnectCommands:
     def _here(self) -> str | None:
         """Return where requests are posted to now; ``None`` while nothing is connected."""
         try:
-            return _place(config.placed(os.environ, **self._addresses()).base_url)
+            return _place(config.resolve_address(os.environ, **self._addresses()).base_url)
         except ChatError:
             return None
 
@@ -246,7 +248,7 @@ class ConnectCommands:
         cell_url = url if url != file_url else None
         return {"chosen": self._chosen, "cell_config": cell_url, "file_config": file_url}
 
-    def connection(self) -> Connection:
+    def connection(self) -> Endpoint:
         """Find out where to and with which key, as things are set now."""
         return config.resolve(
             os.environ,
@@ -279,7 +281,7 @@ def _place(base_url: str) -> str:
     if base_url.strip().lower() == address.EMULATOR:
         return address.EMULATOR
     try:
-        return address.endpoint(base_url)
+        return address.request_url(base_url)
     except InputError:
         return ""
 
@@ -311,7 +313,7 @@ def _words(line: str) -> tuple[str, str | None]:
     return words[0], model
 
 
-def where(connection: Connection) -> str:
+def where(connection: Endpoint) -> str:
     """Say where a session asks and where its key comes from, and nothing of the key."""
     if config.is_emulator(connection):
         return (

@@ -12,13 +12,13 @@ from weakref import WeakKeyDictionary
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import TraitError
 
-import chatmagic
 from chatmagic import _lazy
-from chatmagic.cassette import mode
+from chatmagic.client import config
 from chatmagic.errors import InputError
 from chatmagic.jupyter import input_transformers
 from chatmagic.jupyter.results import Results
 from chatmagic.jupyter.settings import Configured, Kept
+from chatmagic.session import current
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
-    from chatmagic.cassette.mode import Choice
     from chatmagic.jupyter.commands import Commands
     from chatmagic.models import Reply
     from chatmagic.protocol.auth import Secret
@@ -75,7 +74,7 @@ class ChatMagics(Configured, Magics):
     def commands(self) -> Commands:
         """What the magics do, loaded when it is first asked for."""
         if self._commands is None:
-            self.join(chatmagic.current_session())
+            self.join(current.current_session())
         return self._commands  # type: ignore[return-value] # joining has made them
 
     def join(self, session: Session) -> None:
@@ -88,9 +87,12 @@ class ChatMagics(Configured, Magics):
             self._commands = Commands(self._shell, session, self)
             self._results.show_replies()
 
-    def choice(self) -> Choice | None:
-        """Tell which cassette is in."""
-        return self.commands.cassette.choice()
+    def replaying(self) -> str | None:
+        """Return why nothing is sent from this kernel, as a clause; ``None`` where it is."""
+        choice = self.commands.cassette.choice()
+        if choice is None or choice.mode != "replay":
+            return None
+        return f"{choice.name} is replayed here ({choice.mode_from})"
 
     def leave(self) -> None:
         """Let go of the shell and of the session, whose conversation stays."""
@@ -237,10 +239,9 @@ def load(shell: InteractiveShell) -> None:
     }
     shell.register_magics(magics)
     input_transformers.install(shell)
-    chatmagic.on_session = magics.join
-    mode.in_kernel = magics.choice
-    current = sys.modules.get("chatmagic.session.current")
-    if current is not None and current.has_begun():
+    current.on_session = magics.join
+    config.replay_in_kernel = magics.replaying
+    if current.has_begun():
         magics.join(current.current_session())
 
 
@@ -256,7 +257,7 @@ def unload(shell: InteractiveShell) -> None:
     if magics is not None:
         shell.configurables.remove(magics)
         magics.leave()
-    chatmagic.on_session = mode.in_kernel = None
+    current.on_session = config.replay_in_kernel = None
 
 
 _replaced: dict[int, dict[str, dict[str, Callable[..., Any]]]] = {}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from chatmagic.models import Reply
 
-REPLY: Final = ("chatmagic.protocol.wire", "Reply")
+REPLY: Final = ("chatmagic.models", "Reply")
 MAGICS: Final = "chatmagic.jupyter.magics"
 """The module whose functions stand in the traceback of a magic's error."""
 LAST: Final = ("last_type", "last_value", "last_traceback", "last_exc")

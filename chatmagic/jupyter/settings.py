@@ -68,7 +68,7 @@ class _WholeNumber(Integer[Any, Any]):
 
 
 class Configured(Configurable):
-    """The settings of one kernel; what they do is told in the README."""
+    """The settings of one kernel, which the manual describes in its page on configuration."""
 
     _is_made = False
 

@@ -217,7 +217,7 @@ class Standing:
 
     def _now(self) -> datetime:
         """Give the time; the emulator's and a recording's stand still: their outputs repeat."""
-        figures, connection = self._session.credits, self._session.connection
+        figures, connection = self._session.credits, self._session.endpoint
         if figures is not None and connection is not None:
             still = config.is_emulator(connection) or self._cassette.of_the_figures()
             if still:

@@ -41,7 +41,7 @@ def looks_like_a_key(text: str) -> bool:
 
 
 class Secret:
-    """An API key that shows itself to nobody by accident (interface §2.6).
+    """An API key that shows itself to nobody by accident (fact 12).
 
     Args:
         value: the key, an opaque string.

@@ -1,4 +1,4 @@
-"""Credits: what headers and error bodies say of them, and how to say it (interface §8).
+"""Credits: what headers and error bodies say of them, and how to say it (facts 9, 10).
 
 What is absent or malformed is unknown, never 0, and never an exception. A figure is
 "as of" the time its response was written: other keys of the account draw on the same
@@ -61,7 +61,7 @@ def from_error(body: error_body.ErrorBody, headers: Headers, now: datetime) -> C
     """Read the figures of an error response: its body's first, then its headers'.
 
     Args:
-        body: the error body; only the rate-limit error has figures (interface §7).
+        body: the error body; only the rate-limit error has figures (fact 9).
         headers: as for :func:`from_headers`.
         now: as for :func:`from_headers`.
 

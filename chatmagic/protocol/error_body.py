@@ -1,4 +1,4 @@
-"""The body of an error response, in any of the shapes that servers give it (interface §2.5)."""
+"""The body of an error response, in any of the shapes that servers give it (facts 8, 9)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chatmagic.protocol.wire import first_choice
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """The body of an error response (interface §2.5), or the nearest thing to one.
+    """The body of an error response (facts 8, 9), or the nearest thing to one.
 
     Args:
         error: short error name.
@@ -99,7 +99,7 @@ class ErrorBody:
 
     @property
     def is_rate_limit(self) -> bool:
-        """Whether this is the documented rate-limit error, which only its body tells (§7)."""
+        """Whether this is the documented rate-limit error, which only its body tells (fact 9)."""
         return self.limit is not None and self.used is not None
 
     def to_json(self) -> dict[str, Any]:

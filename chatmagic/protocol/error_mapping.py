@@ -1,4 +1,4 @@
-"""An answer that is no reply, to the error that says what the caller can do (interface §7).
+"""An answer that is no reply, to the error that says what the caller can do (facts 8, 9).
 
 Pure: the status, the headers and the beginning of the body come in, an error goes out.
 The rate-limit error is known by its body, because its status is not shown; the others by
@@ -8,18 +8,17 @@ their status. Whatever the body is, there is one clear line with a short excerpt
 from __future__ import annotations
 
 import json
+import operator
 import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.client import url
 from chatmagic.errors import (
     HTTPS_WANTED,
     PROXY_NAMED,
     AuthenticationError,
     ChatError,
     CutOffError,
-    InputError,
     NotUnderstoodError,
     RateLimitError,
     RequestRejectedError,
@@ -30,7 +29,7 @@ from chatmagic.protocol.body_text import decoded, excerpt, quoted
 from chatmagic.protocol.error_body import ErrorBody
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from chatmagic.models import Credits
@@ -112,6 +111,7 @@ def refusal(
     now: datetime,
     key: Secret | None = None,
     base_url: str = "",
+    same_origin: Callable[[str, str], bool] = operator.eq,
 ) -> ChatError:
     """Give the error for an answer that is no reply.
 
@@ -122,6 +122,7 @@ def refusal(
         now: the time here, aware, for an answer that has no ``Date``.
         key: the key that was used, to be taken out of what is shown.
         base_url: the address that was asked, to tell a redirect of its own from another's.
+        same_origin: tells whether two addresses are on one server.
     """
     text = decoded(body, headers)
     told = read_error(text) or ErrorBody()
@@ -137,7 +138,7 @@ def refusal(
     ):
         error = _by_status(status, told, said, f" (HTTP {status}).", seen)
     elif status in _REDIRECTS:
-        error = _redirect(status, headers, key, base_url)
+        error = _redirect(status, headers, key, base_url, same_origin)
     else:
         error = _no_service(status, told, said)
     return _with(error, status, headers, seen, now)
@@ -224,14 +225,19 @@ def _wait(patience: crediting.Patience) -> str:
 
 
 def _redirect(
-    status: int, headers: Sequence[tuple[str, str]], key: Secret | None, base_url: str
+    status: int,
+    headers: Sequence[tuple[str, str]],
+    key: Secret | None,
+    base_url: str,
+    same_origin: Callable[[str, str], bool],
 ) -> NotUnderstoodError:
     where = next((value for name, value in headers if name.lower() == "location"), "").strip()
     if key is not None:
         where = key.redact(where)
     at, followed = f"(HTTP {status})", "was not followed, so the key went nowhere else."
     match = _LOCATION.match(where)
-    if match is None or (match["host"] and not _is_its_own(match, base_url)):
+    scheme = (match and match["scheme"]) or base_url.partition("//")[0]
+    if match is None or (match["host"] and not same_origin(f"{scheme}//{match['host']}", base_url)):
         origin = match and excerpt(f"{match['scheme'] or ''}//{match['host']}", key)
         target = f"to {origin}" if origin else "elsewhere"
         return NotUnderstoodError(
@@ -243,15 +249,6 @@ def _redirect(
         f"The service points to its own path {path} {at}: a login page? That {followed}",
         hint=f"Something before the service may want you to sign in. {ADDRESS_HINT}",
     )
-
-
-def _is_its_own(location: re.Match[str], base_url: str) -> bool:
-    """Tell whether a redirect leads to the server that was asked."""
-    scheme = location["scheme"] or base_url.partition("//")[0]
-    try:
-        return url.origin(f"{scheme}//{location['host']}") == url.origin(base_url)
-    except InputError:
-        return False
 
 
 def _no_service(status: int, told: ErrorBody, said: str) -> NotUnderstoodError:

@@ -1,7 +1,7 @@
 """Server-Sent Events: bytes to events, events to bytes, and which bodies are a stream.
 
 Two readings of a stream are honoured at once. The interface says that each event is a
-line (§4.1); the SSE standard says that an event ends at a blank line and may be spread
+line (fact 6); the SSE standard says that an event ends at a blank line and may be spread
 over several ``data`` lines. So a ``data`` line that is JSON by itself is an event when
 its line ends, and lines that are JSON only together are one at the blank line.
 
@@ -62,7 +62,7 @@ class Done(Enum):
 
 
 DONE: Final = Done.DONE
-"""The end that the interface promises: the line ``data: [DONE]`` (§4.1)."""
+"""The end that the interface promises: the line ``data: [DONE]`` (fact 7)."""
 
 Event: TypeAlias = Payload | Malformed | Done
 

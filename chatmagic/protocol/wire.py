@@ -1,4 +1,4 @@
-"""What is asked and what is answered, as it crosses the wire (interface §2).
+"""What is asked and what is answered, as it crosses the wire (facts 2 to 6).
 
 Every thing the interface names is one frozen dataclass here. ``to_json`` gives the
 JSON-ready value; ``from_json`` reads one and raises :exc:`ValueError`, never anything
@@ -32,7 +32,7 @@ DONE: Final = "[DONE]"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The body of one ask (interface §2.2).
+    """The body of one ask (fact 3).
 
     Args:
         messages: the conversation so far, oldest first.
@@ -127,7 +127,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one stream chunk, or a whole JSON reply, adds to the reply (interface §2.3, §2.4).
+    """What one stream chunk, or a whole JSON reply, adds to the reply (facts 4, 6).
 
     Args:
         content: a fragment of the reply, or all of it; may be empty.

@@ -50,7 +50,7 @@ class Stream(Protocol):
 
 
 @dataclass(slots=True)
-class Course:
+class AskState:
     """How far one ask has come, for whoever has to end it."""
 
     ask: Ask
@@ -65,7 +65,7 @@ class Course:
     shown: bool = False
 
 
-def delivered(course: Course, view: View) -> Answer:
+def delivered(course: AskState, view: View) -> Answer:
     """Tell the view of the end, and give the answer or raise what ended it early."""
     answer = cast("Answer", course.answer)
     view.ended(answer)
@@ -120,7 +120,7 @@ def request_of(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> tup
         raise InputError(f"{error}. Nothing was sent.") from None
 
 
-def turn_of(course: Course, reply: Reply, took: int | None) -> Turn:
+def turn_of(course: AskState, reply: Reply, took: int | None) -> Turn:
     """Give the turn that an ask makes: the question, what it carried, and what came."""
     ask = course.ask
     return Turn(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from chatmagic import _lazy
 from chatmagic.client import config, url
-from chatmagic.client.config import Connection
+from chatmagic.client.config import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class ServiceSetup:
     """Where and how a session asks."""
 
-    connection: Connection
+    endpoint: Endpoint
     timeout: Timeout | Mapping[str, float | None] | float | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-class Clients:
+class ClientPool:
     """Whom a session asks, and the connections that are kept to them.
 
     Args:
@@ -40,9 +40,9 @@ class Clients:
         self.given = given
         self.latest = given
         """The client of the latest ask; ``None`` before the first."""
-        self._made: dict[Who, tuple[Setup, Client]] = {}
+        self._made: dict[Who, tuple[ServiceSetup, Client]] = {}
 
-    def of(self, who: Who, asked: Callable[[], Setup]) -> Client:
+    def of(self, who: Who, asked: Callable[[], ServiceSetup]) -> Client:
         """Give the client for what is set now; a new one only where that has changed.
 
         Args:
@@ -59,13 +59,13 @@ class Clients:
             _lazy.load("chatmagic.client.transport")
             from chatmagic.client.client import Client  # noqa: PLC0415
 
-            door = setup.connection
+            door = setup.endpoint
             how: dict[str, Any] = {
                 "timeout": setup.timeout,
                 "extra_body": setup.extra_body,
                 "extra_headers": setup.extra_headers,
             }
-            if known is not None and door.is_door_of(known[1].connection):
+            if known is not None and door.is_same_service(known[1].endpoint):
                 client = known[1]
                 client.retune(door, **how)
             else:
@@ -89,13 +89,13 @@ class Clients:
                 client.close()
 
 
-def from_environment() -> Setup:
+def from_environment() -> ServiceSetup:
     """Say where and how the environment asks."""
-    return Setup(config.for_client(os.environ))
+    return ServiceSetup(config.resolve_for_client(os.environ))
 
 
-def practice() -> Connection:
+def practice() -> Endpoint:
     """Give the emulator of this kernel, for what a cassette does not hold."""
-    return config.practised(
-        Connection(url.EMULATOR, "bearer", None, "--else emulator", url.EMULATOR)
+    return config.with_local_emulator(
+        Endpoint(url.EMULATOR, "bearer", None, "--else emulator", url.EMULATOR)
     )

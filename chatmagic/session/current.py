@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-import chatmagic
-from chatmagic.session.session import Session
-
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from chatmagic.models import Reply
+    from chatmagic.session.session import Session
+
+on_session: Callable[[Session], object] | None = None
+"""Called with this process's session when it is made; the extension sets it."""
 
 
 def current_session() -> Session:
@@ -17,9 +20,12 @@ def current_session() -> Session:
     global _current  # noqa: PLW0603 - one per kernel is the point
     with _current_lock:
         if _current is None:
+            # The extension sets the hook when it is loaded, which takes no session yet.
+            from chatmagic.session.session import Session  # noqa: PLC0415
+
             _current = Session()
-            if chatmagic.on_session is not None:
-                chatmagic.on_session(_current)
+            if on_session is not None:
+                on_session(_current)
         return _current
 
 

@@ -18,7 +18,7 @@ NAP: Final = 0.1
 """Seconds after which an ask that waits for another one looks whether it was interrupted."""
 
 
-class Turnstile:
+class AskLock:
     """Lets one ask through at a time, and tells the next one whom it waits for.
 
     ``leave`` may follow an ``enter`` that was interrupted anywhere, and may be repeated.

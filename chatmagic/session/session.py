@@ -20,7 +20,7 @@ from chatmagic.errors import InputError
 from chatmagic.session import client_pool
 from chatmagic.session.ask import (
     NOTHING,
-    Course,
+    AskState,
     delivered,
     interrupted,
     listen,
@@ -29,7 +29,7 @@ from chatmagic.session.ask import (
     set_aside,
     turn_of,
 )
-from chatmagic.session.client_pool import Clients, Setup
+from chatmagic.session.client_pool import ClientPool, ServiceSetup
 from chatmagic.session.events import (
     Answer,
     Ask,
@@ -40,16 +40,15 @@ from chatmagic.session.events import (
     Told,
     View,
 )
-from chatmagic.session.lock import Turnstile
+from chatmagic.session.lock import AskLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime, timedelta
-    from pathlib import Path
 
     from chatmagic.cassette.cassette import Play, Who
     from chatmagic.client.client import Client
-    from chatmagic.client.config import Connection
+    from chatmagic.client.config import Endpoint
     from chatmagic.client.sockets import Halt
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.history import Change
@@ -69,12 +68,12 @@ class Session:
     def __init__(self, client: Client | None = None) -> None:
         """Start an empty conversation; nothing is sent."""
         self.conversation = Conversation()
-        self.deck = Deck(_in_notebook)
+        self.deck = Deck()
         self.set_free()
-        self._clients = Clients(client)
+        self._clients = ClientPool(client)
         self._took: int | None = None
         self._followers: tuple[Callable[[Event], object], ...] = ()
-        self._turnstile = Turnstile()
+        self._turnstile = AskLock()
         self._under_way: tuple[Ask, Halt] | None = None
 
     @property
@@ -108,10 +107,10 @@ class Session:
         return None if client is None else client.clock_off
 
     @property
-    def connection(self) -> Connection | None:
+    def endpoint(self) -> Endpoint | None:
         """Where the latest ask went, and with which key; ``None`` before the first."""
         client = self._clients.latest
-        return None if client is None else client.connection
+        return None if client is None else client.endpoint
 
     @property
     def took(self) -> int | None:
@@ -226,7 +225,7 @@ class Session:
         if not ask.text.strip():
             raise InputError("The prompt is empty. Nothing was sent.")
         self._turnstile.refuse_its_holder()
-        course = Course(ask)
+        course = AskState(ask)
         try:
             try:
                 self._turnstile.enter(ask.asker, view.waiting, halt)
@@ -320,7 +319,7 @@ class Session:
             self._tell(Changed())
         return change
 
-    def _follow_for(self, course: Course) -> Change | None:
+    def _follow_for(self, course: AskState) -> Change | None:
         """Let the conversation follow the pages before an ask, which goes by their order."""
         ask = course.ask
         if not ask.history or ask.order is not None:
@@ -332,14 +331,14 @@ class Session:
         course.ask = replace(ask, order=layout.order)
         return self.conversation.follow(layout)
 
-    def _asked(self, course: Course, view: View, halt: Halt | None) -> None:
+    def _asked(self, course: AskState, view: View, halt: Halt | None) -> None:
         """Ask, and keep what came, with what ended it early."""
         asked, taping = course.ask, self.deck.insert()
         setup = self.setup() if taping is None and self._clients.given is None else None
         aside = self._follow_for(course)
         ask = course.ask
         course.context = context = self._context(ask)
-        source = cast("Client | Taping | Setup", self._clients.given or taping or setup)
+        source = cast("Client | Taping | ServiceSetup", self._clients.given or taping or setup)
         request, course.digest = request_of(ask, context, source.extra_body)
         course.asked_model = _json.word(request.extra.get("model"))
         course.play = play = None if taping is None else self._play(ask, context, request)
@@ -357,7 +356,7 @@ class Session:
         through = transports.through(
             play,
             self.deck.cassette,
-            lambda: transports.Came(stream.reply, client.took, client.connection.key),
+            lambda: transports.Came(stream.reply, client.took, client.endpoint.key),
         )
         course.added = self.conversation.added
         halt = _or_new(halt)
@@ -379,7 +378,7 @@ class Session:
 
     def set_free(self) -> None:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
-        self.setup: Callable[[], Setup] = client_pool.from_environment
+        self.setup: Callable[[], ServiceSetup] = client_pool.from_environment
         self.deck.taping = active.from_environment
         self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
         self.layout: Callable[[str | None], Layout | None] = _unknown
@@ -402,7 +401,7 @@ class Session:
     def _asks_emulator(self) -> bool:
         """Tell whether the service that is asked is this kernel's emulator."""
         given = self._clients.given
-        return config.is_emulator(self.setup().connection if given is None else given.connection)
+        return config.is_emulator(self.setup().endpoint if given is None else given.endpoint)
 
     def _warnings(self, ask: Ask, context: Context) -> tuple[str, ...]:
         """Say what of a question another run will not ask as it is asked now."""
@@ -417,11 +416,13 @@ class Session:
             self.conversation, context, below if ask.history else [], put_in
         )
 
-    def _setup_for(self, who: Who, setup: Setup | None, taping: Taping | None) -> Setup:
+    def _setup_for(
+        self, who: Who, setup: ServiceSetup | None, taping: Taping | None
+    ) -> ServiceSetup:
         """Say where and how to ask the one who answers."""
         if taping is not None and who != "service":
-            connection = active.CASSETTE if who == "recording" else client_pool.practice()
-            return Setup(connection, taping.timeout, taping.extra_body)
+            endpoint = active.CASSETTE if who == "recording" else client_pool.practice()
+            return ServiceSetup(endpoint, taping.timeout, taping.extra_body)
         return setup or self.setup()
 
     def _context(self, ask: Ask) -> Context:
@@ -429,7 +430,7 @@ class Session:
             return NOTHING
         return self.conversation.context(ask.owner, ask.execution, last=ask.last, order=ask.order)
 
-    def _keep(self, course: Course, reply: Reply) -> None:
+    def _keep(self, course: AskState, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, once, as the last step."""
         ask, context = course.ask, course.context
         client = self._clients.latest
@@ -462,11 +463,3 @@ def _nobody() -> tuple[str | None, str | None]:
 
 def _unknown(_owner: str | None) -> None:
     """Tell that no page says how its cells stand."""
-
-
-def _in_notebook(path: Path) -> tuple[Recorded, ...]:
-    """Give what a notebook's outputs hold, for its replay."""
-    # nbformat comes with the first notebook that is read.
-    from chatmagic.archive import notebook_file  # noqa: PLC0415
-
-    return notebook_file.recorded(path)

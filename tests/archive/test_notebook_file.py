@@ -18,6 +18,7 @@ from talks import ask
 
 from chatmagic._json import timestamp
 from chatmagic.archive import notebook_file, restore
+from chatmagic.cassette import from_notebook
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, Value, note, owner_of
 from chatmagic.conversation.turn import Turn
@@ -373,7 +374,7 @@ def test_exchanges_for_replay(tmp_path: Path) -> None:
         page("c", origin="replay"),
         page("d", state="interrupted"),
     ]
-    first, second, third = notebook_file.recorded(save(tmp_path / "n.ipynb", cells))
+    first, second, third = from_notebook.recorded(save(tmp_path / "n.ipynb", cells))
     assert first.request == Request((Message("user", "a"),)).digest()
     assert (first.prompt, first.text, first.owner, first.took) == ("a", "one", "o", 1)
     assert first.parameters == {"stream": False, "max_tokens": 5}
@@ -389,7 +390,7 @@ def test_a_changed_reply_is_refused(tmp_path: Path) -> None:
     for number in (0, 2):
         cells[number]["outputs"][0]["data"]["text/plain"] = ["one too"]
         with pytest.raises(InputError, match="nothing is replayed") as caught:
-            notebook_file.recorded(save(tmp_path / "n.ipynb", cells))
+            from_notebook.recorded(save(tmp_path / "n.ipynb", cells))
     assert "cells 1 and 3 no longer hold" in str(caught.value)
 
 
@@ -399,7 +400,7 @@ def test_a_changed_record_is_refused_for_replay(tmp_path: Path, forged: dict[str
     cells = [page("a"), page("b")]
     cells[1]["outputs"][0]["metadata"]["chatmagic"].update(forged)
     with pytest.raises(InputError, match="cell 2 no longer holds what was recorded and sealed"):
-        notebook_file.recorded(save(tmp_path / "n.ipynb", cells))
+        from_notebook.recorded(save(tmp_path / "n.ipynb", cells))
 
 
 def test_a_notebook_that_cannot_be_replayed_says_why(tmp_path: Path) -> None:
@@ -410,7 +411,7 @@ def test_a_notebook_that_cannot_be_replayed_says_why(tmp_path: Path) -> None:
         ([{**page(), "outputs": [output({}, {"chatmagic": 5})]}], "cell 1: a malformed record"),
     ):
         with pytest.raises(InputError, match=said):
-            notebook_file.recorded(save(tmp_path / "n.ipynb", cells))
+            from_notebook.recorded(save(tmp_path / "n.ipynb", cells))
 
 
 # --- writing --------------------------------------------------------------------------------

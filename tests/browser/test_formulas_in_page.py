@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 SHOW = """
 import json
 from IPython.display import display
-from chatmagic import safe
-html = "".join(safe.to_html(f"a ${tex}$\\n\\n$${tex}$$") for tex in json.load(open("tex.json")))
+from chatmagic.render import markdown
+html = "".join(markdown.to_html(f"a ${tex}$\\n\\n$${tex}$$") for tex in json.load(open("tex.json")))
 display({"text/html": html}, raw=True)
 """
 SHOWN = "return document.querySelectorAll('.jp-OutputArea-output %s').length"

@@ -126,7 +126,7 @@ def test_a_link_and_the_rights_of_a_file_stay(tmp_path: Path) -> None:
 
 DIES = """
 import os, pathlib, signal, sys
-from chatmagic import recording
+from chatmagic.cassette import storage
 from chatmagic.cassette.interaction import Recorded
 from chatmagic.protocol.wire import Request
 from chatmagic.models import Message
@@ -175,7 +175,7 @@ if step == "replace":
     dies_in(pathlib.Path, "replace")
 def one(prompt):
     return Recorded.asked(Request((Message("user", prompt),)), text="re " + prompt * 5000)
-recording.File(pathlib.Path(path)).save(lambda before, now: (*now, one("new")))
+storage.File(pathlib.Path(path)).save(lambda before, now: (*now, one("new")))
 sys.exit("it did not die")
 """
 

@@ -50,7 +50,7 @@ def recorded(script: Any, request: Request = HELLO) -> tuple[Recorded | None, Ch
         made: list[ReplyStream] = []
 
         def keep(heard: Heard) -> None:
-            key = client.connection.key
+            key = client.endpoint.key
             asked = Recorded.asked(request)
             kept.append(transports.recorded(asked, heard, made[0].reply, took=client.took, key=key))
 

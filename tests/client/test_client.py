@@ -37,7 +37,7 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_body_has_the_interfaces_fields_and_no_other() -> None:
-    """Fields that were not set are not sent; nothing is added (interface §2.2)."""
+    """Fields that were not set are not sent; nothing is added (fact 3)."""
     message = {"role": "user", "content": "Hello?"}
     with served(document(WHOLE)) as (client, server):
         client.complete(ASK)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from chatmagic.client import config as settings
 from chatmagic.client.config import (
-    Connection,
-    for_client,
+    Endpoint,
     is_emulator,
     no_key_message,
-    practised,
     resolve,
+    resolve_for_client,
+    with_local_emulator,
 )
 from chatmagic.client.keystore import KeyStore
 from chatmagic.client.url import EMULATOR, origin, warnings_for
@@ -48,7 +48,7 @@ class Kept(KeyStore):
         return (KEPT, "keyring") if origin == vars(self)["at"] else None
 
 
-def told(connection: Connection) -> tuple[str | None, str | None]:
+def told(connection: Endpoint) -> tuple[str | None, str | None]:
     """Give the key in the open, and where it is from."""
     key = connection.key
     return (None if key is None else key.reveal()), connection.key_from
@@ -88,7 +88,7 @@ def test_a_wrong_address_says_whose_it_is() -> None:
     with pytest.raises(InputError, match=r"^The base address \(CHATMAGIC_BASE_URL\) is not a URL"):
         resolve({"CHATMAGIC_BASE_URL": "chat.example"})
     with pytest.raises(InputError, match=r"^The base address \(argument\) holds a query"):
-        for_client({}, base_url="https://b.example?a=b")
+        resolve_for_client({}, base_url="https://b.example?a=b")
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_a_wrong_key_is_told_without_itself(value: str) -> None:
     assert caught.value.message.startswith("CHATMAGIC_API_KEY holds no key")
     assert "priva" not in chain(caught.value)
     with pytest.raises(InputError) as caught:
-        for_client({}, base_url=HOME, api_key=value)
+        resolve_for_client({}, base_url=HOME, api_key=value)
     assert caught.value.message.startswith("api_key holds no key")
     assert "priva" not in chain(caught.value)
     assert resolve({**ENVIRONMENT, "CHATMAGIC_API_KEY": value}, chosen=AWAY).key is None
@@ -250,7 +250,7 @@ def test_a_wrong_key_is_told_without_itself(value: str) -> None:
     ],
 )
 def test_the_way_of_the_key(environ: dict[str, str], config: str | None, way: str) -> None:
-    """The environment beats the configuration; without either it is bearer (interface §5)."""
+    """The environment beats the configuration; without either it is bearer (fact 12)."""
     found = resolve({**ENVIRONMENT, **environ}, auth_config=config)
     assert found.auth == way
     assert (found.key is None) == (way == "none")
@@ -263,7 +263,7 @@ def test_a_wrong_way_is_told_with_the_right_ones() -> None:
         resolve({**ENVIRONMENT, "CHATMAGIC_AUTH": "sk-private"})
     assert caught.value.message == f"CHATMAGIC_AUTH {right}"
     with pytest.raises(InputError) as caught:
-        for_client(ENVIRONMENT, auth="Basic")
+        resolve_for_client(ENVIRONMENT, auth="Basic")
     assert caught.value.message == f"auth {right}"
 
 
@@ -298,14 +298,14 @@ def test_a_client_in_python(
     key: tuple[str | None, str | None],
 ) -> None:
     """An argument counts before the environment, whose key goes to its own origin alone."""
-    found = for_client(environ, **given)
+    found = resolve_for_client(environ, **given)
     assert (found.url_from, told(found)) == (url_from, key)
 
 
 def test_a_client_without_an_address() -> None:
     """Without an argument and a variable there is nowhere to go."""
     with pytest.raises(ConnectError):
-        for_client({"CHATMAGIC_API_KEY": KEY})
+        resolve_for_client({"CHATMAGIC_API_KEY": KEY})
 
 
 def test_the_emulator_gets_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,22 +313,22 @@ def test_the_emulator_gets_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> 
     environ = {**ENVIRONMENT, "CHATMAGIC_AUTH": "none"}
     chosen = resolve(environ, chosen=EMULATOR, typed={EMULATOR: TYPED}, store=Kept(HOME))
     guarded = (Secret(KEY), TYPED)
-    assert chosen == Connection(
+    assert chosen == Endpoint(
         EMULATOR, "bearer", None, "%chat_connect", "emulator", guarded=guarded
     )
     with pytest.raises(ConnectError, match="%load_ext chatmagic"):
-        practised(chosen)
+        with_local_emulator(chosen)
     started = ("http://127.0.0.1:8123", Secret("practice-1"))
     monkeypatch.setattr(settings, "local_emulator", lambda: started)
-    at_work = practised(chosen)
+    at_work = with_local_emulator(chosen)
     assert (at_work.base_url, at_work.key) == started
-    client = for_client(environ, base_url=EMULATOR, api_key="sk-mine", auth="none")
+    client = resolve_for_client(environ, base_url=EMULATOR, api_key="sk-mine", auth="none")
     assert (client.base_url, client.key, client.auth) == (*started, "bearer")
     assert is_emulator(chosen)
     assert is_emulator(at_work)
     assert is_emulator(client)
     elsewhere = resolve(ENVIRONMENT)
-    assert practised(elsewhere) is elsewhere
+    assert with_local_emulator(elsewhere) is elsewhere
     assert not is_emulator(elsewhere)
 
 
@@ -362,7 +362,7 @@ def test_a_missing_key_says_where_there_is_one(
 
 def test_a_client_without_a_key_is_told_of_its_arguments() -> None:
     """No magic gives a client a key."""
-    _, hint = no_key_message(for_client({}, base_url=AWAY))
+    _, hint = no_key_message(resolve_for_client({}, base_url=AWAY))
     assert hint == 'Client(api_key=…) gives one; for a server without keys: Client(auth="none")'
 
 
@@ -380,7 +380,7 @@ def everything(environ: Mapping[str, str], url: str) -> list[object]:
     return seen
 
 
-def vars_of(connection: Connection) -> list[str]:
+def vars_of(connection: Endpoint) -> list[str]:
     """Give each field of a connection as text."""
     return [f"{getattr(connection, name)} {getattr(connection, name)!r}" for name in FIELDS]
 
@@ -409,6 +409,6 @@ def test_the_key_is_in_no_text_of_anything(environ: dict[str, str]) -> None:
 def test_a_client_without_an_address_says_what_it_takes() -> None:
     """It reads the environment alone, so it does not advise a magic that would not help it."""
     with pytest.raises(ConnectError, match="Give base_url, or set CHATMAGIC_BASE_URL") as caught:
-        settings.for_client({})
+        settings.resolve_for_client({})
     assert "chatmagic.ask" in str(caught.value)
     assert "%chat_connect" not in str(caught.value)

@@ -100,7 +100,7 @@ def test_gzip_that_nobody_asked_for_is_read() -> None:
 
 @pytest.mark.parametrize("status", ["201 Created", "200 OK"])
 def test_any_success_counts(status: str) -> None:
-    """Success is told by standard status codes (interface §7)."""
+    """Success is told by standard status codes (fact 8)."""
     with served(document(WHOLE, status)) as (client, _):
         assert client.complete(ASK).text == "Hello"
 

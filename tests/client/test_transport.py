@@ -822,7 +822,7 @@ def test_a_time_out_is_a_number_above_0(seconds: float) -> None:
 
 
 def test_a_plain_number_is_the_wait_for_bytes() -> None:
-    """A number stands for the first byte and for silence (design §9)."""
+    """A number stands for the first byte and for silence."""
     assert Timeout.of(3) == Timeout(first_byte=3, silence=3)
     assert Timeout.of(None) == Timeout(connect=10, first_byte=60, silence=60, total=None)
     assert Timeout.of(Timeout(total=1)) == Timeout(total=1)

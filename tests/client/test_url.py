@@ -6,9 +6,9 @@ import pytest
 
 from chatmagic.client.url import (
     EMULATOR,
-    endpoint,
     is_loopback,
     origin,
+    request_url,
     shown,
     warnings_for,
     without_user,
@@ -19,7 +19,7 @@ from chatmagic.errors import InputError
 def refusal(url: str) -> InputError:
     """Give the error that an address is refused with, whichever way it is looked at."""
     messages = set()
-    for look in (endpoint, origin, is_loopback, warnings_for):
+    for look in (request_url, origin, is_loopback, warnings_for):
         with pytest.raises(InputError) as caught:
             look(url)
         messages.add(str(caught.value))
@@ -93,8 +93,8 @@ def test_an_origin_is_written_in_one_way(url: str, written: str) -> None:
 def test_an_endpoint_has_what_its_base_lacks(base_url: str, posted_to: str | None) -> None:
     """A whole endpoint is kept; a version lacks the ending, anything else the interface's path."""
     posted_to = posted_to or f"{base_url}/v1/chat/completions"
-    assert endpoint(base_url) == posted_to
-    assert endpoint(posted_to) == posted_to
+    assert request_url(base_url) == posted_to
+    assert request_url(posted_to) == posted_to
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_user_name_is_dropped_and_warned_about() -> None:
     """It goes nowhere: not to the service, not into a message."""
     for url in ("https://user:sk-private@chat.example/v1", "https://sk-private@chat.example/v1"):
         assert without_user(url) == "https://chat.example/v1"
-        assert endpoint(url) == "https://chat.example/v1/chat/completions"
+        assert request_url(url) == "https://chat.example/v1/chat/completions"
         (warning,) = warnings_for(url)
         assert "https://chat.example:443 holds a user name or a password" in warning
         assert "private" not in warning

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from chatmagic.conversation import template
 from chatmagic.conversation.record import Value
-from chatmagic.conversation.template import Filled, fill, refill, refuse_cell_comments
+from chatmagic.conversation.template import Filled, fill, refill
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
@@ -266,42 +266,3 @@ def test_an_expression_ends_within_bounds() -> None:
 def test_python_warns_only_where_it_is_evaluated() -> None:
     """Looking for an expression's end neither warns nor fails where warnings are errors."""
     assert fill(r"{{ '\d' }}", str).text == r"'\d'"
-
-
-@pytest.mark.parametrize(
-    ("body", "shown"),
-    [
-        ("# NBVAL_IGNORE_OUTPUT\nWhy?", "# NBVAL_IGNORE_OUTPUT"),
-        ("#NBVAL_SKIP", "#NBVAL_SKIP"),
-        ("## NBVAL_SKIP", "## NBVAL_SKIP"),
-        ("\n \n  # NBVAL_RAISES_EXCEPTION\n", "# NBVAL_RAISES_EXCEPTION"),
-        ("# PYTEST_VALIDATE_IGNORE_OUTPUT", "# PYTEST_VALIDATE_IGNORE_OUTPUT"),
-        ("#| echo: false\nWhy?", "#| echo: false"),
-    ],
-)
-def test_a_comment_for_a_tool_is_not_sent(body: str, shown: str) -> None:
-    """The message shows the comment; the hint names the tags, and how to send it."""
-    with pytest.raises(InputError) as caught:
-        refuse_cell_comments(body)
-    assert caught.value.message == f"{shown} would be sent to the model. Nothing was sent."
-    assert caught.value.hint is not None
-    assert "nbval-" in caught.value.hint
-    assert "--raw" in caught.value.hint
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "",
-        "\n",
-        "# A heading\nWhy?",
-        "Why?\n# NBVAL_SKIP",
-        "What does # NBVAL_SKIP do?",
-        "# What is NBVAL_SKIP?",
-        "#include <stdio.h>",
-        "# | a table |",
-    ],
-)
-def test_any_other_body_is_sent(body: str) -> None:
-    """A heading is a heading, and a question about a comment is a question."""
-    refuse_cell_comments(body)

@@ -102,7 +102,7 @@ def test_a_cut_off_reply_keeps_its_part(ask: Ask, service: Emulator) -> None:
 def test_each_way_of_the_key_is_taken(
     service: Emulator, monkeypatch: pytest.MonkeyPatch, way: str, name: str
 ) -> None:
-    """The key goes in the one place that is configured (interface §5)."""
+    """The key goes in the one place that is configured (fact 12)."""
     monkeypatch.setenv("CHATMAGIC_AUTH", way)
     entry(name)("echo:hello")
     assert service.requests[-1].ways == (way,)

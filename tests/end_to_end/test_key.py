@@ -35,7 +35,7 @@ from chatmagic.client.client import Client
 from chatmagic.client.sockets import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpTransport
-from chatmagic.client.url import endpoint, origin
+from chatmagic.client.url import origin, request_url
 from chatmagic.emulator.server import Emulator
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError
 from chatmagic.models import Message
@@ -302,7 +302,7 @@ def test_no_reply_tells_the_key(
         session = Session()
         reply = session.ask("Hello?")
         look(key, repr(reply), pickle.dumps(reply), pickle.dumps(session.conversation.turns))
-        look(key, *held_by(session, session.connection))
+        look(key, *held_by(session, session.endpoint))
         assert repr(session._clients.latest) == f"Client('{server.origin}')"
         session.close()
     look(key, caplog.text, *(vars(record) for record in caplog.records), *capfd.readouterr())
@@ -337,7 +337,7 @@ def test_what_has_a_key_is_not_pickled_or_copied() -> None:
             with pytest.raises(TypeError, match="a Client has a key") as caught:
                 action(client)
             look(key, *told_by(caught.value))
-        for thing in (client.connection, client._transport, Session(client)):
+        for thing in (client.endpoint, client._transport, Session(client)):
             with pytest.raises(TypeError) as caught:
                 pickle.dumps(thing)
             look(key, *told_by(caught.value))
@@ -380,7 +380,7 @@ def test_a_notebook_holds_no_key(tmp_path: Path) -> None:
         "%chat -t nonsense echo:two",
         "import chatmagic\nchatmagic.Client(base_url='ftp://x')",
         "import pickle\npickle.dumps(chatmagic.current_session()._clients.latest)",
-        "raise KeyError(chatmagic.current_session()._clients.latest.connection)",
+        "raise KeyError(chatmagic.current_session()._clients.latest.endpoint)",
         "%history",
     ]
     made = [
@@ -458,7 +458,7 @@ def connected_to(url: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, i
     with monkeypatch.context() as patch:
         patch.setattr("chatmagic.client.connections.reach", note)
         transport = HttpTransport(
-            endpoint(url), auth="none", key=None, timeout=Timeout(), direct=True
+            request_url(url), auth="none", key=None, timeout=Timeout(), direct=True
         )
         with contextlib.closing(transport), contextlib.suppress(ConnectError, InputError):
             transport.send(b"{}", stream=True, halt=Halt())
@@ -536,7 +536,7 @@ def test_any_address_is_read_in_one_way(scheme: str, place: str, rest: str) -> N
         url = f"{scheme}://{place}{rest}"
         try:
             parts = urlsplit(origin(url))
-            posted_to = endpoint(url)
+            posted_to = request_url(url)
         except InputError:
             return
         assert origin(posted_to) == origin(url)

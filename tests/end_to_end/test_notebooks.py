@@ -482,12 +482,12 @@ def test_a_lesson_is_its_own_cassette(tmp_path: Path) -> None:
 
 
 def test_two_lines_are_enough_in_ci(tmp_path: Path) -> None:
-    """The command that 05 and the README give for CI passes as it stands, with a lesson."""
+    """The command that 05 and the manual give for CI passes as it stands, with a lesson."""
     [said] = [
         cell.source for cell in read(NOTEBOOKS / "05-reproduce.ipynb").cells if "CI" in cell.source
     ]
     install, command = said.split("```sh\n")[1].split("```")[0].splitlines()
-    assert f"{install}\n{command}\n" in (NOTEBOOKS.parent / "README.md").read_text("utf-8")
+    assert f"{install}\n{command}\n" in (NOTEBOOKS / "reference" / "saving.md").read_text("utf-8")
     assert set(install.split()[2:]) == {"chatmagic", "nbval"}
     assert command == (
         'pytest --nbval --nbval-sanitize-with "$(chatmagic sanitize-file)" notebooks/'

@@ -19,7 +19,7 @@ from chatmagic.cassette.matching import Question, Reel
 from chatmagic.cassette.mode import Choice
 from chatmagic.cassette.storage import File
 from chatmagic.client.client import Client
-from chatmagic.client.config import Connection
+from chatmagic.client.config import Endpoint
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.session.events import Ask, Listener
 from chatmagic.session.session import Session
@@ -51,7 +51,7 @@ class Kernel:
 
     def __init__(self, path: Path, mode: Mode, service: Paid) -> None:
         """Put the cassette in."""
-        client = Client.connected(Connection("http://127.0.0.1:9", "none", None, "a test"))
+        client = Client.connected(Endpoint("http://127.0.0.1:9", "none", None, "a test"))
         client.close()
         client._transport = service
         self.choice = Choice(path, mode)

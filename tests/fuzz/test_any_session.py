@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from chatmagic._json import turn_digest
 from chatmagic.client.client import Client
-from chatmagic.client.config import Connection
+from chatmagic.client.config import Endpoint
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
 from chatmagic.models import Reply
@@ -148,7 +148,7 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         """Begin with both empty."""
         super().__init__()
-        client = Client.connected(Connection("http://127.0.0.1:9", "none", None, "a test"))
+        client = Client.connected(Endpoint("http://127.0.0.1:9", "none", None, "a test"))
         client.close()
         self.service = client._transport = Service()
         self.session = Session(client)

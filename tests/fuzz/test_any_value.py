@@ -34,7 +34,7 @@ from chatmagic.text import one_line, without_lone_surrogates
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.client.config import Connection
+    from chatmagic.client.config import Endpoint
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=12)
@@ -146,7 +146,7 @@ def test_what_a_service_writes_comes_back(chunk: Chunk, reply: Reply) -> None:
     )
 )
 def test_an_error_body_comes_back(body: ErrorBody) -> None:
-    """The documented error is read as what it was (interface §2.5)."""
+    """The documented error is read as what it was (fact 9)."""
     assert ErrorBody.from_json(crossed(body.to_json())) == body
 
 
@@ -391,7 +391,7 @@ ADDRESSES = st.one_of(
 def test_any_address_is_read_in_one_way_or_refused(url: str) -> None:
     """Its origin is that of where a request goes, for two readers, and asking again is the same."""
     try:
-        origin, endpoint = address.origin(url), address.endpoint(url)
+        origin, endpoint = address.origin(url), address.request_url(url)
     except InputError as error:
         line = str(error)
     else:
@@ -404,7 +404,7 @@ def test_any_address_is_read_in_one_way_or_refused(url: str) -> None:
 def _check_address(url: str, origin: str, endpoint: str) -> None:
     assert urlsplit(endpoint).username is None
     assert address.origin(endpoint) == address.origin(origin) == origin
-    assert address.endpoint(endpoint) == endpoint
+    assert address.request_url(endpoint) == endpoint
     assert address.is_loopback(endpoint) == address.is_loopback(url)
     assert not any("secret-pw" in line for line in address.warnings_for(url))
     assert address.warnings_for(endpoint) == address.warnings_for(origin)
@@ -433,9 +433,9 @@ def test_any_settings_give_a_connection_or_an_error(
     """Whatever is set where, it is used or refused in a line that does not repeat it."""
     chosen, cell, file = addresses
     given_as: dict[str, Any] = {"chosen": chosen, "cell_config": cell, "file_config": file}
-    found_by: list[Callable[[], Connection]] = [
+    found_by: list[Callable[[], Endpoint]] = [
         lambda: config.resolve(environ, auth_config=auth, **given_as),
-        lambda: config.for_client(environ, base_url=chosen, api_key=key, auth=auth),
+        lambda: config.resolve_for_client(environ, base_url=chosen, api_key=key, auth=auth),
     ]
     for find in found_by:
         try:

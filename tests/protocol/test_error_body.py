@@ -179,7 +179,7 @@ class TestErrorBody:
     ],
 )
 def test_a_chunks_unknown_fields_are_no_error(value: object) -> None:
-    """Fields that are not shown may be called anything (interface §4.1)."""
+    """Fields that are not shown may be called anything (fact 6)."""
     assert ErrorBody.in_reply(value) is None
 
 

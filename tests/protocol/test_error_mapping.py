@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatmagic.client.url import same_origin
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -45,7 +46,7 @@ def told(
 
 @pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 429, 500, 302])
 def test_the_rate_limit_is_known_by_its_body(status: int) -> None:
-    """Its status is not shown (interface §7), so any will do."""
+    """Its status is not shown (fact 9), so any will do."""
     error = told(status, LIMIT)
     assert isinstance(error, RateLimitError)
     assert error.status == status
@@ -333,6 +334,7 @@ def redirected(status: int, location: str) -> ChatError:
         now=NOW,
         key=KEY,
         base_url="https://chat.example.org/v1",
+        same_origin=same_origin,
     )
     assert isinstance(error, NotUnderstoodError)
     assert "was not followed" in str(error)
@@ -340,7 +342,7 @@ def redirected(status: int, location: str) -> ChatError:
 
 
 def test_credits_come_from_an_errors_headers_too() -> None:
-    """Headers count on every response (interface §8)."""
+    """Headers count on every response (fact 10)."""
     fields = [("X-RateLimit-Limit", "100"), ("X-RateLimit-Remaining", "60")]
     for status in (400, 401, 429, 500):
         seen = told(status, {"error": "no"}, fields).credits

@@ -93,11 +93,11 @@ def test_another_librarys_lines_are_not_logged() -> None:
     code = """
 import logging
 logging.basicConfig(level=logging.DEBUG)
-from chatmagic import safe
-safe.to_html("# a")
+from chatmagic.render import markdown
+markdown.to_html("# a")
 logging.getLogger("markdown_it").setLevel(logging.DEBUG)
 logging.debug("from here on")
-safe.to_html("# a")
+markdown.to_html("# a")
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     before, _, after = ran.stderr.partition("from here on")

@@ -9,22 +9,22 @@ import pytest
 from shells import FIXED, KEY
 
 import chatmagic
-from chatmagic.client.config import Connection
+from chatmagic.client.config import Endpoint
 from chatmagic.emulator.server import Emulator
 from chatmagic.errors import (
     ConnectError,
     InputError,
 )
 from chatmagic.protocol.auth import Secret
-from chatmagic.session.client_pool import Setup
+from chatmagic.session.client_pool import ServiceSetup
 from chatmagic.session.session import Session
 
 
 def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) -> None:
     """Another address or key does; other fields and time-outs keep connection and ledger."""
     held: dict[str, Any] = {"url": emulator.url, "extra": {}, "key": KEY, "timeout": None}
-    session.setup = lambda: Setup(
-        Connection(held["url"], "bearer", Secret(held["key"]), "test", "test"),
+    session.setup = lambda: ServiceSetup(
+        Endpoint(held["url"], "bearer", Secret(held["key"]), "test", "test"),
         timeout=held["timeout"],
         extra_body=dict(held["extra"]),
     )
@@ -54,8 +54,8 @@ def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) ->
         assert len(other.requests[0].body["messages"]) == 11
         assert session.credits is not None
         assert session.credits.limit == 7
-        assert session.connection is not None
-        assert session.connection.base_url == other.url
+        assert session.endpoint is not None
+        assert session.endpoint.base_url == other.url
 
 
 def test_a_given_client_is_kept(session: Session, emulator: Emulator) -> None:

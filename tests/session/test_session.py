@@ -82,7 +82,7 @@ def stop(*_: object) -> None:
 
 def test_asking_goes_on(session: Session, emulator: Emulator) -> None:
     """Each ask carries the turns before it, over one connection."""
-    unknown = session.credits, session.connection, session.took
+    unknown = session.credits, session.endpoint, session.took
     assert unknown == (None, None, None)
     fragments: list[str] = []
     first = session.ask("echo:one two", on_fragment=fragments.append)
@@ -357,7 +357,7 @@ def test_the_record(session: Session) -> None:
     assert record.carried == (session.conversation.turns[0].digest,)
     assert record.parameters == {"temperature": 0.5}
     assert (record.state, record.origin, record.took) == ("complete", "emulator", 1)
-    assert KEY not in repr(answer) + repr(session.conversation.turns) + repr(session.connection)
+    assert KEY not in repr(answer) + repr(session.conversation.turns) + repr(session.endpoint)
 
 
 @pytest.mark.parametrize("late", [False, True])

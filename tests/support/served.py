@@ -119,7 +119,7 @@ def ask_played(exchange: Played) -> Reply:
 
 
 def left(remaining: int) -> dict[str, str]:
-    """Give the headers of the credits (interface §8)."""
+    """Give the headers of the credits (fact 10)."""
     return {
         "X-RateLimit-Limit": "100",
         "X-RateLimit-Remaining": str(remaining),

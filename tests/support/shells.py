@@ -16,7 +16,6 @@ from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-import chatmagic
 from chatmagic.client import config as settings
 from chatmagic.client import keystore
 from chatmagic.emulator.server import Emulator, Settings
@@ -210,7 +209,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
     monkeypatch.setattr(keystore, "_keyring", lambda: None)
-    monkeypatch.setattr(chatmagic, "on_session", None)
+    monkeypatch.setattr(current, "on_session", None)
     monkeypatch.setattr(current, "_current", None)
     monkeypatch.setattr(settings, "local_emulator", None)
     monkeypatch.setattr(settings, "_told", set())

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chatmagic.archive import output
-from chatmagic.conversation import template
 from chatmagic.conversation.record import owner_of
 from chatmagic.errors import InputError
+from chatmagic.jupyter import input_transformers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -31,7 +31,7 @@ def source(text: str) -> str:
     """
     raw = "{{" in text
     try:
-        template.refuse_cell_comments(text)
+        input_transformers.refuse_cell_comments(text)
     except InputError:
         raw = True
     return f"%%chat{' --raw' if raw else ''}\n{text}"

@@ -17,13 +17,13 @@ from loopback import DONE, Peer, Server, document, event, head, stream, wait_for
 from shells import Shell, alone
 
 import chatmagic
-from chatmagic import _json, _lazy
+from chatmagic import _lazy
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.turn import Turn
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.jupyter import views
-from chatmagic.jupyter.panel import cell_export
+from chatmagic.jupyter.panel import actions, cell_export
 from chatmagic.jupyter.panel import messages as board
 from chatmagic.jupyter.panel.hub import Desk, Page
 from chatmagic.models import Credits, Reply
@@ -586,7 +586,7 @@ def test_an_errand_that_fails_is_refused(
     with monkeypatch.context() as patch:
         patch.setattr(_lazy, "load", fail)
         if not offered:
-            patch.setattr(_json, "without_lone_surrogates", fail)
+            patch.setattr(actions, "without_lone_surrogates", fail)
         page.say("ask", text="a question", nonce="n")
         if offered:
             page.say("go", key=page.until("offer")["key"])

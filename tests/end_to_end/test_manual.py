@@ -1,0 +1,186 @@
+"""The manual: README and reference pages agree with the code, and Sphinx builds a site of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import pytest
+from project import ROOT
+
+from chatmagic import cli, demo
+from chatmagic.conversation import options
+from chatmagic.jupyter.magics import ChatMagics
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from shells import Shell
+
+NOTEBOOKS = ROOT / "notebooks"
+REFERENCE = NOTEBOOKS / "reference"
+LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
+PAGES = sorted(REFERENCE.glob("*.md"))
+README = (ROOT / "README.md").read_text("utf-8")
+LINKING = [ROOT / "README.md", *sorted(ROOT.glob(".github/*.md")), *PAGES]
+MOST_LINES = 170
+
+OFFLINE = """
+import sys
+
+def refuse(event, args):
+    if event in {"socket.connect", "subprocess.Popen"}:
+        sys.exit(f"{event}: {args[:2]}")
+
+sys.addaudithook(refuse)
+from sphinx.cmd.build import main
+sys.exit(main(sys.argv[1:]))
+"""
+"""Sphinx in a process that ends where it connects to anything, or starts a kernel."""
+
+
+def page(name: str) -> str:
+    """Give the text of a reference page."""
+    return (REFERENCE / f"{name}.md").read_text("utf-8")
+
+
+def marked(text: str, name: str) -> str:
+    """Give what stands between a page's two marks of this name."""
+    return text.partition(f"<!-- {name} -->\n")[2].partition(f"<!-- /{name} -->")[0]
+
+
+def anchors(text: str) -> set[str]:
+    """Give the anchors of a page's headings, as GitHub and MyST make them."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_is_a_door() -> None:
+    """It stays short: the manual is elsewhere."""
+    assert len(README.splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("path", LINKING, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    """Each file that a page links to is there, and so is the heading."""
+    links = re.findall(r"\]\(([^)\s]+)\)", path.read_text("utf-8"))
+    for target, _, anchor in (link.partition("#") for link in links if "://" not in link):
+        linked = (path.parent / target).resolve() if target else path
+        assert linked.is_file(), target
+        assert not anchor or anchor in anchors(linked.read_text("utf-8")), f"{target}#{anchor}"
+
+
+def test_the_readme_links_to_all_of_the_manual() -> None:
+    """Each lesson and each reference page can be reached from the README and from the index."""
+    index = page("index")
+    for path in [*LESSONS, *PAGES]:
+        if path.stem != "index":
+            assert f"({path.relative_to(ROOT).as_posix()})" in README
+            assert f"({path.name})" in index or f"(../{path.name})" in index
+
+
+def test_the_three_cells_work_where_nothing_is_set(bare: Shell) -> None:
+    """The README's first cells, in their order, ask the emulator and are answered."""
+    load, *asks = re.findall(r"^```python\n(.*?)```$", README, re.MULTILINE | re.DOTALL)[:3]
+    assert bare.run(load).error is None
+    for ask in asks:
+        ran = bare.run(ask)
+        assert ran.error is None
+        assert "not a language model" in ran.printed
+
+
+def test_the_options_are_the_parsers() -> None:
+    """The table of options is the one that the parser is made from."""
+    assert marked(page("options"), "options").strip() == options.markdown_table()
+
+
+@pytest.mark.parametrize(
+    "table", [marked(page("configuration"), "settings"), marked(README, "configuration")]
+)
+def test_the_settings_are_those_of_the_magics(table: str) -> None:
+    """Each table names every setting of ``%config ChatMagics``, once, and no other."""
+    words = re.findall(r"`(\w+)`", table)
+    values = {"auto", "updates", "text", "off", "bearer", "page", "run", "emulator"}
+    settings = [word for word in words if word not in values and not word.isupper()]
+    assert sorted(settings) == sorted(ChatMagics.class_trait_names(config=True))
+
+
+def test_the_environment_is_the_codes() -> None:
+    """README and page name every variable of ours that the package knows, and no other."""
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "chatmagic").rglob("*.py"))
+    known = set(re.findall(r"CHATMAGIC_[A-Z_]*[A-Z]", source))
+    for text in (marked(README, "configuration"), page("configuration")):
+        assert set(re.findall(r"CHATMAGIC_[A-Z_]*[A-Z]", text)) == known
+
+
+def test_every_magic_has_its_row() -> None:
+    """The table of commands names each magic of the extension."""
+    magics = {name for kind in ChatMagics.magics.values() for name in kind}
+    table = page("options").split("## Commands\n")[1].split("\n## ")[0]
+    rows = "\n".join(line.split(" | ")[0] for line in table.splitlines())
+    assert set(re.findall(r"%(chat\w*)", rows)) == magics
+
+
+def test_the_house_has_its_folders() -> None:
+    """The page for developers has a row for each folder of the package."""
+    listed = re.findall(r"^\| `(\w+)/` \|", marked(page("house"), "folders"), re.MULTILINE)
+    folders = {path.parent.name for path in (ROOT / "chatmagic").glob("*/__init__.py")}
+    assert sorted(listed) == sorted(folders)
+
+
+def test_the_wheel_ships_the_lessons_alone() -> None:
+    """What it installs beside the package is every lesson, and what the lessons replay."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    shared = project["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
+    names = {path.name for path in LESSONS} | {"cassettes"}
+    assert shared == {f"notebooks/{name}": f"share/chatmagic/notebooks/{name}" for name in names}
+
+
+def test_the_demo_brings_the_same(tmp_path: Path) -> None:
+    """From a checkout, too, it copies the lessons and what they replay, and no page."""
+    copied, _ = demo.copy_lessons(NOTEBOOKS, tmp_path)
+    cassettes = {f"cassettes/{path.name}" for path in (NOTEBOOKS / "cassettes").glob("*.jsonl")}
+    assert set(copied) == {path.name for path in LESSONS} | cassettes
+
+
+def test_help_leads_to_the_manual(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help of the magic and of the command name the folder of these pages, and the lessons."""
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    folder = REFERENCE.relative_to(ROOT).as_posix()
+    for told in (options.usage(), capsys.readouterr().out):
+        assert folder in told
+        assert "chatmagic demo" in told
+
+
+def test_it_becomes_a_site(tmp_path: Path) -> None:
+    """Pages and saved lessons are built without a warning, a kernel or a connection."""
+    if find_spec("sphinx") is None or find_spec("myst_nb") is None:
+        pytest.skip("needs the extra docs: pip install -e '.[docs]'")
+    site = tmp_path / "site"
+    build = ["-q", "-W", "--keep-going", "-c", str(REFERENCE), "-d", str(tmp_path / "doctrees")]
+    done = subprocess.run(
+        [sys.executable, "-c", OFFLINE, *build, str(NOTEBOOKS), str(site)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for path in PAGES:
+        assert (site / "reference" / f"{path.stem}.html").is_file()
+    for path in LESSONS:
+        built = (site / f"{path.stem}.html").read_text("utf-8")
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        saved = [output for cell in cells for output in cell.get("outputs", [])]
+        shown = [
+            "".join(output["data"]["text/html"])
+            for output in saved
+            if "data" in output and "text/html" in output["data"]
+        ]
+        assert shown
+        assert all(html.strip() in built for html in shown)
