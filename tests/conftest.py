@@ -12,6 +12,7 @@ import pytest
 import trustme
 from hypothesis import HealthCheck, settings
 from loopback import serving
+from project import PURE
 from shells import FIXED, KEY, Shell, alone
 
 from chatmagic.emulator.server import Emulator
@@ -40,6 +41,14 @@ settings.load_profile("steady")
 # Who is started in the background may be told to ignore this signal, and so would be the
 # programs that the tests start and then interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let ``--cov`` measure what the pure modules' own tests reach of them, and no other test."""
+    own = {f"test_{path.stem.lstrip('_')}.py" for path in PURE}
+    for item in items:
+        if item.path.name not in own:
+            item.add_marker("no_cover")
 
 
 @pytest.fixture

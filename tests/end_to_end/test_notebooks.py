@@ -27,6 +27,7 @@ from nbval.plugin import (  # type: ignore[import-untyped] # it says nothing of 
     IPyNbCell,
     coalesce_streams,
 )
+from project import files
 
 from chatmagic import _json, cli, demo
 from chatmagic.archive.output import bundle
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
     from nbformat import NotebookNode
 
-LESSONS: Final = sorted(NOTEBOOKS.glob("*.ipynb"))
-TAPES: Final = sorted(CASSETTES.glob("*.jsonl"))
+LESSONS: Final = files("*.ipynb", NOTEBOOKS)
+TAPES: Final = files("*.jsonl", CASSETTES)
 SKIPPED: Final = (
     "metadata",
     "traceback",
