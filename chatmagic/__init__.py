@@ -1,7 +1,25 @@
 """Chat with a hosted completion service from a Jupyter notebook (see the README).
 
+A folder imports only from folders above its own row, and those of the third row do not import
+one another; nor does ``audit`` import ``session``. ``tests/test_project.py`` holds this table.
+
+=============================================  ==============================================
+folder                                         third-party packages
+=============================================  ==============================================
+top level: errors, models, text, …
+protocol
+client, conversation, render, emulator         client: requests, urllib3;
+                                               render: markdown-it-py, nh3, pygments;
+                                               emulator: tornado
+archive                                        nbformat
+cassette
+audit, session
+jupyter                                        IPython, anywidget, ipywidgets, traitlets
+cli, demo
+=============================================  ==============================================
+
 "(fact 7)" in a docstring is a fact of the service's interface, which ``protocol/__init__.py``
-numbers.
+numbers. Nothing inside the package imports this module.
 """
 
 from __future__ import annotations

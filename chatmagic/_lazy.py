@@ -7,11 +7,12 @@ long to load, and is loaded while somebody may lose patience, is loaded in anoth
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import threading
 from importlib import import_module
 from typing import Final
+
+from chatmagic._log import swallowed
 
 _threads: Final[dict[str, threading.Thread]] = {}
 
@@ -36,5 +37,5 @@ def load(name: str) -> None:
 
 
 def _import(name: str) -> None:
-    with contextlib.suppress(Exception):
+    with swallowed():
         import_module(name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from chatmagic._json import iso
 from chatmagic.archive.notebook_file import numbered
 from chatmagic.audit.findings import Audit, Turn
-from chatmagic.cassette.storage import File
+from chatmagic.cassette.storage import CassetteFile
 from chatmagic.errors import InputError
 from chatmagic.models import Message, Usage
 from chatmagic.protocol import credits as crediting
@@ -41,7 +41,7 @@ def audit(path: Path) -> tuple[Audit, tuple[Recorded, ...]]:
     Returns:
         What was found, and what the cassette holds.
     """
-    file = File(path)
+    file = CassetteFile(path)
     try:
         held = file.read()
         failed = "" if file.exists() else f"{path} is not there."

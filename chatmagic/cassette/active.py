@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from chatmagic.cassette.cassette import Cassette, Play
+    from chatmagic.cassette.cassette import Cassette, Lookup
     from chatmagic.cassette.interaction import Recorded
-    from chatmagic.cassette.matching import Question
-    from chatmagic.cassette.mode import Choice
+    from chatmagic.cassette.matching import Query
+    from chatmagic.cassette.mode import CassetteConfig
     from chatmagic.client.timeouts import Timeout
 
 CASSETTE: Final = Endpoint("https://cassette.invalid", "none", None, "the cassette")
@@ -24,32 +24,32 @@ CASSETTE: Final = Endpoint("https://cassette.invalid", "none", None, "the casset
 
 
 @dataclass(frozen=True, slots=True)
-class Taping:
+class CassetteSetup:
     """Which cassette is in, and what else counts though nothing may be sent.
 
     Args:
-        choice: the cassette, and what is done with it.
+        config: the cassette, and what is done with it.
         timeout: how long to wait, where somebody is asked.
         extra_body: fields that every request has beside the interface's own.
     """
 
-    choice: Choice
+    config: CassetteConfig
     timeout: Timeout | float | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Deck:
+class ActiveCassette:
     """The place of one session's cassette."""
 
     def __init__(self) -> None:
         """Begin empty; the environment says what is put in."""
-        self.taping: Callable[[], Taping | None] = from_environment
-        self.cassette: Cassette | None = None
-        self.left: list[Left] = []
+        self.choose_setup: Callable[[], CassetteSetup | None] = from_environment
+        self.current: Cassette | None = None
+        self.unsaved: list[Unsaved] = []
         """What could not be saved in the file that it was recorded for."""
         self._news: list[str] = []
 
-    def insert(self) -> Taping | None:
+    def insert(self) -> CassetteSetup | None:
         """Put in the cassette that is chosen now, in the place of another one.
 
         What another one could not save goes along into one that records.
@@ -60,14 +60,14 @@ class Deck:
         Raises:
             InputError: what is chosen cannot be used.
         """
-        taping = self.taping()
-        choice = None if taping is None else taping.choice
-        if self.cassette is not None and self.cassette.choice != choice:
+        setup = self.choose_setup()
+        config = None if setup is None else setup.config
+        if self.current is not None and self.current.config != config:
             self.eject()
-        if self.cassette is None and choice is not None:
-            self.cassette = cassette.Cassette(choice)
-            self._take_along(self.cassette)
-        return taping
+        if self.current is None and config is not None:
+            self.current = cassette.Cassette(config)
+            self._take_along(self.current)
+        return setup
 
     def eject(self) -> str | None:
         """Take the cassette out; what it cannot save is kept here, and told.
@@ -75,13 +75,13 @@ class Deck:
         Returns:
             What was done with it, in one line; ``None`` where there was none.
         """
-        if self.cassette is None:
+        if self.current is None:
             return None
-        old, self.cassette = self.cassette, None
+        old, self.current = self.current, None
         old.retry()
         if old.trouble is not None and old.unsaved:
-            self.left.append(Left(old.choice.path, old.unsaved, old.trouble.message))
-            self._news.append(self.left[-1].told)
+            self.unsaved.append(Unsaved(old.config.path, old.unsaved, old.trouble.message))
+            self._news.append(self.unsaved[-1].told)
         return old.summary()
 
     def news(self) -> list[str]:
@@ -91,18 +91,18 @@ class Deck:
 
     def retry(self) -> None:
         """Save what could not be saved before, as far as that works now."""
-        if self.cassette is not None:
-            self.cassette.retry()
-            if self.cassette.trouble is None:
-                self._take_along(self.cassette)
+        if self.current is not None:
+            self.current.retry()
+            if self.current.trouble is None:
+                self._take_along(self.current)
 
-    def play(
-        self, question: Question, warnings: Sequence[str], is_emulator: Callable[[], bool]
-    ) -> Play | None:
+    def look_up(
+        self, query: Query, warnings: Sequence[str], is_emulator: Callable[[], bool]
+    ) -> Lookup | None:
         """Find out who answers; ``None`` where no cassette is in.
 
         Args:
-            question: what is asked, and by whom.
+            query: what is asked, and by whom.
             warnings: what of it will not run again as it is, for who records.
             is_emulator: tells whether the service that would be asked is the emulator.
 
@@ -110,13 +110,13 @@ class Deck:
             NotRecordedError: the cassette is replayed, and does not hold it.
             ChatError: the file cannot be written, or the service is not known.
         """
-        if self.cassette is None:
+        if self.current is None:
             return None
-        return self.cassette.play(question, warnings=warnings, is_emulator=is_emulator)
+        return self.current.look_up(query, warnings=warnings, is_emulator=is_emulator)
 
     def _take_along(self, to: Cassette) -> None:
         """Let a cassette that records save what others could not; it tells if it cannot."""
-        left, self.left = self.left, []
+        left, self.unsaved = self.unsaved, []
         for one in left:
             rest = to.take(one.exchanges)
             if to.trouble is None and not rest:
@@ -126,13 +126,13 @@ class Deck:
             if to.trouble is not None:
                 self._news.append(f"{to.trouble.message} {count} from {one.path.name} with it.")
             elif len(rest) < len(one.exchanges):
-                self._news.append(f"{count} from {one.path.name} saved in {to.choice.name}.")
+                self._news.append(f"{count} from {one.path.name} saved in {to.config.name}.")
             if rest:
-                self.left.append(Left(one.path, tuple(rest), one.why))
+                self.unsaved.append(Unsaved(one.path, tuple(rest), one.why))
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Unsaved:
     """What was recorded and could not be saved in its file.
 
     Args:
@@ -159,7 +159,7 @@ def _exchanges(count: int) -> str:
     return f"{count:,} recorded exchange{'' if count == 1 else 's'}"
 
 
-def from_environment() -> Taping | None:
+def from_environment() -> CassetteSetup | None:
     """Give what the environment alone says, for nobody's cell."""
-    choice = mode.choose(os.environ)
-    return None if choice is None else Taping(choice)
+    config = mode.resolve(os.environ)
+    return None if config is None else CassetteSetup(config)

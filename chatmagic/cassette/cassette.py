@@ -20,37 +20,37 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic.cassette import mismatch
-from chatmagic.cassette.matching import Question, Reel
+from chatmagic.cassette.matching import Matcher, Query
 from chatmagic.cassette.mode import MAGIC
-from chatmagic.cassette.storage import File
+from chatmagic.cassette.storage import CassetteFile
 from chatmagic.errors import ChatError, InputError, NotRecordedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from chatmagic.cassette.interaction import Recorded
-    from chatmagic.cassette.mode import Choice
+    from chatmagic.cassette.mode import CassetteConfig
 
-Who = Literal["recording", "service", "emulator"]
+AnswerSource = Literal["cassette", "service", "emulator"]
 
 _DOING: Final = {"record": "recording into", "refresh": "refreshing"}
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
+class Lookup:
     """Who answers one request, while a cassette is in.
 
     Args:
-        who: the recording, the service, or the emulator.
-        question: what is asked.
-        recorded: what answers, where it is the recording.
+        source: the recording, the service, or the emulator.
+        query: what is asked.
+        interaction: what answers, where it is the recording.
         by_order: whether it answers for its place, to a request that was another one.
         notes: what to say while the cell is live.
     """
 
-    who: Who
-    question: Question
-    recorded: Recorded | None
+    source: AnswerSource
+    query: Query
+    interaction: Recorded | None
     by_order: bool
     notes: tuple[str, ...]
 
@@ -59,19 +59,19 @@ class Cassette:
     """A cassette that is in.
 
     Args:
-        choice: which, and what is done with it.
+        config: which, and what is done with it.
 
     Raises:
         InputError: the file is missing where it is needed, or cannot be used.
     """
 
-    def __init__(self, choice: Choice) -> None:
+    def __init__(self, config: CassetteConfig) -> None:
         """Read the file."""
-        self.choice = choice
+        self.config = config
         self.trouble: ChatError | None = None
         """Why it could not be saved when that was last tried; ``None`` where it was."""
-        self._file = File(choice.path)
-        self._reel = Reel(self._load())
+        self._file = CassetteFile(config.path)
+        self._reel = Matcher(self._load())
         self._answered = 0
         self._recorded = 0
         self._refused = 0
@@ -89,33 +89,33 @@ class Cassette:
     @property
     def is_recording(self) -> bool:
         """Whether what is answered is recorded."""
-        return self.choice.mode in _DOING
+        return self.config.mode in _DOING
 
     def _load(self) -> tuple[Recorded, ...]:
-        choice = self.choice
-        if choice.mode == "replay" and not self._file.exists():
+        config = self.config
+        if config.mode == "replay" and not self._file.exists():
             raise InputError(
-                f"There is no cassette {choice.path} to replay. Nothing was sent.",
+                f"There is no cassette {config.path} to replay. Nothing was sent.",
                 hint="Record it first: %chat_cassette FILE --record, or CHATMAGIC_MODE=record.",
             )
-        if not choice.is_notebook:
+        if not config.is_notebook:
             return self._file.read()
         # nbformat comes with the first notebook that is read.
         from chatmagic.cassette import from_notebook  # noqa: PLC0415
 
-        return from_notebook.recorded(choice.path)
+        return from_notebook.recorded(config.path)
 
-    def play(
+    def look_up(
         self,
-        question: Question,
+        query: Query,
         *,
         warnings: Sequence[str] = (),
         is_emulator: Callable[[], bool] = bool,
-    ) -> Play:
+    ) -> Lookup:
         """Find out who answers a request.
 
         Args:
-            question: what is asked, and by whom.
+            query: what is asked, and by whom.
             warnings: what of it will not run again as it is, for who records.
             is_emulator: tells whether the service that would be asked is the emulator.
 
@@ -124,76 +124,76 @@ class Cassette:
             ChatError: the file cannot be written, or the service is not known.
         """
         if not self.is_recording:
-            return self._replayed(question)
+            return self._replayed(query)
         recorded = None
-        if self.choice.mode == "record":
-            recorded, changed = self._reel.recall(question)
+        if self.config.mode == "record":
+            recorded, changed = self._reel.recall(query)
             if changed:
                 self.save()
-        name = self.choice.name
+        name = self.config.name
         if recorded is not None:
             self._answered += 1
             notes = (f"not sent: answered from {name}, where it is recorded", *warnings)
-            return Play("recording", question, recorded, by_order=False, notes=notes)
-        notes = (*self._doing(question, is_emulator=is_emulator()), *warnings)
-        return Play("service", question, None, by_order=False, notes=notes)
+            return Lookup("cassette", query, recorded, by_order=False, notes=notes)
+        notes = (*self._doing(query, is_emulator=is_emulator()), *warnings)
+        return Lookup("service", query, None, by_order=False, notes=notes)
 
-    def _doing(self, question: Question, *, is_emulator: bool) -> list[str]:
+    def _doing(self, query: Query, *, is_emulator: bool) -> list[str]:
         """Say what is done with a reply that is asked for."""
-        choice = self.choice
-        if is_emulator and not self._reel.admits(replace(question.asked, origin="emulator")):
-            return [f"not recorded: {choice.name} holds a service's replies, not the emulator's"]
-        doing = f"{_DOING[choice.mode]} {choice.name}"
-        said = [doing if self._recorded else f"{doing} from here on: {choice.path}"]
-        if self._reel.leaves_behind(question, renewing=choice.mode == "refresh"):
+        config = self.config
+        if is_emulator and not self._reel.admits(replace(query.asked, origin="emulator")):
+            return [f"not recorded: {config.name} holds a service's replies, not the emulator's"]
+        doing = f"{_DOING[config.mode]} {config.name}"
+        said = [doing if self._recorded else f"{doing} from here on: {config.path}"]
+        if self._reel.leaves_behind(query, renewing=config.mode == "refresh"):
             said.append(
-                f"what this cell asked before stays in {choice.name}: {MAGIC} --prune lists it"
+                f"what this cell asked before stays in {config.name}: {MAGIC} --prune lists it"
             )
         return said
 
-    def _replayed(self, question: Question) -> Play:
-        choice, name = self.choice, self.choice.name
-        recorded = self._reel.replay(question)
+    def _replayed(self, query: Query) -> Lookup:
+        config, name = self.config, self.config.name
+        recorded = self._reel.replay(query)
         note, by_order = f"replayed from {name}: nothing is sent", False
-        if recorded is None and choice.by_order:
-            recorded, by_order = self._reel.by_order(question), True
+        if recorded is None and config.by_order:
+            recorded, by_order = self._reel.by_order(query), True
             if recorded is not None:
-                differs = mismatch.difference(question.asked, recorded)
+                differs = mismatch.difference(query.asked, recorded)
                 note = f"replayed from {name} by order, for another request was recorded: {differs}"
         if recorded is not None:
             self._answered += 1
-            return Play("recording", question, recorded, by_order=by_order, notes=(note,))
-        if choice.otherwise == "emulator":
+            return Lookup("cassette", query, recorded, by_order=by_order, notes=(note,))
+        if config.fallback == "emulator":
             note = f"not in {name}: the emulator answers, practice only"
-            return Play("emulator", question, None, by_order=False, notes=(note,))
-        raise self._miss(question.asked)
+            return Lookup("emulator", query, None, by_order=False, notes=(note,))
+        raise self._miss(query.asked)
 
     def _miss(self, asked: Recorded) -> NotRecordedError:
         near = mismatch.nearest(asked, self._reel.standing)
         hint = "The cassette is empty." if near is None else mismatch.difference(asked, near)
         if near is None and self.exchanges:
             hint = "All that it holds is superseded, and was another request."
-        if self.choice.is_notebook:
+        if self.config.is_notebook:
             hint += (
                 " A notebook holds no turn that left no reply in an output (-q, Python, errors)."
             )
         return NotRecordedError(
-            f"This request is not in {self.choice.name}, which is replayed. Nothing was sent.",
+            f"This request is not in {self.config.name}, which is replayed. Nothing was sent.",
             hint=hint,
         )
 
-    def keep(self, recorded: Recorded, question: Question) -> None:
+    def keep(self, recorded: Recorded, query: Query) -> None:
         """Take in an exchange and save it at once.
 
         Args:
             recorded: what was asked and what answered.
-            question: who asked.
+            query: who asked.
 
         Raises:
             ChatError: the file cannot be written.
         """
-        renewing = self.choice.mode == "refresh"
-        kept = (self._reel.renew if renewing else self._reel.put)(recorded, question)
+        renewing = self.config.mode == "refresh"
+        kept = (self._reel.renew if renewing else self._reel.put)(recorded, query)
         if kept is None:
             self._refused += not self._reel.admits(recorded)
             return
@@ -223,7 +223,7 @@ class Cassette:
         Raises:
             InputError: it cannot be read.
         """
-        if not self.choice.is_notebook and self._file.exists():
+        if not self.config.is_notebook and self._file.exists():
             before = self._file.held
             self._merged(before, self._file.read())
 
@@ -271,7 +271,7 @@ class Cassette:
 
     def summary(self) -> str:
         """Say what was done so far, in one line."""
-        if self.choice.mode != "refresh":
+        if self.config.mode != "refresh":
             done = f"{self._answered:,} answered from it, {self._recorded:,} recorded"
         else:
             fates = self._reel.fates()

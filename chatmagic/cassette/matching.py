@@ -6,7 +6,7 @@ The rules, which need no file and send nothing:
 2. A cell that is known gets its own exchanges, in their order, each time that it runs. One
    that the cassette does not know keeps what it was given the first time.
 3. Nothing leaves the reel but by a refresh that got a whole new reply to the same place, and
-   by :meth:`Reel.remove`. The same place is the same owner and the same prompt as typed;
+   by :meth:`Matcher.remove`. The same place is the same owner and the same prompt as typed;
    without an owner the same prompt as typed, in order.
 4. What an execution records stands together, before what its cell recorded in an earlier
    one. That is superseded, as far as this execution has not asked it: it answers its very
@@ -34,7 +34,7 @@ Fate = Literal["kept", "changed", "new", "failed", "not asked"]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Query:
     """A request, and who makes it.
 
     Args:
@@ -89,7 +89,7 @@ class _Cell:
     lent: list[_Item] = field(default_factory=list)
 
 
-class Reel:
+class Matcher:
     """The exchanges of one cassette, and what one kernel has asked of them.
 
     Args:
@@ -112,75 +112,75 @@ class Reel:
         """What is not superseded, in its order."""
         return tuple(one for one in self.exchanges if not one.superseded)
 
-    def replay(self, question: Question) -> Recorded | None:
+    def replay(self, query: Query) -> Recorded | None:
         """Give the exchange that answers a request again; ``None`` if there is none.
 
         Args:
-            question: what is asked, and by whom.
+            query: what is asked, and by whom.
         """
-        cell, equal = self._cell(question), self._equal(question)
-        item = self._own(cell, equal) or self._from_used(cell, question, own=True)
+        cell, equal = self._cell(query), self._equal(query)
+        item = self._own(cell, equal) or self._from_used(cell, query, own=True)
         if item is None:
             free = (one for one in equal if not one.given)
-            item = next(free, None) or self._from_used(cell, question, own=False)
+            item = next(free, None) or self._from_used(cell, query, own=False)
         if item is None and equal:
             for one in equal:
                 one.given = False
             item = equal[0]
         return None if item is None else self._give(item, cell)
 
-    def by_order(self, question: Question) -> Recorded | None:
+    def by_order(self, query: Query) -> Recorded | None:
         """Give the exchange whose turn it is; ``None`` only where none is left to take.
 
         The cell's own first, then the next with the same prompt as typed, then the next.
 
         Args:
-            question: what is asked, and by whom.
+            query: what is asked, and by whom.
         """
-        cell = self._cell(question)
+        cell = self._cell(query)
         own = list(cell.spare) if cell is not None else []
         behind = self._index(self._last) + 1 if self._last is not None else 0
         later = [*self._items[behind:], *self._items[:behind]]
-        typed = [item for item in later if _typed(item.recorded) == _typed(question.asked)]
+        typed = [item for item in later if _typed(item.recorded) == _typed(query.asked)]
         standing = (item for item in (*own, *typed, *later) if not item.recorded.superseded)
         found = next(standing, None)
         return None if found is None else self._give(found, cell)
 
-    def recall(self, question: Question) -> tuple[Recorded | None, bool]:
+    def recall(self, query: Query) -> tuple[Recorded | None, bool]:
         """Give the reply that needs not be asked again, for somebody who records.
 
         Args:
-            question: what is asked, and by whom.
+            query: what is asked, and by whom.
 
         Returns:
             The exchange, or ``None``; and whether its marks or others' changed (rule 4).
         """
-        cell = self._cell(question)
-        replies = [item for item in self._equal(question) if item.recorded.is_reply]
+        cell = self._cell(query)
+        replies = [item for item in self._equal(query) if item.recorded.is_reply]
         item = self._own(cell, replies) or next((one for one in replies if not one.given), None)
         if item is None:
             return None, False
-        if question.owner is not None and item.recorded.owner is None:
-            item.recorded = replace(item.recorded, owner=question.owner)
-        back = item.recorded.superseded and item.recorded.owner == question.owner
+        if query.owner is not None and item.recorded.owner is None:
+            item.recorded = replace(item.recorded, owner=query.owner)
+        back = item.recorded.superseded and item.recorded.owner == query.owner
         if back:
             item.recorded = replace(item.recorded, superseded=False)
         self._give(item, cell)
         if back:
-            self._supersede(self._behind(cell, question))
+            self._supersede(self._behind(cell, query))
         return item.recorded, back
 
-    def leaves_behind(self, question: Question, *, renewing: bool) -> bool:
+    def leaves_behind(self, query: Query, *, renewing: bool) -> bool:
         """Tell whether a new reply would supersede what its cell asked before.
 
         Args:
-            question: what is asked, and by whom.
+            query: what is asked, and by whom.
             renewing: whether the reply takes the place of what stands there.
         """
-        cell = self._cell(question)
-        if renewing and self._place(cell, question):
+        cell = self._cell(query)
+        if renewing and self._place(cell, query):
             return False
-        return bool(self._behind(cell, question))
+        return bool(self._behind(cell, query))
 
     def admits(self, recorded: Recorded) -> bool:
         """Tell whether an exchange may be recorded here at all (rule 6).
@@ -191,29 +191,29 @@ class Reel:
         emulated = recorded.origin == "emulator"
         return not emulated or all(one.origin == "emulator" for one in self.exchanges)
 
-    def put(self, recorded: Recorded, question: Question) -> Recorded | None:
+    def put(self, recorded: Recorded, query: Query) -> Recorded | None:
         """Take in what was recorded (rules 4 to 6).
 
         Args:
             recorded: the exchange.
-            question: what was asked, and by whom.
+            query: what was asked, and by whom.
 
         Returns:
             It, as it stands on the reel; ``None`` where nothing was recorded.
         """
-        return self._put(recorded, question, renewing=False)
+        return self._put(recorded, query, renewing=False)
 
-    def renew(self, recorded: Recorded, question: Question) -> Recorded | None:
+    def renew(self, recorded: Recorded, query: Query) -> Recorded | None:
         """Take in what was asked again, a reply in the place of what it was before (rule 3).
 
         Args:
             recorded: the exchange.
-            question: what was asked, and by whom.
+            query: what was asked, and by whom.
 
         Returns:
             As for :meth:`put`.
         """
-        return self._put(recorded, question, renewing=True)
+        return self._put(recorded, query, renewing=True)
 
     def take(self, exchanges: Sequence[Recorded]) -> list[Recorded]:
         """Take in what was recorded for another cassette, behind all others.
@@ -280,23 +280,23 @@ class Reel:
             item.recorded = one
             self._items.append(item)
 
-    def _cell(self, question: Question) -> _Cell | None:
+    def _cell(self, query: Query) -> _Cell | None:
         """Give the asking cell's state, begun anew where this is another execution of it."""
-        owner = question.owner
+        owner = query.owner
         if owner is None:
             return None
         cell = self._cells.get(owner)
-        if cell is None or question.execution is None or cell.execution != question.execution:
+        if cell is None or query.execution is None or cell.execution != query.execution:
             lent = cell.lent if cell is not None else []
             spare = [item for item in self._items if item.recorded.owner == owner]
             own = set(map(id, spare))
             spare += [item for item in lent if id(item) not in own]
-            cell = self._cells[owner] = _Cell(question.execution, spare, lent=lent)
+            cell = self._cells[owner] = _Cell(query.execution, spare, lent=lent)
         return cell
 
-    def _equal(self, question: Question) -> list[_Item]:
+    def _equal(self, query: Query) -> list[_Item]:
         """Give what answers this very request, best first: what is superseded is second."""
-        found = [item for item in self._items if item.recorded.answers(question.asked)]
+        found = [item for item in self._items if item.recorded.answers(query.asked)]
         standing = [item for item in found if not item.recorded.superseded]
         replies = [one for one in found if one.recorded.superseded and one.recorded.is_reply]
         return [*standing, *replies] or found
@@ -308,36 +308,36 @@ class Reel:
         return min(spare, key=lambda item: item.recorded.superseded, default=None)
 
     @staticmethod
-    def _from_used(cell: _Cell | None, question: Question, *, own: bool) -> _Item | None:
+    def _from_used(cell: _Cell | None, query: Query, *, own: bool) -> _Item | None:
         """Give what answered this execution, from the first again: it asks more often."""
         for item in cell.used if cell is not None else ():
-            is_own = item.recorded.owner == question.owner
-            if item.recorded.answers(question.asked) and (is_own or not own):
+            is_own = item.recorded.owner == query.owner
+            if item.recorded.answers(query.asked) and (is_own or not own):
                 return item
         return None
 
-    def _place(self, cell: _Cell | None, question: Question) -> list[_Item]:
+    def _place(self, cell: _Cell | None, query: Query) -> list[_Item]:
         """Give what stands at the same place and was not asked yet (rule 3), best first."""
         free = [one for one in self._items if not one.given]
         if cell is not None:
-            own = [one for one in cell.spare if one.recorded.owner == question.owner]
+            own = [one for one in cell.spare if one.recorded.owner == query.owner]
             free = [*own, *(one for one in free if one.recorded.owner is None)]
         else:
             # A panel's question takes no cell's place; a machine's cells are not known.
-            others = {*(question.order or ()), *self._cells}
+            others = {*(query.order or ()), *self._cells}
             free = [one for one in free if one.recorded.owner not in others]
-        place = [one for one in free if _typed(one.recorded) == _typed(question.asked)]
+        place = [one for one in free if _typed(one.recorded) == _typed(query.asked)]
 
         def likeness(item: _Item) -> tuple[bool, bool]:
-            return not item.recorded.answers(question.asked), item.recorded.superseded
+            return not item.recorded.answers(query.asked), item.recorded.superseded
 
         return sorted(place, key=likeness)
 
-    def _put(self, recorded: Recorded, question: Question, *, renewing: bool) -> Recorded | None:
+    def _put(self, recorded: Recorded, query: Query, *, renewing: bool) -> Recorded | None:
         if not self.admits(recorded):
             return None
-        cell = self._cell(question)
-        place = self._place(cell, question)
+        cell = self._cell(query)
+        place = self._place(cell, query)
         held = place[0] if place else None
         if held is not None and not recorded.is_reply:
             if held.recorded.is_reply:
@@ -353,41 +353,41 @@ class Reel:
             held.recorded = replace(recorded, owner=owner)
             held.fresh, held.failed = True, False
             return self._give(held, cell)
-        item = self._insert(recorded, question, cell, place)
+        item = self._insert(recorded, query, cell, place)
         self._give(item, cell)
         if recorded.is_reply:
-            self._supersede(self._behind(cell, question))
+            self._supersede(self._behind(cell, query))
         return item.recorded
 
     def _insert(
-        self, recorded: Recorded, question: Question, cell: _Cell | None, place: Sequence[_Item]
+        self, recorded: Recorded, query: Query, cell: _Cell | None, place: Sequence[_Item]
     ) -> _Item:
         """Put a new exchange where it belongs, and supersede the errors that it is instead of."""
-        equal = [one for one in place if one.recorded.answers(question.asked)]
+        equal = [one for one in place if one.recorded.answers(query.asked)]
         errors = [one for one in equal if not one.recorded.is_reply]
-        if question.owner is None and errors:
+        if query.owner is None and errors:
             recorded = replace(recorded, owner=errors[0].recorded.owner)
         used = cell.used if cell is not None else []
-        mine = [one for one in used if one.recorded.owner == question.owner]
-        behind = [*self._behind(cell, question), *errors]
+        mine = [one for one in used if one.recorded.owner == query.owner]
+        behind = [*self._behind(cell, query), *errors]
         if mine:
             index = self._index(mine[-1]) + 1
         elif behind:
             places = [self._index(one) for one in behind]
             index = min(places) if recorded.is_reply else max(places) + 1
         else:
-            index = self._new_place(question)
+            index = self._new_place(query)
         self._supersede(errors)
         item = _Item(recorded, fresh=True)
         self._items.insert(index, item)
         return item
 
-    def _behind(self, cell: _Cell | None, question: Question) -> list[_Item]:
+    def _behind(self, cell: _Cell | None, query: Query) -> list[_Item]:
         """Give what the cell recorded, is not superseded, and was not asked by this execution."""
         if cell is None:
             return []
         used = set(map(id, cell.used))
-        own = (item for item in self._items if item.recorded.owner == question.owner)
+        own = (item for item in self._items if item.recorded.owner == query.owner)
         return [item for item in own if not item.recorded.superseded and id(item) not in used]
 
     @staticmethod
@@ -417,9 +417,9 @@ class Reel:
             for held in (cell.spare, cell.used, cell.lent):
                 held[:] = [item for item in held if id(item) not in ids]
 
-    def _new_place(self, question: Question) -> int:
+    def _new_place(self, query: Query) -> int:
         """Give the place of a cell that has none: as on the page, else behind the last answer."""
-        owner, order = question.owner, question.order or ()
+        owner, order = query.owner, query.order or ()
         if owner in order:
             below = order[order.index(owner) :]
             found = (i for i, one in enumerate(self._items) if one.recorded.owner in below)

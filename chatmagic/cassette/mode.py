@@ -21,40 +21,40 @@ NOTEBOOK: Final = ".ipynb"
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class CassetteOptions:
     """What one place says of the cassette: the magic, or the configuration.
 
     Args:
         file: the cassette; ``None`` says nothing.
         mode: ``record``, ``replay``, ``refresh`` or ``live``; ``None`` says nothing.
-        otherwise: who answers what is not recorded: ``emulator``; ``None`` is nobody.
+        fallback: who answers what is not recorded: ``emulator``; ``None`` is nobody.
         by_order: whether a request that differs is answered by its place.
         off: whether the cassette that is in was taken out.
     """
 
     file: str | None = None
     mode: str | None = None
-    otherwise: str | None = None
+    fallback: str | None = None
     by_order: bool = False
     off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CassetteConfig:
     """The cassette that is in, and what is done with it.
 
     Args:
         path: the file.
         mode: what is done.
-        otherwise: as for :class:`Chosen`.
-        by_order: as for :class:`Chosen`.
+        fallback: as for :class:`CassetteOptions`.
+        by_order: as for :class:`CassetteOptions`.
         file_from: who decided the file, in words.
         mode_from: who decided the mode, in words.
     """
 
     path: Path
     mode: Mode
-    otherwise: str | None = None
+    fallback: str | None = None
     by_order: bool = False
     file_from: str = FILE_VARIABLE
     mode_from: str = ""
@@ -70,14 +70,14 @@ class Choice:
         return self.path.suffix.lower() == NOTEBOOK
 
 
-def choose(
+def resolve(
     environ: Mapping[str, str],
-    magic: Chosen | None = None,
-    config: Chosen | None = None,
+    magic: CassetteOptions | None = None,
+    config: CassetteOptions | None = None,
     *,
-    later: AbstractSet[str] = frozenset(),
-    person: bool = False,
-) -> Choice | None:
+    changed_later: AbstractSet[str] = frozenset(),
+    interactive: bool = False,
+) -> CassetteConfig | None:
     """Find out which cassette is in: the environment beats the magic and the config.
 
     Of these two, what was said later counts.
@@ -86,8 +86,8 @@ def choose(
         environ: the environment's variables.
         magic: what ``%chat_cassette`` said last; ``None`` if nothing.
         config: what ``ChatMagics`` says.
-        later: what of the configuration, ``cassette`` or ``mode``, was said after the magic.
-        person: whether a person asks; a machine replays what nobody said to record.
+        changed_later: which of ``cassette`` and ``mode`` was configured after the magic ran.
+        interactive: whether a person asks; a machine replays what nobody said to record.
 
     Returns:
         The choice; ``None`` where every question goes to the service, as without a cassette.
@@ -95,14 +95,14 @@ def choose(
     Raises:
         InputError: what is said does not go together.
     """
-    magic, config = magic or Chosen(), config or Chosen()
+    magic, config = magic or CassetteOptions(), config or CassetteOptions()
     if magic.off:
-        config = _since_off(config, later)
+        config = _since_off(config, changed_later)
     files = [(magic.file, MAGIC), (config.file, "ChatMagics.cassette")]
     modes = [(magic.mode, MAGIC), (config.mode, "ChatMagics.mode")]
-    if "cassette" in later:
+    if "cassette" in changed_later:
         files.reverse()
-    if "mode" in later:
+    if "mode" in changed_later:
         modes.reverse()
     file, file_from = _first((environ.get(FILE_VARIABLE), FILE_VARIABLE), *files)
     word, mode_from = _first((environ.get(MODE_VARIABLE), MODE_VARIABLE), *modes)
@@ -116,12 +116,18 @@ def choose(
             f"{mode_from} says {mode}, but no cassette is set. Nothing was sent.",
             hint="Set CHATMAGIC_CASSETTE, or run %chat_cassette FILE; the mode live asks anew.",
         )
-    return _chosen(file, file_from, mode, mode_from, magic, person=person)
+    return _chosen(file, file_from, mode, mode_from, magic, interactive=interactive)
 
 
 def _chosen(
-    file: str, file_from: str, mode: Mode | None, mode_from: str, magic: Chosen, *, person: bool
-) -> Choice:
+    file: str,
+    file_from: str,
+    mode: Mode | None,
+    mode_from: str,
+    magic: CassetteOptions,
+    *,
+    interactive: bool,
+) -> CassetteConfig:
     """Give the cassette of this file, in this mode or the one that goes with it."""
     try:
         path = Path(file).expanduser()
@@ -132,28 +138,28 @@ def _chosen(
         # It can only be replayed, so it beats the mode that was meant for another file.
         mode = None
     if mode is None:
-        mode, mode_from = _unstated(magic, is_notebook=is_notebook, person=person)
+        mode, mode_from = _unstated(magic, is_notebook=is_notebook, interactive=interactive)
     if is_notebook and mode != "replay":
         raise InputError(
             f"A notebook is only replayed, and {mode_from} says {mode}. Nothing was sent.",
             hint=f"Record into a file of its own: {path.stem}.jsonl.",
         )
-    return Choice(path, mode, magic.otherwise, magic.by_order, file_from, mode_from)
+    return CassetteConfig(path, mode, magic.fallback, magic.by_order, file_from, mode_from)
 
 
-def _since_off(config: Chosen, later: AbstractSet[str]) -> Chosen:
+def _since_off(config: CassetteOptions, changed_later: AbstractSet[str]) -> CassetteOptions:
     """Give what the configuration says after ``--off``, by which no replay becomes a live ask."""
-    mode = config.mode if later or (config.mode or "").strip().lower() == "replay" else None
-    return Chosen(config.file if "cassette" in later else None, mode)
+    mode = config.mode if changed_later or (config.mode or "").strip().lower() == "replay" else None
+    return CassetteOptions(config.file if "cassette" in changed_later else None, mode)
 
 
-def _unstated(magic: Chosen, *, is_notebook: bool, person: bool) -> tuple[Mode, str]:
+def _unstated(magic: CassetteOptions, *, is_notebook: bool, interactive: bool) -> tuple[Mode, str]:
     """Give the mode where nobody said one."""
     if is_notebook:
         return "replay", "a notebook"
-    if magic.otherwise or magic.by_order:
+    if magic.fallback or magic.by_order:
         return "replay", "its option"
-    return ("record", "a person asks") if person else ("replay", "no person asks")
+    return ("record", "a person asks") if interactive else ("replay", "no person asks")
 
 
 def _first(*said: tuple[str | None, str]) -> tuple[str, str]:

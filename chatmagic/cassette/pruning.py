@@ -40,10 +40,10 @@ class Pruning:
         with contextlib.suppress(InputError):
             # Of a file that cannot be read there is what this kernel holds.
             cassette.read_again()
-        self._path = cassette.choice.path
+        self._path = cassette.config.path
         self._listed = dict(enumerate(cassette.exchanges, 1))
         if not self._listed:
-            return f"{cassette.choice.name} holds nothing."
+            return f"{cassette.config.name} holds nothing."
         old = sum(one.superseded for one in self._listed.values())
         more = "%chat_cassette --prune 1 2 would remove those two"
         if old:
@@ -65,18 +65,18 @@ class Pruning:
         """
         if not cassette.is_recording:
             raise InputError(
-                f"{cassette.choice.name} is replayed, so nothing is removed from it.",
+                f"{cassette.config.name} is replayed, so nothing is removed from it.",
                 hint="Put it in with --record, list it by %chat_cassette --prune, and remove then.",
             )
-        if self._path != cassette.choice.path:
-            raise InputError(f"Nothing of {cassette.choice.name} was listed yet.", hint=_LIST)
+        if self._path != cassette.config.path:
+            raise InputError(f"Nothing of {cassette.config.name} was listed yet.", hint=_LIST)
         cassette.read_again()
         found = self._meant(cassette, words)
         count = cassette.prune(found.values())
         gone = [_line(number, one) for number, one in found.items()]
         for number in found:
             del self._listed[number]
-        return "\n".join([*gone, f"Removed {count:,} from {cassette.choice.name}."])
+        return "\n".join([*gone, f"Removed {count:,} from {cassette.config.name}."])
 
     def _meant(self, cassette: Cassette, words: Sequence[str]) -> dict[int, Recorded]:
         """Give what is to be removed, by its numbers."""

@@ -20,7 +20,7 @@ if sys.platform != "win32":
     import fcntl
 
 
-class File:
+class CassetteFile:
     """The file of one cassette.
 
     Whoever ends this process at any moment leaves the old file or the new one, whole.

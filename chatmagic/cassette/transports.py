@@ -20,7 +20,7 @@ from chatmagic.protocol import sse
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from chatmagic.cassette.cassette import Cassette, Play
+    from chatmagic.cassette.cassette import Cassette, Lookup
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Origin, Reply
@@ -31,7 +31,7 @@ LONGEST_ERROR: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class Outcome:
     """What a client made of an answer that came to its end.
 
     Args:
@@ -46,7 +46,7 @@ class Came:
 
 
 def through(
-    play: Play | None, cassette: Cassette | None, came: Callable[[], Came]
+    play: Lookup | None, cassette: Cassette | None, came: Callable[[], Outcome]
 ) -> Callable[[Transport], Transport] | None:
     """Give what stands between a client and its transport for one ask.
 
@@ -57,22 +57,22 @@ def through(
     """
     if play is None or cassette is None:
         return None
-    if play.recorded is not None:
-        one = play.recorded
-        return lambda _: Replay(one)
-    if play.who == "emulator":
+    if play.interaction is not None:
+        one = play.interaction
+        return lambda _: ReplayTransport(one)
+    if play.source == "emulator":
         return lambda transport: transport
 
-    def keep(heard: Heard) -> None:
+    def keep(heard: Captured) -> None:
         end = came()
-        kept = recorded(play.question.asked, heard, end.reply, took=end.took, key=end.key)
+        kept = recorded(play.query.asked, heard, end.reply, took=end.took, key=end.key)
         if kept is not None:
-            cassette.keep(kept, play.question)
+            cassette.keep(kept, play.query)
 
-    return lambda transport: Recording(transport, keep)
+    return lambda transport: RecordingTransport(transport, keep)
 
 
-class Replay:
+class ReplayTransport:
     """A transport that answers from one recorded exchange, and sends nothing.
 
     Args:
@@ -86,13 +86,13 @@ class Replay:
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
         """Send nothing, and give what was recorded."""
         del body
-        return _Replayed(self._recorded, stream=stream, halt=halt)
+        return _ReplayExchange(self._recorded, stream=stream, halt=halt)
 
     def close(self) -> None:
         """Have nothing open."""
 
 
-class _Replayed:
+class _ReplayExchange:
     """What was recorded, as an answer (see :class:`chatmagic.client.transport.Exchange`)."""
 
     origin: Origin = "replay"
@@ -121,7 +121,7 @@ class _Replayed:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Captured:
     """An answer that came to its end.
 
     Args:
@@ -137,7 +137,7 @@ class Heard:
     body: bytes
 
 
-class Recording:
+class RecordingTransport:
     """A transport that lets another one answer, and tells of the answer when it has ended.
 
     Args:
@@ -145,24 +145,24 @@ class Recording:
         keep: told of each answer that came to its end, and of no other.
     """
 
-    def __init__(self, inner: Transport, keep: Callable[[Heard], object]) -> None:
+    def __init__(self, inner: Transport, keep: Callable[[Captured], object]) -> None:
         """Listen from the first request on."""
         self._inner = inner
         self._keep = keep
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
         """Let the other one send."""
-        return _Listened(self._inner.send(body, stream=stream, halt=halt), self._keep)
+        return _RecordingExchange(self._inner.send(body, stream=stream, halt=halt), self._keep)
 
     def close(self) -> None:
         """Let the other one close."""
         self._inner.close()
 
 
-class _Listened:
+class _RecordingExchange:
     """Another's answer, of which the beginning is kept."""
 
-    def __init__(self, inner: Exchange, keep: Callable[[Heard], object]) -> None:
+    def __init__(self, inner: Exchange, keep: Callable[[Captured], object]) -> None:
         self.status = inner.status
         self.headers = inner.headers
         self.origin: Origin = inner.origin
@@ -183,14 +183,14 @@ class _Listened:
         """Give the connection back first: what is kept must not hold it up."""
         self._inner.finish()
         headers = _kept(self.headers, self._came)
-        self._keep(Heard(self.status, headers, self.origin, b"".join(self._pieces)))
+        self._keep(Captured(self.status, headers, self.origin, b"".join(self._pieces)))
 
     def abort(self) -> None:
         self._inner.abort()
 
 
 def recorded(
-    asked: Recorded, heard: Heard, reply: Reply, *, took: int | None, key: Secret | None
+    asked: Recorded, heard: Captured, reply: Reply, *, took: int | None, key: Secret | None
 ) -> Recorded | None:
     """Give what is kept of an exchange; ``None`` where that is nothing.
 

@@ -21,7 +21,12 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse
 from chatmagic.protocol.body_text import decoded, excerpt, packing
 from chatmagic.protocol.error_body import ErrorBody
-from chatmagic.protocol.error_mapping import ADDRESS_HINT, BODY_BYTES, in_reply, refusal
+from chatmagic.protocol.error_mapping import (
+    ADDRESS_HINT,
+    BODY_BYTES,
+    error_from_response,
+    error_in_reply,
+)
 from chatmagic.protocol.wire import Chunk, first_choice
 
 if TYPE_CHECKING:
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange
     from chatmagic.protocol.auth import Secret
-    from chatmagic.protocol.reply_builder import Assembly
+    from chatmagic.protocol.reply_builder import ReplyBuilder
 
 BODY_SECONDS: Final = 5.0
 """How long an error's body may take: the status is known, and is what counts."""
@@ -57,7 +62,7 @@ class ResponseReader:
     def __init__(
         self,
         exchange: Exchange,
-        assembly: Assembly,
+        assembly: ReplyBuilder,
         entry: Entry,
         halt: Halt,
         key: Secret | None,
@@ -217,7 +222,7 @@ class ResponseReader:
     def _told(self, told: ErrorBody) -> ChatError:
         """Give the error for an error object inside a stream, or instead of a reply."""
         return self._counted(
-            in_reply(
+            error_in_reply(
                 self._exchange.status,
                 self._exchange.headers,
                 told,
@@ -302,7 +307,7 @@ class ResponseReader:
 
     def _refusal(self, body: bytes) -> ChatError:
         return self._counted(
-            refusal(
+            error_from_response(
                 self._exchange.status,
                 self._exchange.headers,
                 body,

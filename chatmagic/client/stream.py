@@ -22,7 +22,7 @@ from chatmagic.errors import (
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 from chatmagic.protocol.error_mapping import LESS_HINT, WHAT_CAME_IS_KEPT
-from chatmagic.protocol.reply_builder import Assembly
+from chatmagic.protocol.reply_builder import ReplyBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +75,7 @@ class ReplyStream:
         self._sent = False
         self._size = 0
         self._iterator: Iterator[str] | None = None
-        self._assembly = Assembly()
+        self._assembly = ReplyBuilder()
         self._state: State = "interrupted"
         self._finished = False
 

@@ -1,4 +1,4 @@
-"""The faults that the emulator makes on demand, for tests: what is done instead of the answer.
+"""The faults that the emulator makes on demand, for tests: what is done instead of the response.
 
 Each is a way in which a service, or a proxy before it, was seen to fail. They are off
 unless :class:`~chatmagic.emulator.service.Settings` ask for one, and meet only accepted requests.
@@ -7,20 +7,22 @@ unless :class:`~chatmagic.emulator.service.Settings` ask for one, and meet only 
 from __future__ import annotations
 
 from enum import Enum
+from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from chatmagic.emulator.service import FAILURE, event
+from chatmagic.emulator.service import failure_event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from chatmagic.emulator.service import Answer, Settings
+    from chatmagic.emulator.service import HttpResponse, Settings
 
 _SLICE: Final = 16
+"""Bytes of a JSON reply that count as one fragment."""
 
 
-class Mark(Enum):
+class Action(Enum):
     """What the server does at a place where it sends nothing."""
 
     WAIT = "let the pause pass"
@@ -28,52 +30,41 @@ class Mark(Enum):
     HOLD = "send no more, and keep the connection"
 
 
-Step: TypeAlias = bytes | Mark
+Step: TypeAlias = bytes | Action
 
 
-def steps(given: Answer, settings: Settings) -> Iterator[Step]:
-    """Give what the server does for an answer, with the fault that the settings ask for.
+def steps(response: HttpResponse, settings: Settings) -> Iterator[Step]:
+    """Return what the server does for a response, with the fault that the settings ask for.
 
     An empty piece sends the headers alone. Only an accepted request meets a fault.
     """
-    fault = settings.fault if given.status == 200 else None  # noqa: PLR2004 - OK
+    fault = settings.fault if response.status == HTTPStatus.OK else None
     if fault is None:
-        yield from given.pieces
-        return
-    if fault == "buffer":
+        yield from response.pieces
+    elif fault == "buffer":
         held = []
-        for piece in given.pieces:
+        for piece in response.pieces:
             held.append(piece)
-            yield Mark.WAIT
+            yield Action.WAIT
         yield b"".join(held)
-        return
-    pieces = _fragments(given)
-    if settings.fault_after >= 0:
-        yield b""
-    yield from islice(pieces, max(0, settings.fault_after))
-    yield from _fault(fault, pieces, settings, stream="Content-Length" not in given.headers)
+    else:
+        is_stream = "Content-Length" not in response.headers
+        pieces = iter(response.pieces) if is_stream else _slices(b"".join(response.pieces))
+        if settings.fault_after >= 0:
+            yield b""
+        yield from islice(pieces, max(0, settings.fault_after))
+        if fault == "garbage":
+            yield _garbage(settings) if is_stream else b"\xff" * len(next(pieces, b""))
+            yield from pieces
+        else:
+            ends = {"cut": Action.CUT, "hold": Action.HOLD, "error": failure_event(settings)}
+            yield ends[fault]
 
 
-def _fragments(given: Answer) -> Iterator[bytes]:
-    """Cut the body of a JSON reply too, so that a fault can stand inside it."""
-    if "Content-Length" not in given.headers:
-        return iter(given.pieces)
-    body = b"".join(given.pieces)
+def _slices(body: bytes) -> Iterator[bytes]:
     return (body[start : start + _SLICE] for start in range(0, len(body), _SLICE))
 
 
-def _fault(
-    fault: str, pieces: Iterator[bytes], settings: Settings, *, stream: bool
-) -> Iterator[Step]:
-    if fault == "cut":
-        yield Mark.CUT
-    elif fault == "hold":
-        yield Mark.HOLD
-    elif fault == "error":
-        yield event(FAILURE.to_json(), settings)
-    else:
-        # A JSON body keeps the length that its headers promise.
-        broken = b'data: {"choices": \xff' if stream else b"\xff" * len(next(pieces, b""))
-        end = settings.line_end.encode() * (1 + settings.blank_lines)
-        yield broken + end if stream else broken
-        yield from pieces
+def _garbage(settings: Settings) -> bytes:
+    """Return an event of a stream that is neither UTF-8 nor JSON."""
+    return b'data: {"choices": \xff' + settings.line_end.encode() * (1 + settings.blank_lines)

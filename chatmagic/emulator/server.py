@@ -1,10 +1,9 @@
 """The emulator: a real HTTP server on loopback that speaks the whole interface.
 
-It is honest about what it is: its ``Server`` header, its model name and its replies say
-so. What it answers, and what it chooses where the interface says *not shown*, is in
-:mod:`chatmagic.emulator.service`; what it says in :mod:`chatmagic.emulator.replies`; the faults
-that it can be told to make in :mod:`chatmagic.emulator.faults`. Here is the server alone, which
-runs in a thread with a loop of its own and does nothing while nobody asks.
+Its ``Server`` header, its model name and its replies say that it is an emulator. What it answers,
+and what it chooses where the interface says *not shown*, is in :mod:`chatmagic.emulator.service`;
+the replies are in :mod:`chatmagic.emulator.replies`, the faults that it makes on demand in
+:mod:`chatmagic.emulator.faults`. Here is the server alone, in a thread with a loop of its own.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from tornado.httpserver import HTTPServer
 from tornado.iostream import StreamClosedError
 from tornado.web import Application, RequestHandler
 
-from chatmagic.emulator.faults import Mark, steps
+from chatmagic.emulator.faults import Action, steps
 from chatmagic.emulator.service import (
     FRESH,
     Account,
-    Answer,
-    Call,
+    HttpRequest,
+    HttpResponse,
     Settings,
-    answer,
     common_headers,
     keys_given,
+    respond,
 )
 from chatmagic.errors import InputError
 from chatmagic.protocol.error_body import ErrorBody
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 
     from chatmagic.protocol.auth import Auth, Secret
 
-__all__ = ["FRESH", "HOST", "Emulator", "Received", "Settings", "serve"]
+__all__ = ["FRESH", "HOST", "Emulator", "LoggedRequest", "Settings", "serve"]
 
 HOST: Final = "127.0.0.1"
 HIGHEST_PORT: Final = 65_535
@@ -64,8 +63,8 @@ Outcome = Literal["open", "complete", "hung up", "cut"]
 
 
 @dataclass(slots=True)
-class Received:
-    """A request as it came, and what became of it; the key itself is not kept.
+class LoggedRequest:
+    """Log entry of a request: what came and what was sent; the key itself is not kept.
 
     Args:
         method: the HTTP method.
@@ -74,9 +73,9 @@ class Received:
         headers: the other headers, their names in lower case.
         body: the body's JSON; ``None`` where it is not JSON.
         port: the client's port, by which a connection is known again.
-        status: the status of the answer.
-        sent: how many pieces of the answer's body were sent.
-        outcome: ``open`` while it is being answered; then ``complete``, ``hung up`` (by
+        status: the status of the response.
+        sent: how many pieces of the response's body were sent.
+        outcome: ``open`` while the response is sent; then ``complete``, ``hung up`` (by
             the client) or ``cut`` (by the fault of that name).
     """
 
@@ -110,7 +109,7 @@ class Emulator:
         if not 0 <= port <= HIGHEST_PORT:
             raise InputError(f"A port is a number from 0 to {HIGHEST_PORT}, not {port}.")
         self.settings = settings or Settings()
-        self.requests: list[Received] = []
+        self.requests: list[LoggedRequest] = []
         self.url = ""
         self.accounts: Mapping[Secret, Account] = {}
         self._port = port
@@ -119,7 +118,7 @@ class Emulator:
         self._stopping = asyncio.Event()
 
     def start(self) -> str:
-        """Listen, and give the base URL; one that is started already just gives it.
+        """Listen, and return the base URL; an emulator that is started already only returns it.
 
         Raises:
             InputError: the port cannot be listened on.
@@ -156,7 +155,7 @@ class Emulator:
         thread.join(_SECONDS_TO_STOP)
 
     def wait(self) -> None:
-        """Wait until it is stopped, from another thread or by Ctrl-C."""
+        """Block until the emulator is stopped, by another thread or by Ctrl-C."""
         thread = self._thread
         while thread is not None and thread.is_alive():
             thread.join(_NAP)
@@ -176,30 +175,30 @@ class Emulator:
         self.stop()
 
     def now(self) -> datetime:
-        """Give the emulator's time."""
+        """Return the emulator's time."""
         return self.settings.now or datetime.now(UTC)
 
-    def answer(self, call: Call, port: int) -> tuple[Answer, Received]:
-        """Answer one request, and keep account of it.
+    def respond(self, request: HttpRequest, port: int) -> tuple[HttpResponse, LoggedRequest]:
+        """Return the response to one request, and the log's entry of it.
 
         Args:
-            call: what the request said.
+            request: the request as it came.
             port: the client's port.
         """
-        given, self.accounts = answer(call, self.accounts, self.settings, self.now())
+        response, self.accounts = respond(request, self.accounts, self.settings, self.now())
         own = {"authorization", "x-api-key"}
-        received = Received(
-            method=call.method,
-            path=call.path,
-            ways=tuple(keys_given(call)),
-            headers={name: value for name, value in call.headers.items() if name not in own},
-            body=_parsed(call.body),
+        logged = LoggedRequest(
+            method=request.method,
+            path=request.path,
+            ways=tuple(keys_given(request)),
+            headers={name: value for name, value in request.headers.items() if name not in own},
+            body=_parsed(request.body),
             port=port,
-            status=given.status,
+            status=response.status,
         )
-        self.requests.append(received)
+        self.requests.append(logged)
         del self.requests[:-KEPT]
-        return given, received
+        return response, logged
 
     def _run(self, listener: socket.socket, listening: threading.Event) -> None:
         # Tornado wants a selector loop; elsewhere than on Windows it is the usual one.
@@ -218,7 +217,7 @@ class Emulator:
 
 
 class _Handler(RequestHandler):
-    """Carries one request to :meth:`Emulator.answer`, and its answer back."""
+    """Handler of one request: takes it to :meth:`Emulator.respond`, and sends the response."""
 
     def initialize(self) -> None:
         self._emulator: Emulator = self.settings["emulator"]
@@ -228,43 +227,45 @@ class _Handler(RequestHandler):
         self._put(common_headers(self.settings["emulator"].now()))
 
     async def prepare(self) -> None:
-        request = self.request
-        connection = cast("HTTP1Connection", request.connection)
-        call = Call(
-            method=request.method or "",
-            path=request.path,
-            query=request.query,
-            headers={name.lower(): value for name, value in request.headers.items()},
-            body=request.body,
+        connection = cast("HTTP1Connection", self.request.connection)
+        request = HttpRequest(
+            method=self.request.method or "",
+            path=self.request.path,
+            query=self.request.query,
+            headers={name.lower(): value for name, value in self.request.headers.items()},
+            body=self.request.body,
         )
         settings = self._emulator.settings
-        given, received = self._emulator.answer(call, connection.context.address[1])  # type: ignore[attr-defined]
-        self.set_status(given.status)
-        self._put(given.headers)
+        port: int = connection.context.address[1]  # type: ignore[attr-defined]
+        response, logged = self._emulator.respond(request, port)
+        self.set_status(response.status)
+        self._put(response.headers)
         connection.stream.set_nodelay(True)
         outcome: Outcome = "hung up"
         with contextlib.suppress(StreamClosedError):
-            outcome = await self._carry(given, received, settings)
-        received.outcome = outcome
+            outcome = await self._carry(response, logged, settings)
+        logged.outcome = outcome
         if outcome == "cut":
             connection.stream.close()
         self.finish()
 
-    async def _carry(self, given: Answer, received: Received, settings: Settings) -> Outcome:
-        """Send the answer piece by piece, for as long as somebody listens."""
-        for step in steps(given, settings):
-            if received.sent or step is Mark.WAIT:
-                await self._rest(given.pause)
-            if step is Mark.HOLD:
+    async def _carry(
+        self, response: HttpResponse, logged: LoggedRequest, settings: Settings
+    ) -> Outcome:
+        """Send the response piece by piece, while the client listens."""
+        for step in steps(response, settings):
+            if logged.sent or step is Action.WAIT:
+                await self._rest(response.pause)
+            if step is Action.HOLD:
                 await self._gone.wait()
             if self._gone.is_set():
                 return "hung up"
-            if step is Mark.CUT:
+            if step is Action.CUT:
                 return "cut"
             if isinstance(step, bytes):
                 self.write(step)
                 await self.flush()
-                received.sent += bool(step)
+                logged.sent += bool(step)
         return "complete"
 
     async def _rest(self, seconds: float) -> None:
@@ -280,7 +281,7 @@ class _Handler(RequestHandler):
         self._gone.set()
 
     def write_error(self, status_code: int, **_: object) -> None:
-        """Answer what never came as far as :meth:`prepare` with an error body too."""
+        """HttpResponse what never came as far as :meth:`prepare` with an error body too."""
         self.set_header("Content-Type", "application/json")
         name = self._reason.lower().replace(" ", "_")
         body = ErrorBody(name, f"The request ended with status {status_code}.")

@@ -1,7 +1,7 @@
 """The rules by which the emulator answers: the whole interface as one pure function.
 
-:func:`answer` takes what a request said, the accounts, the settings and the time, and
-gives the answer and the accounts as they are after it; :mod:`chatmagic.emulator.server` only
+:func:`respond` takes a request, the accounts, the settings and the time, and gives the
+response and the accounts as they are after it; :mod:`chatmagic.emulator.server` only
 carries the bytes. Where the interface says *not shown*, this is what the emulator
 chooses, with the :class:`Settings` field that chooses otherwise:
 
@@ -24,12 +24,12 @@ chooses, with the :class:`Settings` field that chooses otherwise:
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import parse_qs
 
@@ -53,9 +53,19 @@ MODEL: Final = "emulator"
 DAY: Final = 86_400
 FAULTS: Final[tuple[Fault, ...]] = ("cut", "hold", "garbage", "error", "buffer")
 
-FAILURE: Final = ErrorBody("internal_error", "The emulator was told to fail here.")
-
+FAILURE: Final = "internal_error"
 _LONGEST_MESSAGE: Final = 300
+_ANY_KEY: Final = "Any word is a key here, unless it begins with 'invalid'."
+_ERRORS: Final[Mapping[str, tuple[int, str, Mapping[str, str]]]] = {
+    "several_keys": (400, "Give the key in one way, not in several.", {}),
+    "invalid_api_key": (401, "", {"WWW-Authenticate": "Bearer"}),
+    "not_found": (404, f"There is only {PATH} here.", {}),
+    "method_not_allowed": (405, "Use POST.", {"Allow": "POST"}),
+    "unsupported_media_type": (415, "Send Content-Type: application/json.", {}),
+    "invalid_request": (400, "", {}),
+    FAILURE: (500, "The emulator was told to fail here.", {}),
+}
+"""Error name: status, message, further headers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +144,8 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """What a request said.
+class HttpRequest:
+    """A request as it came.
 
     Args:
         method: the HTTP method.
@@ -153,7 +163,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """What is sent back.
 
     Args:
@@ -169,113 +179,125 @@ class Answer:
     pause: float = 0.0
 
 
-class _Refusal(Exception):  # noqa: N818 - no error of this program, but an answer
-    """An answer that is an error body (fact 8)."""
-
-    def __init__(self, status: int, body: ErrorBody, **headers: str) -> None:
-        super().__init__(body.error)
-        self.status = status
-        self.body = body
-        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
-
-
-def answer(
-    call: Call, accounts: Mapping[Secret, Account], settings: Settings, now: datetime
-) -> tuple[Answer, Mapping[Secret, Account]]:
-    """Answer one request.
+class _ErrorResponse(Exception):  # noqa: N818 - no error of this program, but a response
+    """A response whose body is an error (fact 8).
 
     Args:
-        call: what the request said.
+        name: the error's, one of :data:`_ERRORS`.
+        message: its explanation, where the table has none.
+    """
+
+    def __init__(self, name: str, message: str = "") -> None:
+        self.status, said, self.headers = _ERRORS[name]
+        self.body = ErrorBody(name, message or said)
+
+
+def respond(
+    request: HttpRequest, accounts: Mapping[Secret, Account], settings: Settings, now: datetime
+) -> tuple[HttpResponse, Mapping[Secret, Account]]:
+    """Return the response to one request.
+
+    Args:
+        request: the request as it came.
         accounts: the accounts as they are before it.
         settings: how the emulator behaves.
         now: the time, aware.
 
     Returns:
-        The answer, and the accounts as they are after it.
+        The response, and the accounts as they are after it.
     """
     key = account = None
     try:
-        key = _key(call, settings)
+        key = _key(request, settings)
         account = _at(now, accounts.get(key), settings)
-        request = _request(call)
-        account = _charged(account, request, settings)
-        given = _accepted(request, settings)
-    except _Refusal as refusal:
-        given = _json(refusal.status, refusal.body.to_json(), refusal.headers)
-    headers = {**common_headers(now), **given.headers}
-    if account and key and (given.status == 200 or settings.headers_on_errors):  # noqa: PLR2004 - OK
-        headers |= _rate_limit_headers(account, settings)
-    after = {**accounts, key: account} if account and key else accounts
-    return replace(given, headers=headers), after
+        asked = _read(request)
+        _fail_on_demand(asked, settings)
+        if account.used < settings.credits:
+            account = replace(account, used=account.used + settings.cost)
+            response = _accepted(asked, settings)
+        else:
+            body = _used_up(account, settings)
+            response = _json(settings.rate_limit_status, body.to_json())
+    except _ErrorResponse as error:
+        response = _json(error.status, error.body.to_json(), error.headers)
+    headers = {**common_headers(now), **response.headers}
+    if account and key:
+        if response.status == HTTPStatus.OK or settings.headers_on_errors:
+            headers |= _rate_limit_headers(account, settings)
+        accounts = {**accounts, key: account}
+    return replace(response, headers=headers), accounts
 
 
 def common_headers(now: datetime) -> dict[str, str]:
-    """Give the headers of every answer."""
+    """Return the headers of every response."""
     return {"Server": EMULATOR_SERVER, "Date": format_datetime(now.astimezone(UTC), usegmt=True)}
 
 
 def event(value: object, settings: Settings) -> bytes:
-    """Write one event of a stream as the settings want it."""
+    """Return one event of a stream as the settings want it."""
     return sse.encode(value, line_end=settings.line_end, blank_line=settings.blank_lines)
 
 
-def keys_given(call: Call) -> dict[Auth, str]:
-    """Give the key in each way it was given (fact 12); empty where there is none in it."""
-    found: dict[Auth, str] = {}
-    authorization = call.headers.get("authorization")
-    if authorization is not None:
+def failure_event(settings: Settings) -> bytes:
+    """Return the event by which a stream fails."""
+    return event(_ErrorResponse(FAILURE).body.to_json(), settings)
+
+
+def keys_given(request: HttpRequest) -> dict[Auth, str]:
+    """Return the key in each way it was given (fact 12); empty where there is none in it."""
+    keys: dict[Auth, str] = {}
+    if (authorization := request.headers.get("authorization")) is not None:
         scheme, _, token = authorization.partition(" ")
-        found["bearer"] = token.strip() if scheme.lower() == "bearer" else ""
-    header = call.headers.get("x-api-key")
-    if header is not None:
-        found["x-api-key"] = header
-    values = parse_qs(call.query, keep_blank_values=True).get("api_key")
-    if values:
-        found["query"] = values[0] if len(values) == 1 else ""
-    return found
+        keys["bearer"] = token.strip() if scheme.lower() == "bearer" else ""
+    if (header := request.headers.get("x-api-key")) is not None:
+        keys["x-api-key"] = header
+    if values := parse_qs(request.query, keep_blank_values=True).get("api_key"):
+        keys["query"] = values[0] if len(values) == 1 else ""
+    return keys
 
 
-def _key(call: Call, settings: Settings) -> Secret:
-    given = keys_given(call)
-    ways = [way for way in settings.precedence if way in given] or list(given)
+def _key(request: HttpRequest, settings: Settings) -> Secret:
+    keys = keys_given(request)
+    ways = [way for way in settings.precedence if way in keys] or list(keys)
     if len(ways) > 1 and ways[0] not in settings.precedence:
-        raise _Refusal(
-            400, ErrorBody("several_keys", f"Give the key in one way, not in {len(ways)}.")
-        )
-    key = given[ways[0]] if ways else ""
-    if not key.startswith("invalid"):
-        with contextlib.suppress(ValueError):
-            return Secret(key)
-    fault = "This key is not valid." if key else "This request carries no API key."
-    message = f"{fault} Any word is a key here, unless it begins with 'invalid'."
-    raise _Refusal(401, ErrorBody("invalid_api_key", message), WWW_Authenticate="Bearer")
+        raise _ErrorResponse("several_keys")
+    text = keys[ways[0]] if ways else ""
+    key = None if text.startswith("invalid") else Secret.of(text)
+    if key is None:
+        fault = "This key is not valid." if text else "This request carries no API key."
+        raise _ErrorResponse("invalid_api_key", f"{fault} {_ANY_KEY}")
+    return key
 
 
-def _request(call: Call) -> Request:
-    if call.path != PATH:
-        raise _Refusal(404, ErrorBody("not_found", f"There is only {PATH} here."))
-    if call.method != "POST":
-        raise _Refusal(405, ErrorBody("method_not_allowed", "Use POST."), Allow="POST")
-    media_type = call.headers.get("content-type", "").partition(";")[0].strip().lower()
+def _read(request: HttpRequest) -> Request:
+    if request.path != PATH:
+        raise _ErrorResponse("not_found")
+    if request.method != "POST":
+        raise _ErrorResponse("method_not_allowed")
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
-        raise _Refusal(
-            415, ErrorBody("unsupported_media_type", "Send Content-Type: application/json.")
-        )
+        raise _ErrorResponse("unsupported_media_type")
     try:
-        request = Request.from_json(json.loads(call.body))
+        asked = Request.from_json(json.loads(request.body))
     except json.JSONDecodeError as error:
         message = f"The body is not JSON: {error}"
     except (ValueError, RecursionError) as error:
         message = f"The body is not understood: {error}"
     else:
-        if request.max_tokens is None or request.max_tokens >= 1:
-            return request
+        if asked.max_tokens is None or asked.max_tokens >= 1:
+            return asked
         message = "max_tokens is at least 1"
-    raise _Refusal(400, ErrorBody("invalid_request", message[:_LONGEST_MESSAGE]))
+    raise _ErrorResponse("invalid_request", message[:_LONGEST_MESSAGE])
+
+
+def _fail_on_demand(request: Request, settings: Settings) -> None:
+    """Fail as a whole, where the fault is not to stand inside a stream."""
+    if settings.fault == "error" and (settings.fault_after < 0 or not request.stream):
+        raise _ErrorResponse(FAILURE)
 
 
 def _at(now: datetime, account: Account | None, settings: Settings) -> Account:
-    """Give an account as it is at a time: a new one, or a full one again after its reset."""
+    """Return an account as it is at a time: a new one, or a full one again after its reset."""
     if account is not None and now < account.resets_at:
         return account
     resets = (math.floor(now.timestamp()) // settings.period + 1) * settings.period
@@ -291,6 +313,7 @@ def _rate_limit_headers(account: Account, settings: Settings) -> dict[str, str]:
 
 
 def _used_up(account: Account, settings: Settings) -> ErrorBody:
+    """Return the rate-limit error (fact 9)."""
     when = iso(account.resets_at)
     return ErrorBody(
         error="rate_limit_exceeded",
@@ -301,37 +324,27 @@ def _used_up(account: Account, settings: Settings) -> ErrorBody:
     )
 
 
-def _charged(account: Account, request: Request, settings: Settings) -> Account:
-    if settings.fault == "error" and (settings.fault_after < 0 or not request.stream):
-        raise _Refusal(500, FAILURE)
-    if account.used >= settings.credits:
-        raise _Refusal(settings.rate_limit_status, _used_up(account, settings))
-    return replace(account, used=account.used + settings.cost)
-
-
-def _json(status: int, value: object, headers: Mapping[str, str]) -> Answer:
+def _json(status: int, value: object, headers: Mapping[str, str] | None = None) -> HttpResponse:
     body = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
     own = {"Content-Type": "application/json", "Content-Length": str(len(body))}
-    return Answer(status, {**own, **headers}, (body,))
+    return HttpResponse(status, {**own, **(headers or {})}, (body,))
 
 
-def _accepted(request: Request, settings: Settings) -> Answer:
+def _accepted(request: Request, settings: Settings) -> HttpResponse:
     completion = replies.complete(request.messages, request.max_tokens)
     if request.stream:
         headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
-        return Answer(200, headers, _events(completion, settings), settings.delay)
+        return HttpResponse(HTTPStatus.OK, headers, _events(completion, settings), settings.delay)
     reply = Reply(completion.text, MODEL, completion.finish_reason, completion.usage)
-    return _json(200, reply.to_json(), {})
+    return _json(HTTPStatus.OK, reply.to_json())
 
 
 def _events(completion: replies.Completion, settings: Settings) -> Iterator[bytes]:
-    """Give the stream's events: one for each fragment, and the end."""
+    """Return the stream's events: one for each fragment, and the end."""
     *earlier, last = completion.fragments or ("",)
     model = MODEL if settings.chunk_extras else None
     for fragment in earlier:
         yield event(Chunk(fragment, model=model).to_json(), settings)
-    chunk = Chunk(last)
-    if settings.chunk_extras:
-        chunk = Chunk(last, completion.finish_reason, MODEL, completion.usage)
-    yield event(chunk.to_json(), settings)
+    extras = (completion.finish_reason, MODEL, completion.usage) if settings.chunk_extras else ()
+    yield event(Chunk(last, *extras).to_json(), settings)
     yield sse.encode_done(line_end=settings.line_end, blank_line=settings.blank_lines)

@@ -15,7 +15,6 @@ reply that came before there was a bridge, which a panel has said already; and
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import threading
 from importlib.resources import files
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anywidget
 from traitlets import Unicode
 
+from chatmagic._log import swallowed
 from chatmagic.conversation.cell_order import Pages, word_from
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
 
@@ -144,7 +144,7 @@ class Bridge:
             if self._over:
                 return
             # A page that goes away, or a kernel that ends, must not end the asks.
-            with contextlib.suppress(Exception):
+            with swallowed():
                 self._send_news()
 
     def _send_news(self) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from chatmagic.cassette import active, reproducibility
-from chatmagic.cassette.active import Taping
-from chatmagic.cassette.mode import Choice, Chosen, choose
+from chatmagic.cassette.active import CassetteSetup
+from chatmagic.cassette.mode import CassetteConfig, CassetteOptions, resolve
 from chatmagic.cassette.pruning import Pruning
 from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
 from chatmagic.errors import ChatError, InputError
@@ -62,9 +62,9 @@ class CassetteCommand:
         self._pruning = Pruning()
 
     @property
-    def _said(self) -> Chosen:
+    def _said(self) -> CassetteOptions:
         """What ``%chat_cassette`` said last, also before the extension was loaded again."""
-        return self._configured.kept.cassette or Chosen()
+        return self._configured.kept.cassette or CassetteOptions()
 
     def run(self, line: str) -> str:
         """Do ``%chat_cassette``; give what it prints.
@@ -84,21 +84,21 @@ class CassetteCommand:
         if first == "--prune":
             return self._prune(words)
         is_off = [first, *words] == ["--off"]
-        said = Chosen(off=True) if is_off else parse(line, self._said.file)
+        said = CassetteOptions(off=True) if is_off else parse(line, self._said.file)
         self._configured.kept.cassette = said
         self._configured.kept.said_later.clear()
-        had = self._session.deck.cassette
+        had = self._session.cassette.current
         summary = self._session.retape(off=is_off)
         # None of this tells what the environment makes of it: see above.
         told = "No cassette is chosen here."
         if said.file is not None:
             told = f"Cassette chosen here: {Path(said.file).name}."
         told += " %chat_cassette shows what is in force."
-        refreshed = had is not None and had.choice.mode == "refresh"
+        refreshed = had is not None and had.config.mode == "refresh"
         done = [summary] if is_off and refreshed and summary else []
-        return "\n".join([told, *done, *self._session.deck.news()])
+        return "\n".join([told, *done, *self._session.cassette.news()])
 
-    def choice(self) -> Choice | None:
+    def choice(self) -> CassetteConfig | None:
         """Find out which cassette is in, as things are set now.
 
         Raises:
@@ -106,16 +106,18 @@ class CassetteCommand:
         """
         # A panel's question has no sender who could tell; the cells before it had.
         self._person |= execution.execution(self._shell).audience != "machine"
-        configured = Chosen(self._configured.cassette, self._configured.mode)
+        configured = CassetteOptions(self._configured.cassette, self._configured.mode)
         later = frozenset(self._configured.kept.said_later)
-        return choose(os.environ, self._said, configured, later=later, person=self._person)
+        return resolve(
+            os.environ, self._said, configured, changed_later=later, interactive=self._person
+        )
 
-    def taping(self) -> Taping | None:
+    def setup(self) -> CassetteSetup | None:
         """Give what a session is to put in now."""
         choice = self.choice()
         if choice is None:
             return None
-        return Taping(choice, self._configured.timeout)
+        return CassetteSetup(choice, self._configured.timeout)
 
     def state(self) -> str | None:
         """Say in one line which cassette is in; ``None`` where there is none."""
@@ -146,7 +148,7 @@ class CassetteCommand:
         return "Replayed from a cassette: figures as recorded, nothing was sent."
 
     def _status(self) -> str:
-        left = [one.told for one in self._session.deck.left]
+        left = [one.told for one in self._session.cassette.unsaved]
         state = self.state()
         if state is None:
             asks = f"No cassette is in: every question goes to the service. {USAGE}"
@@ -154,16 +156,16 @@ class CassetteCommand:
         try:
             self._session.retape(again=False)
         except ChatError as error:
-            left = [one.told for one in self._session.deck.left]
+            left = [one.told for one in self._session.cassette.unsaved]
             out = f"Nothing is sent while that is so; {self._way_out()}."
             return "\n".join(dict.fromkeys([state, str(error), out, *left]))
         return "\n".join([state, *self._in()])
 
     def _way_out(self) -> str:
         """Say what takes the cassette out, for ``--off`` does not beat the environment."""
-        configured = Chosen(self._configured.cassette, self._configured.mode)
+        configured = CassetteOptions(self._configured.cassette, self._configured.mode)
         try:
-            is_out = choose(os.environ, Chosen(off=True), configured) is None
+            is_out = resolve(os.environ, CassetteOptions(off=True), configured) is None
         except InputError:
             is_out = False
         if is_out:
@@ -175,14 +177,14 @@ class CassetteCommand:
     def _in(self) -> list[str]:
         """Say what is to be said of the cassette that is in, and of what could not be saved."""
         session = self._session
-        cassette = session.deck.cassette
-        lines = session.deck.news()
-        lines += [told for one in session.deck.left if (told := one.told) not in lines]
+        cassette = session.cassette.current
+        lines = session.cassette.news()
+        lines += [told for one in session.cassette.unsaved if (told := one.told) not in lines]
         if cassette is None:
             return lines
-        choice, count = cassette.choice, len(cassette.exchanges)
+        choice, count = cassette.config, len(cassette.exchanges)
         others = [
-            *(["what it lacks is answered by the emulator"] if choice.otherwise else []),
+            *(["what it lacks is answered by the emulator"] if choice.fallback else []),
             *(["a request that differs is answered by its place"] if choice.by_order else []),
         ]
         lines += [f"{other[0].upper()}{other[1:]}." for other in others]
@@ -202,7 +204,7 @@ class CassetteCommand:
     def _prune(self, words: list[str]) -> str:
         """Do ``%chat_cassette --prune``."""
         self._session.retape(again=False)
-        cassette = self._session.deck.cassette
+        cassette = self._session.cassette.current
         if cassette is None:
             raise InputError("No cassette is in, so there is nothing to prune.", hint=USAGE)
         pruning = self._pruning
@@ -211,7 +213,7 @@ class CassetteCommand:
         )
 
 
-def parse(line: str, before: str | None = None) -> Chosen:
+def parse(line: str, before: str | None = None) -> CassetteOptions:
     """Read the line of ``%chat_cassette``.
 
     Args:
@@ -221,7 +223,7 @@ def parse(line: str, before: str | None = None) -> Chosen:
     Raises:
         InputError: it makes no sense.
     """
-    chosen, rest = Chosen(), line
+    chosen, rest = CassetteOptions(), line
     while found := re.search(r"(?<!\S)--\S*", rest):
         word = found[0]
         rest, after = rest[: found.start()], rest[found.end() :]
@@ -235,14 +237,14 @@ def parse(line: str, before: str | None = None) -> Chosen:
             who = _WORD.search(after)
             if who is None or who[0].lower() != "emulator":
                 _wrong("--else takes one word: emulator.")
-            chosen, after = replace(chosen, otherwise="emulator"), after[who.end() :]
+            chosen, after = replace(chosen, fallback="emulator"), after[who.end() :]
         else:
             _wrong(f"{word[:20]} is not an option of %chat_cassette, or stands alone.")
         rest += after
     name = rest.strip()
     if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'":
         name = name[1:-1]
-    if (chosen.otherwise or chosen.by_order) and chosen.mode not in (None, "replay"):
+    if (chosen.fallback or chosen.by_order) and chosen.mode not in (None, "replay"):
         _wrong("--else and --by-order go with --replay.")
     return replace(chosen, file=name or before)
 

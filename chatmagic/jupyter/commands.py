@@ -5,13 +5,13 @@ Loaded with the first command that is used, so that loading the extension stays 
 
 from __future__ import annotations
 
-import contextlib
 import re
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from chatmagic import _lazy
 from chatmagic import text as plain
+from chatmagic._log import swallowed
 from chatmagic.archive import output
 from chatmagic.conversation import cell_order, options, record, suggestions, template
 from chatmagic.conversation.conversation import Conversation
@@ -20,6 +20,7 @@ from chatmagic.jupyter import execution as frontend
 from chatmagic.jupyter import input_transformers, views
 from chatmagic.jupyter.cassette_command import CassetteCommand
 from chatmagic.jupyter.connect_command import ConnectCommands
+from chatmagic.jupyter.drawing import DrawingLoop
 from chatmagic.jupyter.status import Standing
 from chatmagic.render import gauge
 from chatmagic.session import ask as course
@@ -87,12 +88,14 @@ class Commands:
         self._panels: Panels | None = None
         self._shown: tuple[str | None, Reply] | None = None
         self._bridge: Bridge | None = None
+        self._drawing = DrawingLoop()
+        self._leave = session.follow(self._drawing.hear)
         self.cassette = CassetteCommand(shell, session, configured)
         self.connecting = ConnectCommands(shell, session, configured, self.cassette)
         self.standing = Standing(shell, session, configured, self.cassette, self.connecting)
         session.layout = self._layout
         session.setup = self.connecting.setup
-        session.deck.taping = self.connecting.taping
+        session.cassette.choose_setup = self.connecting.cassette_setup
         session.execution = self._owner
 
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
@@ -222,6 +225,8 @@ class Commands:
         if self._bridge is not None:
             self._bridge.close()
             self._bridge = None
+        self._leave()
+        self._drawing.close()
         self.session.set_free()
 
     def _with_widgets(self) -> Panels:
@@ -270,7 +275,7 @@ class Commands:
         )
         leave = self._open_with_first_word() if execution.audience == "page" else None
         try:
-            reply = self.session.run(ask, self._view(execution, asked.quiet)).reply
+            reply = self.session.run(ask, self._view(ask, execution)).reply
         except (ChatError, ChatInterrupted) as error:
             if execution.audience == "machine" and (merged := course.merged(ask)):
                 error.hint = " ".join(filter(None, [error.hint, f"Note that {merged[0]}."]))
@@ -303,7 +308,7 @@ class Commands:
 
     def _build_bridge(self, reply: Reply | None) -> None:
         """Let the page tell its order, from the first reply on; without it all works too."""
-        with contextlib.suppress(Exception):
+        with swallowed():
             # The widgets come when there is a page that has seen a word of a reply.
             _lazy.load("chatmagic.jupyter.bridge")
             from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415
@@ -319,16 +324,17 @@ class Commands:
             return cell_order.AS_RUN
         return None if self._bridge is None else self._bridge.pages.layout(owner)
 
-    def _view(self, execution: Execution, quiet: bool) -> View:
+    def _view(self, ask: Ask, execution: Execution) -> View:
         """Pick who is shown what (the README's table under "Where it runs")."""
-        if quiet:
+        if not ask.shown:
             return Silent()
         how = self._configured.stream
         if how == "auto":
             how = {"machine": "off", "page": "updates", "text": "text"}[execution.audience]
         if how == "updates":
             source = frontend.cell_source(self._shell).strip()
-            return views.Live(alone=re.match(ALONE, source) is not None)
+            alone = re.match(ALONE, source) is not None
+            return views.Live(ask, self._drawing, alone=alone)
         if how == "text":
             return views.Printed(in_page=execution.audience == "page", piped=execution.piped)
         if execution.audience == "text":

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from chatmagic import text
+from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
 from chatmagic.client import url as address
 from chatmagic.client.extras import OF_AN_ADDRESS
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.cassette.active import Taping
+    from chatmagic.cassette.active import CassetteSetup
     from chatmagic.client.config import Endpoint
     from chatmagic.emulator.server import Emulator
     from chatmagic.jupyter.cassette_command import CassetteCommand
@@ -161,10 +162,10 @@ class ConnectCommands:
             connection, self._configured.timeout, self.extra_body(), self.extra_headers()
         )
 
-    def taping(self) -> Taping | None:
+    def cassette_setup(self) -> CassetteSetup | None:
         """Return what a session is to put in now, whose requests name the model as any others."""
-        taping = self._cassette.taping()
-        return taping and replace(taping, extra_body=self.extra_body())
+        setup = self._cassette.setup()
+        return setup and replace(setup, extra_body=self.extra_body())
 
     def model(self) -> str | None:
         """Return the model that requests name; ``None`` where none was set for this address."""
@@ -334,7 +335,8 @@ def where(connection: Endpoint) -> str:
 def _hidden(question: str) -> Secret:
     try:
         key = Secret.of(getpass.getpass(question).strip())
-    except Exception:  # noqa: BLE001 - whatever a front end says that has nobody to ask
+    except Exception as error:  # noqa: BLE001 - whatever a front end says that cannot ask
+        log_swallowed(error)
         raise InputError(
             "Nobody can be asked for a key here.",
             hint="Set CHATMAGIC_API_KEY, or CHATMAGIC_API_KEY_FILE, before the kernel starts.",

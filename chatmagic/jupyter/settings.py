@@ -14,7 +14,7 @@ from chatmagic.errors import InputError
 if TYPE_CHECKING:
     from traitlets.config import Config
 
-    from chatmagic.cassette.mode import Chosen
+    from chatmagic.cassette.mode import CassetteOptions
     from chatmagic.protocol.auth import Secret
 
 CHECKED = [
@@ -44,7 +44,7 @@ class Kept:
     file_url: str | None
     homes: dict[str, str | None] = field(default_factory=dict)
     said_later: set[str] = field(default_factory=set)
-    cassette: Chosen | None = None
+    cassette: CassetteOptions | None = None
 
 
 class _Number(Float[Any, Any]):

@@ -8,9 +8,7 @@ shows it again, letter for letter.
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
-import threading
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,11 +22,10 @@ from chatmagic.text import to_terminal, unlinked, visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chatmagic.session.events import Answer
+    from chatmagic.jupyter.drawing import DrawingLoop
+    from chatmagic.session.events import Answer, Ask
 
 WAITING: Final = "… waiting for the reply"
-SECONDS_BETWEEN: Final = 0.1
-BYTES_A_SECOND: Final = 60_000
 NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
 
 
@@ -44,48 +41,35 @@ class Once(Silent):
 class Live(Silent):
     """Shows a reply in a page while it streams, by updates of one display.
 
-    A thread draws, so that reading never waits for drawing: the first fragment at once, a
-    later one within an interval that grows with the text, so that the bytes a second stay
-    bounded.
-
     Args:
+        ask: whose reply it is.
+        drawing: the kernel's drawing loop.
         alone: whether the running cell holds nothing but this ask; then a failed ask can
             take its waiting mark away.
     """
 
-    def __init__(self, *, alone: bool) -> None:
+    def __init__(self, ask: Ask, drawing: DrawingLoop, *, alone: bool) -> None:
         """Show nothing yet."""
+        self._ask = ask
+        self._drawing = drawing
         self._alone = alone
-        self._notes: Sequence[str] = ()
-        self._pieces: list[str] = []
-        self._news = threading.Event()
-        self._over = threading.Event()
+        self._notes = ""
         self._handle: DisplayHandle | None = None
-        self._thread: threading.Thread | None = None
+        self._context = contextvars.copy_context()
 
     def waiting(self, holder: str) -> None:
         """Say for whom this ask waits."""
         self._show(_mark(f"Waiting for the reply to {holder} to end."))
 
     def began(self, notes: Sequence[str]) -> None:
-        """Show the waiting mark and start to draw."""
-        self._notes = notes
-        self._show(output.frame(_notes(notes) + _mark("Waiting for the reply.")))
-        context = contextvars.copy_context()
-        thread = threading.Thread(
-            target=context.run, args=[self._draw], name="chatmagic-draw", daemon=True
-        )
-        thread.start()
-        self._thread = thread
-
-    def fragment(self, text: str) -> None:
-        """Take note of a fragment."""
-        self._pieces.append(text)
-        self._news.set()
+        """Show the waiting mark, and what came as it is drawn."""
+        self._notes = _notes(notes)
+        self._show(output.frame(self._notes + _mark("Waiting for the reply.")))
+        self._drawing.join(self._draw)
 
     def ended(self, answer: Answer) -> None:
         """Show the last state."""
-        self._stop()
+        self._drawing.leave(self._draw)
         if answer.reply.held_back:
             self._say_held_back(answer.reply.text)
         data, metadata = output.of(answer.reply, answer.record)
@@ -97,7 +81,7 @@ class Live(Silent):
 
     def failed(self) -> None:
         """Take the waiting mark away."""
-        self._stop()
+        self._drawing.leave(self._draw)
         if self._handle is None:
             return
         if self._alone:
@@ -107,7 +91,7 @@ class Live(Silent):
 
     def _say_held_back(self, text: str) -> None:
         """Say why nothing was seen to come; the last state, which follows, does not."""
-        from chatmagic.render import markdown  # noqa: PLC0415 - as in _draw
+        from chatmagic.render import markdown  # noqa: PLC0415 - as in chat_history
 
         self._show(output.frame(_notes([HELD_BACK]) + markdown.to_html(text, live=True)))
 
@@ -118,33 +102,10 @@ class Live(Silent):
         else:
             self._handle.update({"text/html": html}, raw=True)
 
-    def _stop(self) -> None:
-        self._over.set()
-        self._news.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-
-    def _draw(self) -> None:
-        # The renderer is warmed while the headers are awaited.
-        from chatmagic.render import markdown  # noqa: PLC0415
-
-        markdown.to_html("", live=True)
-        notes = _notes(self._notes)
-        text = ""
-        while True:
-            self._news.wait()
-            self._news.clear()
-            if self._over.is_set():
-                return
-            count = len(self._pieces)
-            text += "".join(self._pieces[:count])
-            del self._pieces[:count]
-            html = output.frame(notes + markdown.to_html(text, live=True))
-            with contextlib.suppress(Exception):
-                # A page that went away must not end the reply; its last state is tried again.
-                self._show(html)
-            self._over.wait(max(SECONDS_BETWEEN, len(html.encode()) / BYTES_A_SECOND))
+    def _draw(self, ask: Ask, html: str) -> None:
+        """Show what came, in the drawing loop's thread."""
+        if ask is self._ask:
+            self._context.run(self._show, output.frame(self._notes + html))
 
 
 class Printed(Silent):

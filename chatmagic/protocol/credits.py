@@ -89,7 +89,7 @@ def date(headers: Headers) -> datetime | None:
     return _one(header_pairs(headers), "date", _http_date)
 
 
-class Patience(NamedTuple):
+class Wait(NamedTuple):
     """What ``Retry-After`` asks for.
 
     Args:
@@ -102,7 +102,7 @@ class Patience(NamedTuple):
     seconds: int | None
 
 
-def patience(headers: Headers, now: datetime) -> Patience | None:
+def retry_after(headers: Headers, now: datetime) -> Wait | None:
     """Give what ``Retry-After`` asks for.
 
     Args:
@@ -117,18 +117,18 @@ def patience(headers: Headers, now: datetime) -> Patience | None:
     arrived = now.astimezone(UTC)
     written = date(pairs)
 
-    def read(text: str) -> Patience | None:
+    def read(text: str) -> Wait | None:
         if _SECONDS.fullmatch(text):
             seconds = math.ceil(float(text))
             sensible = seconds <= _YEAR.total_seconds()
-            return Patience(arrived + timedelta(seconds=seconds), seconds) if sensible else None
+            return Wait(arrived + timedelta(seconds=seconds), seconds) if sensible else None
         until = _http_date(text)
         if until is None or abs(until - (written or arrived)) > _YEAR:
             return None
         if written is None:
-            return Patience(until, None)
+            return Wait(until, None)
         seconds = int((until - written).total_seconds())
-        return Patience(until, seconds) if seconds >= 0 else None
+        return Wait(until, seconds) if seconds >= 0 else None
 
     return _one(pairs, "retry-after", read)
 

@@ -103,7 +103,7 @@ _TOO_LONG: Final = re.compile(
 _FAILED: Final = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.FAILED_DEPENDENCY, HTTPStatus.TOO_EARLY}
 
 
-def refusal(
+def error_from_response(
     status: int,
     headers: Sequence[tuple[str, str]],
     body: bytes,
@@ -144,7 +144,7 @@ def refusal(
     return _with(error, status, headers, seen, now)
 
 
-def in_reply(
+def error_in_reply(
     status: int,
     headers: Sequence[tuple[str, str]],
     told: ErrorBody,
@@ -159,8 +159,8 @@ def in_reply(
         status: the HTTP status, which promised a reply.
         headers: the answer's headers.
         told: the error.
-        now: as for :func:`refusal`.
-        key: as for :func:`refusal`.
+        now: as for :func:`error_from_response`.
+        key: as for :func:`error_from_response`.
         begun: whether a part of the reply had come before it.
     """
     said = quoted(told, "", headers, key)
@@ -201,10 +201,10 @@ def _with(
 ) -> ChatError:
     """Add to an error what the answer says beside its words."""
     error.status, error.credits = status, seen
-    patience = crediting.patience(headers, now)
-    if patience is not None:
-        error.retry_after = patience.until
-        words = [error.hint, f"Try again {_wait(patience)}."]
+    wait = crediting.retry_after(headers, now)
+    if wait is not None:
+        error.retry_after = wait.until
+        words = [error.hint, f"Try again {_wait_words(wait)}."]
         error.hint = " ".join(word for word in words if word)
     elif isinstance(error, RateLimitError):
         error.hint = _AFTER if seen is not None and seen.resets_at is not None else _WAIT
@@ -213,11 +213,11 @@ def _with(
     return error
 
 
-def _wait(patience: crediting.Patience) -> str:
+def _wait_words(wait: crediting.Wait) -> str:
     """Say how long to wait, rounded up; a long wait as a time."""
-    seconds = patience.seconds
+    seconds = wait.seconds
     if seconds is None or seconds > _LONG_WAIT:
-        return f"after {patience.until:%Y-%m-%d %H:%M:%S} UTC"
+        return f"after {wait.until:%Y-%m-%d %H:%M:%S} UTC"
     if seconds <= 2 * 60:
         return f"in {seconds} s" if seconds else "at once"
     unit, name = (60, "min") if seconds <= 2 * 3600 else (3600, "h")

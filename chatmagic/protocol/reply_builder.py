@@ -17,7 +17,7 @@ JOINED_AT: Final = 1_000_000
 """How many characters are put to the text at once: a long reply is not held twice."""
 
 
-class Assembly:
+class ReplyBuilder:
     """A reply in the making: what each chunk adds, in time linear in the text."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import TracebackType
 
-    from chatmagic.cassette.cassette import Play
+    from chatmagic.cassette.cassette import Lookup
     from chatmagic.conversation.history import Change
     from chatmagic.models import Reply
     from chatmagic.session.events import Answer, Ask, View
@@ -59,7 +59,7 @@ class AskState:
     asked_model: str | None = None
     added: int = 0
     stream: Stream | None = None
-    play: Play | None = None
+    play: Lookup | None = None
     problem: BaseException | None = None
     answer: Answer | None = None
     shown: bool = False

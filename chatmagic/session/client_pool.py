@@ -13,7 +13,7 @@ from chatmagic.client.config import Endpoint
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from chatmagic.cassette.cassette import Who
+    from chatmagic.cassette.cassette import AnswerSource
     from chatmagic.client.client import Client
     from chatmagic.client.timeouts import Timeout
 
@@ -40,9 +40,9 @@ class ClientPool:
         self.given = given
         self.latest = given
         """The client of the latest ask; ``None`` before the first."""
-        self._made: dict[Who, tuple[ServiceSetup, Client]] = {}
+        self._made: dict[AnswerSource, tuple[ServiceSetup, Client]] = {}
 
-    def of(self, who: Who, asked: Callable[[], ServiceSetup]) -> Client:
+    def of(self, who: AnswerSource, asked: Callable[[], ServiceSetup]) -> Client:
         """Give the client for what is set now; a new one only where that has changed.
 
         Args:

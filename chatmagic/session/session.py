@@ -5,15 +5,15 @@ Python, magic and panel all come through :meth:`Session.run`, one at a time.
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from chatmagic import _json
+from chatmagic._log import swallowed
 from chatmagic.cassette import active, reproducibility, transports
-from chatmagic.cassette.active import Deck, Taping
+from chatmagic.cassette.active import ActiveCassette, CassetteSetup
 from chatmagic.cassette.interaction import Recorded
-from chatmagic.cassette.matching import Question
+from chatmagic.cassette.matching import Query
 from chatmagic.client import config
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import InputError
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime, timedelta
 
-    from chatmagic.cassette.cassette import Play, Who
+    from chatmagic.cassette.cassette import AnswerSource, Lookup
     from chatmagic.client.client import Client
     from chatmagic.client.config import Endpoint
     from chatmagic.client.sockets import Halt
@@ -68,7 +68,7 @@ class Session:
     def __init__(self, client: Client | None = None) -> None:
         """Start an empty conversation; nothing is sent."""
         self.conversation = Conversation()
-        self.deck = Deck()
+        self.cassette = ActiveCassette()
         self.set_free()
         self._clients = ClientPool(client)
         self._took: int | None = None
@@ -213,7 +213,7 @@ class Session:
 
     def _tell(self, event: Event) -> None:
         for follower in self._followers:
-            with contextlib.suppress(Exception):
+            with swallowed():
                 follower(event)
 
     def _run(self, ask: Ask, view: View, halt: Halt | None) -> Answer:
@@ -281,12 +281,12 @@ class Session:
         """
 
         def exchanged() -> str | None:
-            summary = self.deck.eject() if again else None
+            summary = self.cassette.eject() if again else None
             if not off:
                 # Who is done asks for none; what the environment has comes with the next ask.
-                self.deck.insert()
+                self.cassette.insert()
             if not again:
-                self.deck.retry()
+                self.cassette.retry()
             return summary
 
         return self._turnstile.alone("a change of the cassette", exchanged)
@@ -333,12 +333,14 @@ class Session:
 
     def _asked(self, course: AskState, view: View, halt: Halt | None) -> None:
         """Ask, and keep what came, with what ended it early."""
-        asked, taping = course.ask, self.deck.insert()
+        asked, taping = course.ask, self.cassette.insert()
         setup = self.setup() if taping is None and self._clients.given is None else None
         aside = self._follow_for(course)
         ask = course.ask
         course.context = context = self._context(ask)
-        source = cast("Client | Taping | ServiceSetup", self._clients.given or taping or setup)
+        source = cast(
+            "Client | CassetteSetup | ServiceSetup", self._clients.given or taping or setup
+        )
         request, course.digest = request_of(ask, context, source.extra_body)
         course.asked_model = _json.word(request.extra.get("model"))
         course.play = play = None if taping is None else self._play(ask, context, request)
@@ -346,17 +348,17 @@ class Session:
         view.began(
             [
                 *set_aside(aside),
-                *self.deck.news(),
+                *self.cassette.news(),
                 *(play.notes if play is not None else ()),
                 *notes(asked, context),
             ]
         )
-        who: Who = "service" if play is None else play.who
+        who: AnswerSource = "service" if play is None else play.source
         client = self._clients.of(who, lambda: self._setup_for(who, setup, taping))
         through = transports.through(
             play,
-            self.deck.cassette,
-            lambda: transports.Came(stream.reply, client.took, client.endpoint.key),
+            self.cassette.current,
+            lambda: transports.Outcome(stream.reply, client.took, client.endpoint.key),
         )
         course.added = self.conversation.added
         halt = _or_new(halt)
@@ -379,7 +381,7 @@ class Session:
     def set_free(self) -> None:
         """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
         self.setup: Callable[[], ServiceSetup] = client_pool.from_environment
-        self.deck.taping = active.from_environment
+        self.cassette.choose_setup = active.from_environment
         self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
         self.layout: Callable[[str | None], Layout | None] = _unknown
 
@@ -392,11 +394,11 @@ class Session:
         """Close the connections that are kept."""
         self._clients.close()
 
-    def _play(self, ask: Ask, context: Context, request: Request) -> Play | None:
+    def _play(self, ask: Ask, context: Context, request: Request) -> Lookup | None:
         """Find out who answers, while a cassette is in."""
         asked = Recorded.asked(request, typed=ask.typed, owner=ask.owner)
-        question = Question(asked, ask.execution, ask.order)
-        return self.deck.play(question, self._warnings(ask, context), self._asks_emulator)
+        query = Query(asked, ask.execution, ask.order)
+        return self.cassette.look_up(query, self._warnings(ask, context), self._asks_emulator)
 
     def _asks_emulator(self) -> bool:
         """Tell whether the service that is asked is this kernel's emulator."""
@@ -417,11 +419,11 @@ class Session:
         )
 
     def _setup_for(
-        self, who: Who, setup: ServiceSetup | None, taping: Taping | None
+        self, who: AnswerSource, setup: ServiceSetup | None, taping: CassetteSetup | None
     ) -> ServiceSetup:
         """Say where and how to ask the one who answers."""
         if taping is not None and who != "service":
-            endpoint = active.CASSETTE if who == "recording" else client_pool.practice()
+            endpoint = active.CASSETTE if who == "cassette" else client_pool.practice()
             return ServiceSetup(endpoint, taping.timeout, taping.extra_body)
         return setup or self.setup()
 
@@ -435,7 +437,7 @@ class Session:
         ask, context = course.ask, course.context
         client = self._clients.latest
         self._took = None if client is None else client.took
-        if course.play is not None and (recorded := course.play.recorded) is not None:
+        if course.play is not None and (recorded := course.play.interaction) is not None:
             self._took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=course.play.by_order)
         turn = turn_of(course, reply, self._took)

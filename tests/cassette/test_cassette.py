@@ -19,9 +19,9 @@ from kernels import kernel
 from shells import KEY, Ran, Shell, alone
 
 import chatmagic
-from chatmagic.cassette.active import Taping
-from chatmagic.cassette.mode import Choice, Chosen, choose
-from chatmagic.cassette.storage import File
+from chatmagic.cassette.active import CassetteSetup
+from chatmagic.cassette.mode import CassetteConfig, CassetteOptions, resolve
+from chatmagic.cassette.storage import CassetteFile
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.errors import (
     ChatError,
@@ -74,7 +74,7 @@ def no_service(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def held(path: str = FILE) -> tuple[Recorded, ...]:
     """Give what a cassette holds."""
-    return File(Path(path)).read()
+    return CassetteFile(Path(path)).read()
 
 
 def prompts(path: str = FILE) -> list[str]:
@@ -104,31 +104,43 @@ def asked(emulator: Emulator) -> list[str]:
             "refresh",
         ),
         ({"CHATMAGIC_CASSETTE": "e.jsonl", "CHATMAGIC_MODE": "live"}, None, None, False, None),
-        ({"CHATMAGIC_MODE": "live"}, Chosen("m.jsonl", "replay"), None, False, None),
-        ({"CHATMAGIC_MODE": "replay"}, Chosen("m.jsonl", "record"), None, True, "replay"),
-        ({}, Chosen("m.jsonl"), None, True, "record"),
-        ({}, Chosen("m.jsonl"), None, False, "replay"),
-        ({}, Chosen("m.jsonl", "refresh"), Chosen("c.jsonl", "replay"), False, "refresh"),
-        ({}, Chosen("m.jsonl", otherwise="emulator"), None, True, "replay"),
-        ({}, Chosen("m.jsonl", by_order=True), None, True, "replay"),
-        ({}, None, Chosen("c.jsonl"), False, "replay"),
-        ({}, None, Chosen("c.jsonl", "record"), False, "record"),
-        ({}, Chosen(off=True), Chosen("c.jsonl", "record"), False, None),
-        ({"CHATMAGIC_CASSETTE": "e.jsonl"}, Chosen(off=True), None, False, "replay"),
+        ({"CHATMAGIC_MODE": "live"}, CassetteOptions("m.jsonl", "replay"), None, False, None),
+        ({"CHATMAGIC_MODE": "replay"}, CassetteOptions("m.jsonl", "record"), None, True, "replay"),
+        ({}, CassetteOptions("m.jsonl"), None, True, "record"),
+        ({}, CassetteOptions("m.jsonl"), None, False, "replay"),
+        (
+            {},
+            CassetteOptions("m.jsonl", "refresh"),
+            CassetteOptions("c.jsonl", "replay"),
+            False,
+            "refresh",
+        ),
+        ({}, CassetteOptions("m.jsonl", fallback="emulator"), None, True, "replay"),
+        ({}, CassetteOptions("m.jsonl", by_order=True), None, True, "replay"),
+        ({}, None, CassetteOptions("c.jsonl"), False, "replay"),
+        ({}, None, CassetteOptions("c.jsonl", "record"), False, "record"),
+        ({}, CassetteOptions(off=True), CassetteOptions("c.jsonl", "record"), False, None),
+        ({"CHATMAGIC_CASSETTE": "e.jsonl"}, CassetteOptions(off=True), None, False, "replay"),
         ({"CHATMAGIC_CASSETTE": "paper.ipynb"}, None, None, True, "replay"),
-        ({"CHATMAGIC_CASSETTE": "paper.ipynb"}, Chosen("m.jsonl", "record"), None, True, "replay"),
+        (
+            {"CHATMAGIC_CASSETTE": "paper.ipynb"},
+            CassetteOptions("m.jsonl", "record"),
+            None,
+            True,
+            "replay",
+        ),
         ({"CHATMAGIC_CASSETTE": " "}, None, None, True, None),
     ],
 )
 def test_who_decides(
     environ: dict[str, str],
-    magic: Chosen | None,
-    config: Chosen | None,
+    magic: CassetteOptions | None,
+    config: CassetteOptions | None,
     person: bool,
     mode: str | None,
 ) -> None:
     """The environment beats the magic, which beats the configuration."""
-    choice = choose(environ, magic, config, person=person)
+    choice = resolve(environ, magic, config, interactive=person)
     assert (None if choice is None else choice.mode) == mode
     if choice is not None:
         assert choice.name[0] == (
@@ -139,29 +151,37 @@ def test_who_decides(
 @pytest.mark.parametrize(
     ("magic", "config", "later", "found"),
     [
-        (Chosen("m", "record"), Chosen("c", "replay"), {"mode"}, ("m", "replay")),
-        (Chosen("m", "record"), Chosen("c", "replay"), {"cassette"}, ("c", "record")),
-        (Chosen("m", "record"), Chosen("c", "replay"), set(), ("m", "record")),
-        (Chosen("m"), Chosen(None, "replay"), set(), ("m", "replay")),
-        (Chosen("m", "replay"), Chosen(None, "live"), {"mode"}, None),
-        (Chosen("m", "replay"), Chosen(None, None), {"mode"}, ("m", "replay")),
-        (Chosen(off=True), Chosen("c", "record"), {"cassette"}, ("c", "record")),
-        (Chosen(off=True), Chosen("c", "record"), set(), None),
-        (Chosen(off=True), Chosen("c", "replay"), {"cassette"}, ("c", "replay")),
-        (Chosen(off=True), Chosen("c", "replay"), set(), InputError),
-        (Chosen(off=True), Chosen(None, "Replay"), {"mode"}, InputError),
-        (Chosen(off=True), Chosen("c", "record"), {"mode"}, InputError),
+        (CassetteOptions("m", "record"), CassetteOptions("c", "replay"), {"mode"}, ("m", "replay")),
+        (
+            CassetteOptions("m", "record"),
+            CassetteOptions("c", "replay"),
+            {"cassette"},
+            ("c", "record"),
+        ),
+        (CassetteOptions("m", "record"), CassetteOptions("c", "replay"), set(), ("m", "record")),
+        (CassetteOptions("m"), CassetteOptions(None, "replay"), set(), ("m", "replay")),
+        (CassetteOptions("m", "replay"), CassetteOptions(None, "live"), {"mode"}, None),
+        (CassetteOptions("m", "replay"), CassetteOptions(None, None), {"mode"}, ("m", "replay")),
+        (CassetteOptions(off=True), CassetteOptions("c", "record"), {"cassette"}, ("c", "record")),
+        (CassetteOptions(off=True), CassetteOptions("c", "record"), set(), None),
+        (CassetteOptions(off=True), CassetteOptions("c", "replay"), {"cassette"}, ("c", "replay")),
+        (CassetteOptions(off=True), CassetteOptions("c", "replay"), set(), InputError),
+        (CassetteOptions(off=True), CassetteOptions(None, "Replay"), {"mode"}, InputError),
+        (CassetteOptions(off=True), CassetteOptions("c", "record"), {"mode"}, InputError),
     ],
 )
 def test_the_later_word_counts(
-    magic: Chosen, config: Chosen, later: set[str], found: tuple[str, str] | type[Exception] | None
+    magic: CassetteOptions,
+    config: CassetteOptions,
+    later: set[str],
+    found: tuple[str, str] | type[Exception] | None,
 ) -> None:
     """Of the magic and the configuration, for the file and for the mode; no replay becomes live."""
     if isinstance(found, type):
         with pytest.raises(found, match=r"no cassette is set\. Nothing was sent"):
-            choose({}, magic, config, later=later)
+            resolve({}, magic, config, changed_later=later)
         return
-    choice = choose({}, magic, config, later=later)
+    choice = resolve({}, magic, config, changed_later=later)
     assert found == (None if choice is None else (choice.name, choice.mode))
 
 
@@ -174,9 +194,17 @@ def test_the_later_word_counts(
             None,
             "CHATMAGIC_MODE is one of live, record, replay, refresh",
         ),
-        ({}, Chosen("p.ipynb", "record"), "A notebook is only replayed, and %chat_cassette says"),
-        ({"CHATMAGIC_MODE": "refresh"}, Chosen("p.IPYNB"), "A notebook is only replayed"),
-        ({}, Chosen("~nobody-here/talk.jsonl", "record"), "%chat_cassette names a home folder"),
+        (
+            {},
+            CassetteOptions("p.ipynb", "record"),
+            "A notebook is only replayed, and %chat_cassette says",
+        ),
+        ({"CHATMAGIC_MODE": "refresh"}, CassetteOptions("p.IPYNB"), "A notebook is only replayed"),
+        (
+            {},
+            CassetteOptions("~nobody-here/talk.jsonl", "record"),
+            "%chat_cassette names a home folder",
+        ),
         (
             {"CHATMAGIC_CASSETTE": "p.ipynb", "CHATMAGIC_MODE": "record"},
             None,
@@ -185,24 +213,27 @@ def test_the_later_word_counts(
     ],
 )
 def test_what_does_not_go_together(
-    environ: dict[str, str], magic: Chosen | None, match: str
+    environ: dict[str, str], magic: CassetteOptions | None, match: str
 ) -> None:
     """One clear line before anything is sent."""
     with pytest.raises(InputError, match=match):
-        choose(environ, magic)
+        resolve(environ, magic)
 
 
 @pytest.mark.parametrize(
     ("line", "chosen"),
     [
-        ("talk.jsonl", Chosen("talk.jsonl")),
-        ("--replay my talk.jsonl --else emulator", Chosen("my talk.jsonl", "replay", "emulator")),
-        ("'my talk.jsonl' --by-order", Chosen("my talk.jsonl", by_order=True)),
-        ("--else Emulator a--b.jsonl", Chosen("a--b.jsonl", otherwise="emulator")),
-        ("--refresh", Chosen("before.jsonl", "refresh")),
+        ("talk.jsonl", CassetteOptions("talk.jsonl")),
+        (
+            "--replay my talk.jsonl --else emulator",
+            CassetteOptions("my talk.jsonl", "replay", "emulator"),
+        ),
+        ("'my talk.jsonl' --by-order", CassetteOptions("my talk.jsonl", by_order=True)),
+        ("--else Emulator a--b.jsonl", CassetteOptions("a--b.jsonl", fallback="emulator")),
+        ("--refresh", CassetteOptions("before.jsonl", "refresh")),
     ],
 )
-def test_the_line_is_read(line: str, chosen: Chosen) -> None:
+def test_the_line_is_read(line: str, chosen: CassetteOptions) -> None:
     """A file with spaces, options before or behind it."""
     assert cassette_command.parse(line, "before.jsonl") == chosen
 
@@ -546,14 +577,14 @@ def test_a_refresh_asks_again_and_drops_nothing(
     session.ask("echo:one", history=False)
     session.ask("echo:four", history=False)
     assert prompts() == ["echo:one", "echo:four", "echo:two", "echo:three"]
-    assert session.deck.eject() == (
+    assert session.cassette.eject() == (
         "1 kept word for word, 0 changed, 1 new, 2 not asked, which stay."
     )
     session.ask("echo:one", history=False)
-    said = session.deck.eject()
+    said = session.cassette.eject()
     assert said == "1 kept word for word, 0 changed, 0 new, 3 not asked, which stay."
     assert prompts() == ["echo:one", "echo:four", "echo:two", "echo:three"]
-    assert session.deck.eject() is None
+    assert session.cassette.eject() is None
     assert len(emulator.requests) == 6
 
 
@@ -711,7 +742,7 @@ def test_pruning_goes_by_what_the_file_holds(shell: Shell, emulator: Emulator) -
     shell.do(f"%chat_cassette {FILE} --record", cell="in")
     shell.page("%chat --no-history echo:one", "a")
     shell.page("%chat --no-history echo:two", "b")
-    other = File(Path(FILE))
+    other = CassetteFile(Path(FILE))
     one, two = other.read()
     secret = replace(one, request="5" * 64, prompt="secret", before=("6" * 64,))
     other.save(lambda _, now: (*now, secret))
@@ -783,8 +814,8 @@ def test_values_of_another_day_are_answered_by_order(
     with pytest.raises(NotRecordedError) as caught:
         run(session, "2.0")
     assert "asked “echo:v=2.0”, recorded “echo:v=1.0”" in (caught.value.hint or "")
-    choice = Choice(Path(FILE), "replay", by_order=True)
-    session.deck.taping = lambda: Taping(choice)
+    choice = CassetteConfig(Path(FILE), "replay", by_order=True)
+    session.cassette.choose_setup = lambda: CassetteSetup(choice)
     answers = run(session, "2.0")
     assert [answer.reply.text for answer in answers] == ["v=1.0", "and?"]
     assert [answer.record.by_order for answer in answers] == [True, True]

@@ -14,7 +14,7 @@ from project import ROOT
 
 from chatmagic.cassette import serializer
 from chatmagic.cassette.interaction import Recorded
-from chatmagic.cassette.storage import File
+from chatmagic.cassette.storage import CassetteFile
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
@@ -35,7 +35,7 @@ def names(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
-def put(file: File, *exchanges: Recorded) -> None:
+def put(file: CassetteFile, *exchanges: Recorded) -> None:
     """Save these, with what others have put in."""
 
     def merged(before: tuple[Recorded, ...], now: tuple[Recorded, ...]) -> tuple[Recorded, ...]:
@@ -46,12 +46,12 @@ def put(file: File, *exchanges: Recorded) -> None:
 
 def test_what_is_saved_is_there(tmp_path: Path) -> None:
     """In a folder that is made for it, and with nothing beside it."""
-    file = File(tmp_path / "new" / "talk.jsonl")
+    file = CassetteFile(tmp_path / "new" / "talk.jsonl")
     assert not file.exists()
     assert file.read() == ()
     put(file, one("a"), one("b"))
     assert file.exists()
-    assert File(file.path).read() == (one("a"), one("b"))
+    assert CassetteFile(file.path).read() == (one("a"), one("b"))
     assert names(file.path.parent) == ["talk.jsonl"]
     before = file.path.stat().st_mtime_ns
     put(file, one("a"), one("b"))
@@ -60,17 +60,17 @@ def test_what_is_saved_is_there(tmp_path: Path) -> None:
 
 def test_two_kernels_lose_nothing_of_each_other(tmp_path: Path) -> None:
     """Whoever saves takes in what the other has saved since."""
-    mine, other = File(tmp_path / "talk.jsonl"), File(tmp_path / "talk.jsonl")
+    mine, other = CassetteFile(tmp_path / "talk.jsonl"), CassetteFile(tmp_path / "talk.jsonl")
     put(mine, one("a"))
     other.read()
     put(other, one("a"), one("b"))
     put(mine, one("a"), one("c"))
-    assert set(map(repr, File(mine.path).read())) == set(map(repr, map(one, "abc")))
+    assert set(map(repr, CassetteFile(mine.path).read())) == set(map(repr, map(one, "abc")))
 
 
 def test_a_damaged_file_is_never_destroyed(tmp_path: Path) -> None:
     """Neither by reading nor by saving; mended, it goes on."""
-    file = File(tmp_path / "talk.jsonl")
+    file = CassetteFile(tmp_path / "talk.jsonl")
     put(file, one("a"))
     good = file.path.read_text()
     for bad in (good.replace("re a", "no"), '{"chatmagic": "cassette", "version": 9}', "\xff"):
@@ -89,10 +89,10 @@ def test_a_file_that_cannot_be_written_says_why(tmp_path: Path) -> None:
     """One line, and the reply is not lost with it."""
     (tmp_path / "folder").write_text("no folder")
     with pytest.raises(ChatError, match="could not be written"):
-        put(File(tmp_path / "folder" / "talk.jsonl"), one("a"))
+        put(CassetteFile(tmp_path / "folder" / "talk.jsonl"), one("a"))
     (tmp_path / "here.jsonl").mkdir()
     with pytest.raises(InputError, match=r"here\.jsonl cannot be read"):
-        File(tmp_path / "here.jsonl").read()
+        CassetteFile(tmp_path / "here.jsonl").read()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
@@ -104,7 +104,7 @@ def test_what_is_no_file_is_refused_in_one_line(tmp_path: Path, name: str) -> No
     (tmp_path / "full").write_bytes(b"full")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     os.mkfifo(tmp_path / "pipe")
-    file = File(tmp_path / name)
+    file = CassetteFile(tmp_path / name)
     if file.exists():
         with pytest.raises(InputError, match="cannot be read: "):
             file.read()
@@ -115,12 +115,12 @@ def test_what_is_no_file_is_refused_in_one_line(tmp_path: Path, name: str) -> No
 def test_a_link_and_the_rights_of_a_file_stay(tmp_path: Path) -> None:
     """What a link points to is replaced, and who may read it is not changed."""
     target, link = tmp_path / "target.jsonl", tmp_path / "link.jsonl"
-    put(File(target), one("a"))
+    put(CassetteFile(target), one("a"))
     target.chmod(0o640)
     link.symlink_to(target)
-    put(File(link), one("b"))
+    put(CassetteFile(link), one("b"))
     assert link.is_symlink()
-    assert File(target).read() == (one("b"), one("a"))
+    assert CassetteFile(target).read() == (one("b"), one("a"))
     assert target.stat().st_mode & 0o777 == 0o640
 
 
@@ -175,7 +175,7 @@ if step == "replace":
     dies_in(pathlib.Path, "replace")
 def one(prompt):
     return Recorded.asked(Request((Message("user", prompt),)), text="re " + prompt * 5000)
-storage.File(pathlib.Path(path)).save(lambda before, now: (*now, one("new")))
+storage.CassetteFile(pathlib.Path(path)).save(lambda before, now: (*now, one("new")))
 sys.exit("it did not die")
 """
 
@@ -185,15 +185,15 @@ sys.exit("it did not die")
 def test_a_killed_kernel_leaves_a_whole_file(tmp_path: Path, step: str) -> None:
     """Killed at each step of the writing, the file is the old one or the new one."""
     path = tmp_path / "talk.jsonl"
-    put(File(path), one("a"))
+    put(CassetteFile(path), one("a"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     died = subprocess.run(
         [sys.executable, "-c", DIES, step, str(path)], env=environment, check=False
     )
     assert died.returncode == -signal.SIGKILL
-    prompts = [exchange.prompt for exchange in File(path).read()]
+    prompts = [exchange.prompt for exchange in CassetteFile(path).read()]
     assert prompts == (["a", "new"] if step == "fsync of the folder" else ["a"])
-    put(File(path), one("b"))
+    put(CassetteFile(path), one("b"))
     assert names(tmp_path) == ["talk.jsonl"], "what it left behind is gone with the next save"
 
 
@@ -202,6 +202,6 @@ def test_without_a_lock_it_is_saved_all_the_same(
 ) -> None:
     """As on Windows."""
     monkeypatch.setattr(sys, "platform", "win32")
-    put(File(tmp_path / "talk.jsonl"), one("a"))
+    put(CassetteFile(tmp_path / "talk.jsonl"), one("a"))
     lines = (tmp_path / "talk.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(lines[0]) == {"chatmagic": "cassette", "version": serializer.VERSION}

@@ -17,7 +17,7 @@ from loopback import Server as Loopback
 from chatmagic import Client
 from chatmagic.cassette import transports
 from chatmagic.cassette.interaction import KEPT_HEADERS, Recorded
-from chatmagic.cassette.transports import Heard, Recording, Replay
+from chatmagic.cassette.transports import Captured, RecordingTransport, ReplayTransport
 from chatmagic.client import response
 from chatmagic.client.sockets import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
@@ -49,12 +49,12 @@ def recorded(script: Any, request: Request = HELLO) -> tuple[Recorded | None, Ch
     with Loopback(script) as server, Client(server.origin, KEY) as client:
         made: list[ReplyStream] = []
 
-        def keep(heard: Heard) -> None:
+        def keep(heard: Captured) -> None:
             key = client.endpoint.key
             asked = Recorded.asked(request)
             kept.append(transports.recorded(asked, heard, made[0].reply, took=client.took, key=key))
 
-        made.append(client.send(request, None, lambda inner: Recording(inner, keep)))
+        made.append(client.send(request, None, lambda inner: RecordingTransport(inner, keep)))
         try:
             with made[0]:
                 for _ in made[0]:
@@ -66,9 +66,9 @@ def recorded(script: Any, request: Request = HELLO) -> tuple[Recorded | None, Ch
 
 
 def again(one: Recorded, request: Request = HELLO) -> Reply:
-    """Replay it, through a client that could reach nobody."""
+    """ReplayTransport it, through a client that could reach nobody."""
     with Client("http://127.0.0.1:9", auth="none") as client:
-        made = client.send(request, None, lambda _: Replay(one))
+        made = client.send(request, None, lambda _: ReplayTransport(one))
         with made:
             for _ in made:
                 pass
@@ -150,7 +150,7 @@ def test_any_reply_comes_again_exactly(text: str, streaming: bool, refusal: str 
 
 
 def test_each_fragment_is_handed_on_at_once() -> None:
-    """Recording waits for nothing: the first is there before the second one is sent."""
+    """RecordingTransport waits for nothing: the first is there before the second one is sent."""
     arrived = threading.Event()
 
     def script(peer: Peer) -> None:
@@ -159,9 +159,9 @@ def test_each_fragment_is_handed_on_at_once() -> None:
         wait_for(arrived)
         peer.send(event("two"), DONE)
 
-    heard: list[Heard] = []
+    heard: list[Captured] = []
     with Loopback(script) as server, Client(server.origin, KEY) as client:
-        made = client.send(HELLO, None, lambda inner: Recording(inner, heard.append))
+        made = client.send(HELLO, None, lambda inner: RecordingTransport(inner, heard.append))
         with made:
             for _ in made:
                 arrived.set()
@@ -253,7 +253,7 @@ def test_a_replay_can_be_stopped() -> None:
     """As any reply can."""
     halt = Halt()
     with Client("http://127.0.0.1:9", auth="none") as client:
-        made = client.send(HELLO, halt, lambda _: Replay(replace(ASKED, text="one\ntwo")))
+        made = client.send(HELLO, halt, lambda _: ReplayTransport(replace(ASKED, text="one\ntwo")))
 
         def read() -> Iterator[str]:
             with made:
@@ -269,13 +269,13 @@ def test_a_replay_can_be_stopped() -> None:
 
 def test_closing_closes_what_answers() -> None:
     """A recording transport has nothing of its own, a replaying one nothing at all."""
-    heard: list[Heard] = []
-    Replay(ASKED).close()
+    heard: list[Captured] = []
+    ReplayTransport(ASKED).close()
     with (
         Loopback(playing(stream(event("hi"), DONE))) as server,
         Client(server.origin, KEY) as client,
     ):
-        made = Recording(client._transport, heard.append)
+        made = RecordingTransport(client._transport, heard.append)
         exchange = made.send(HELLO.encode(), stream=True, halt=Halt())
         exchange.abort()
         made.close()

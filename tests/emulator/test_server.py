@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chatmagic.emulator.server import FRESH, HOST, Emulator, Received, Settings, serve
+from chatmagic.emulator.server import FRESH, HOST, Emulator, LoggedRequest, Settings, serve
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def send(
     return connection.getresponse()
 
 
-def ended(received: Received) -> str:
+def ended(received: LoggedRequest) -> str:
     """Wait until a request is no longer open, and say how it ended."""
     deadline = time.monotonic() + 5
     while received.outcome == "open" and time.monotonic() < deadline:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chatmagic._json import timestamp
-from chatmagic.emulator.service import FRESH, Account, Answer, Call, Settings, answer, keys_given
+from chatmagic.emulator.service import (
+    FRESH,
+    Account,
+    HttpRequest,
+    HttpResponse,
+    Settings,
+    keys_given,
+    respond,
+)
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.wire import Chunk
@@ -33,24 +41,24 @@ def call(
     method: str = "POST",
     path: str = "/v1/chat/completions",
     query: str = "",
-) -> Call:
+) -> HttpRequest:
     """Give a request; without headers it is one that is accepted."""
     data = body if isinstance(body, bytes) else json.dumps(body or {"messages": ASKED}).encode()
     given = {**JSON, "authorization": f"Bearer {KEY}"} if headers is None else headers
-    return Call(method, path, query, given, data)
+    return HttpRequest(method, path, query, given, data)
 
 
 def ask(
-    call: Call, settings: Settings = PLAIN, accounts: Mapping[Secret, Account] | None = None
-) -> tuple[Answer, Any]:
+    call: HttpRequest, settings: Settings = PLAIN, accounts: Mapping[Secret, Account] | None = None
+) -> tuple[HttpResponse, Any]:
     """Give the answer and its body's JSON."""
-    given, _ = answer(call, accounts or {}, settings, NOW)
+    given, _ = respond(call, accounts or {}, settings, NOW)
     return given, json.loads(b"".join(given.pieces))
 
 
 def events(settings: Settings = PLAIN, **fields: Any) -> list[bytes]:
     """Give the events of a stream."""
-    given, _ = answer(call({"messages": ASKED, "stream": True, **fields}), {}, settings, NOW)
+    given, _ = respond(call({"messages": ASKED, "stream": True, **fields}), {}, settings, NOW)
     assert (given.status, given.headers["Content-Type"]) == (200, "text/event-stream")
     assert "Content-Length" not in given.headers
     return list(given.pieces)
@@ -133,7 +141,7 @@ def test_three_ways_of_the_key(headers: dict[str, str], query: str, way: str) ->
     """Each of the three ways is enough, and draws on the same account."""
     request = call(headers={**JSON, **headers}, query=query)
     assert keys_given(request) == {way: "k"}
-    given, after = answer(request, {}, PLAIN, NOW)
+    given, after = respond(request, {}, PLAIN, NOW)
     assert given.status == 200
     assert after == {Secret("k"): Account(1, MIDNIGHT)}
 
@@ -153,7 +161,7 @@ def test_three_ways_of_the_key(headers: dict[str, str], query: str, way: str) ->
 )
 def test_no_valid_key_is_401(headers: dict[str, str], query: str) -> None:
     """Without a valid key there is an error body, no account and nothing to pay."""
-    given, after = answer(call(headers={**JSON, **headers}, query=query), {}, PLAIN, NOW)
+    given, after = respond(call(headers={**JSON, **headers}, query=query), {}, PLAIN, NOW)
     body = json.loads(b"".join(given.pieces))
     assert given.status == 401
     assert given.headers["WWW-Authenticate"] == "Bearer"
@@ -167,7 +175,7 @@ def test_several_keys_are_refused_unless_one_way_wins() -> None:
     both = call(headers={**JSON, "authorization": "Bearer first", "x-api-key": "second"})
     given, body = ask(both)
     assert (given.status, body["error"]) == (400, "several_keys")
-    _, after = answer(both, {}, Settings(precedence=("query", "x-api-key", "bearer")), NOW)
+    _, after = respond(both, {}, Settings(precedence=("query", "x-api-key", "bearer")), NOW)
     assert list(after) == [Secret("second")]
 
 
@@ -191,9 +199,9 @@ def test_several_keys_are_refused_unless_one_way_wins() -> None:
         (call({"messages": ASKED, "temperature": "hot"}), 400, "invalid_request"),
     ],
 )
-def test_what_is_refused_costs_nothing(request_: Call, status: int, error: str) -> None:
+def test_what_is_refused_costs_nothing(request_: HttpRequest, status: int, error: str) -> None:
     """A refused request has the documented body, the rate-limit headers, and no price."""
-    given, after = answer(request_, used(3), PLAIN, NOW)
+    given, after = respond(request_, used(3), PLAIN, NOW)
     (piece,) = given.pieces
     assert isinstance(piece, bytes)
     body = json.loads(piece)
@@ -231,7 +239,7 @@ def test_credits_are_used_up_and_reset() -> None:
     accounts: Mapping[Secret, Account] = {}
     seen = []
     for _ in range(3):
-        given, accounts = answer(call(), accounts, settings, NOW)
+        given, accounts = respond(call(), accounts, settings, NOW)
         seen.append((given.status, given.headers["X-RateLimit-Remaining"]))
     assert seen == [(200, "1"), (200, "0"), (429, "0")]
     assert given.headers["X-RateLimit-Limit"] == "3"
@@ -244,7 +252,7 @@ def test_credits_are_used_up_and_reset() -> None:
         "used": 3,
         "resetAt": "2026-01-02T00:00:00Z",
     }
-    given, accounts = answer(call(), accounts, settings, MIDNIGHT)
+    given, accounts = respond(call(), accounts, settings, MIDNIGHT)
     assert (given.status, given.headers["X-RateLimit-Remaining"]) == (200, "1")
     assert timestamp(given.headers["X-RateLimit-Reset"]) == MIDNIGHT + timedelta(days=1)
 
@@ -252,7 +260,7 @@ def test_credits_are_used_up_and_reset() -> None:
 def test_each_key_is_its_own_account() -> None:
     """What one key uses is not missing from another, and the mapping handed in is not changed."""
     before = used(100)
-    given, after = answer(call(headers={**JSON, "x-api-key": "other"}), before, PLAIN, NOW)
+    given, after = respond(call(headers={**JSON, "x-api-key": "other"}), before, PLAIN, NOW)
     assert given.headers["X-RateLimit-Remaining"] == "99"
     assert after == {**used(100), Secret("other"): Account(1, MIDNIGHT)}
     assert before == used(100)
@@ -273,7 +281,7 @@ def test_a_server_failure_is_500_with_the_documented_body(*, stream: bool, after
     """A failure before the reply is an error response, and costs nothing."""
     settings = Settings(fault="error", fault_after=after)
     request = call({"messages": ASKED, "stream": stream})
-    given, accounts = answer(request, used(1), settings, NOW)
+    given, accounts = respond(request, used(1), settings, NOW)
     assert (given.status, accounts) == (500, used(1))
     assert json.loads(b"".join(given.pieces))["error"] == "internal_error"
 
@@ -281,7 +289,7 @@ def test_a_server_failure_is_500_with_the_documented_body(*, stream: bool, after
 def test_fresh_settings_stand_still() -> None:
     """A kernel's own emulator says the same date, reset and credits every time."""
     assert FRESH.now == NOW
-    given, _ = answer(call(), {}, FRESH, FRESH.now)
+    given, _ = respond(call(), {}, FRESH, FRESH.now)
     assert given.headers["X-RateLimit-Reset"] == "2026-01-02T00:00:00Z"
     assert given.headers["X-RateLimit-Remaining"] == "99"
 

@@ -39,7 +39,8 @@ def fresh(started: Kernel, service: Emulator) -> Kernel:
     """The kernel with the extension loaded anew and an empty conversation."""
     service.settings = Settings(credits=1000)
     service.accounts = {}
-    started.run("import chatmagic.session.current\nchatmagic.current._current = None")
+    forgotten = started.run("from chatmagic.session import current\ncurrent._current = None")
+    assert forgotten.status == "ok"
     started.run("%reload_ext chatmagic" if _loaded(started) else "%load_ext chatmagic")
     service.requests.clear()
     return started
@@ -230,7 +231,8 @@ def test_run_all_twice_sends_the_same_requests(fresh: Kernel, service: Emulator)
     first, second, third = run_all(), run_all(), run_all()
     assert first == second == third
     assert [len(body["messages"]) for body in first] == [1, 3, 3, 5, 7, 1]
-    fresh.run("import chatmagic.session.current\nchatmagic.current._current = None")
+    forgotten = fresh.run("from chatmagic.session import current\ncurrent._current = None")
+    assert forgotten.status == "ok"
     fresh.run("%reload_ext chatmagic")
     assert run_all() == first
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from test_any_session import Service
 
-from chatmagic.cassette.active import Taping
-from chatmagic.cassette.matching import Question, Reel
-from chatmagic.cassette.mode import Choice
-from chatmagic.cassette.storage import File
+from chatmagic.cassette.active import CassetteSetup
+from chatmagic.cassette.matching import Matcher, Query
+from chatmagic.cassette.mode import CassetteConfig
+from chatmagic.cassette.storage import CassetteFile
 from chatmagic.client.client import Client
 from chatmagic.client.config import Endpoint
 from chatmagic.errors import ChatError, ChatInterrupted
@@ -54,16 +54,16 @@ class Kernel:
         client = Client.connected(Endpoint("http://127.0.0.1:9", "none", None, "a test"))
         client.close()
         client._transport = service
-        self.choice = Choice(path, mode)
+        self.config = CassetteConfig(path, mode)
         self.session = Session(client)
-        self.session.deck.taping = lambda: Taping(self.choice)
+        self.session.cassette.choose_setup = lambda: CassetteSetup(self.config)
 
     @property
     def kept(self) -> list[Recorded]:
         """What it could not save so far."""
-        deck = self.session.deck
-        left = [one for left in deck.left for one in left.exchanges]
-        return [*left, *(deck.cassette.unsaved if deck.cassette is not None else ())]
+        cassette = self.session.cassette
+        left = [one for left in cassette.unsaved for one in left.exchanges]
+        return [*left, *(cassette.current.unsaved if cassette.current is not None else ())]
 
 
 def name(one: Recorded) -> tuple[Any, ...]:
@@ -90,7 +90,7 @@ class Machine(RuleBasedStateMachine):
 
     def held(self) -> Counter[tuple[Any, ...]]:
         """Count what the files hold, and what kernels keep as they cannot save it."""
-        files = [one for path in self.paths for one in File(path).read()]
+        files = [one for path in self.paths for one in CassetteFile(path).read()]
         kept = [one for kernel in self.kernels for one in kernel.kept]
         return Counter(map(name, [*files, *kept]))
 
@@ -124,7 +124,7 @@ class Machine(RuleBasedStateMachine):
         self.asks += not again
         self.service.fate, self.service.text = fate, f"reply {len(self.service.bodies)}"
         self.service.origin = origin
-        before = {path: File(path).read() for path in self.paths}
+        before = {path: CassetteFile(path).read() for path in self.paths}
         total, sent = self.held(), len(self.service.bodies)
         text = prompt.replace("{{ v }}", value)
         ask = Ask(
@@ -137,14 +137,14 @@ class Machine(RuleBasedStateMachine):
         )
         with contextlib.suppress(ChatError, ChatInterrupted):
             kernel.session.run(ask, Listener(None))
-        mode = kernel.choice.mode
+        mode = kernel.config.mode
         asked = len(self.service.bodies) - sent
         assert asked <= (mode != "replay")
         gone = total - self.held()
         may_go = asked and mode == "refresh" and fate == "whole"
         assert gone.total() <= (1 if may_go else 0), gone
         for path in self.paths:
-            now = Counter(map(name, File(path).read()))
+            now = Counter(map(name, CassetteFile(path).read()))
             for one in before[path]:
                 if name(one) in gone and name(one) not in now:
                     assert (one.typed or one.prompt) == prompt
@@ -157,31 +157,31 @@ class Machine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 1), mode=st.sampled_from(["record", "refresh", "replay"]))
     def retape(self, number: int, mode: Mode) -> None:
         """Put the cassette in again, in another mode."""
-        self.change(self.pick(number), Choice(self.pick(number).choice.path, mode))
+        self.change(self.pick(number), CassetteConfig(self.pick(number).config.path, mode))
 
     @rule(number=st.integers(0, 1), which=st.integers(0, 1))
     def another(self, number: int, which: int) -> None:
         """Put another cassette in; what could not be saved goes along."""
         kernel = self.pick(number)
-        self.change(kernel, Choice(self.paths[which], kernel.choice.mode))
+        self.change(kernel, CassetteConfig(self.paths[which], kernel.config.mode))
 
-    def change(self, kernel: Kernel, choice: Choice) -> None:
+    def change(self, kernel: Kernel, config: CassetteConfig) -> None:
         """Choose; nothing is lost by it."""
         total = self.held()
-        kernel.choice = choice
+        kernel.config = config
         try:
             kernel.session.retape()
         except ChatError:
-            assert choice.mode == "replay", "there is no file to replay"
+            assert config.mode == "replay", "there is no file to replay"
         assert not total - self.held()
 
     @rule(number=st.integers(0, 1))
     def ends(self, number: int) -> None:
         """Kill a kernel: what the files hold stays; another one begins, as a copy's would."""
-        before = [File(path).read() for path in self.paths]
+        before = [CassetteFile(path).read() for path in self.paths]
         old = self.kernels.pop(number % len(self.kernels))
-        self.kernels.append(Kernel(old.choice.path, old.choice.mode, self.service))
-        assert [File(path).read() for path in self.paths] == before
+        self.kernels.append(Kernel(old.config.path, old.config.mode, self.service))
+        assert [CassetteFile(path).read() for path in self.paths] == before
 
     @rule(full=st.booleans(), which=st.integers(0, 1))
     def disk(self, full: bool, which: int) -> None:
@@ -195,7 +195,7 @@ class Machine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 1), picks=st.sets(st.integers(0, 5), max_size=2))
     def prune(self, number: int, picks: set[int]) -> None:
         """Take some out: those and no others, and they do not come back."""
-        cassette = self.pick(number).session.deck.cassette
+        cassette = self.pick(number).session.cassette.current
         if cassette is None or not cassette.is_recording:
             return
         total = self.held()
@@ -209,9 +209,9 @@ class Machine(RuleBasedStateMachine):
     def every_request_is_answered(self) -> None:
         """Each exchange of a file answers its very request, also one that is superseded."""
         for path in self.paths if hasattr(self, "paths") else ():
-            held = File(path).read()
+            held = CassetteFile(path).read()
             for one in held:
-                answer = Reel(held).replay(Question(one))
+                answer = Matcher(held).replay(Query(one))
                 assert answer is not None
                 assert answer.request == one.request
 

@@ -25,8 +25,8 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse, wire
 from chatmagic.protocol.auth import SECRET_LENGTH, Secret
 from chatmagic.protocol.error_body import ErrorBody
-from chatmagic.protocol.error_mapping import refusal
-from chatmagic.protocol.reply_builder import Assembly
+from chatmagic.protocol.error_mapping import error_from_response
+from chatmagic.protocol.reply_builder import ReplyBuilder
 from chatmagic.protocol.wire import Chunk, Request
 from chatmagic.render import gauge
 from chatmagic.text import one_line, without_lone_surrogates
@@ -201,7 +201,7 @@ HALVES = st.text(st.sampled_from("a\ud83d\ude00"), max_size=12)
 @given(text=TEXTS | HALVES, cuts=st.lists(st.integers(0, 12), max_size=6))
 def test_chunks_never_change_a_text(text: str, cuts: list[int]) -> None:
     """However a text is spread over chunks, in the middle of a pair too, it is the same."""
-    assembly = Assembly()
+    assembly = ReplyBuilder()
     places = sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})
     pieces = [text[start:end] for start, end in itertools.pairwise(places)]
     shown = "".join([*(assembly.add(Chunk(piece)) for piece in pieces), assembly.rest()])
@@ -338,7 +338,11 @@ def test_no_refusal_tells_the_key(  # noqa: PLR0917 - hypothesis gives them by n
     said = key.join(around) if not quoted else quote(key, safe="").join(around)
     value: object = said if form == "json" else {"error": {"message": said, "type": said}}
     text = {"plain": said, "html": f"<title>{said}</title>"}.get(form) or json.dumps(value)
-    line = str(refusal(status, headers, text.encode("utf-8", "surrogatepass"), now=NOW, key=secret))
+    line = str(
+        error_from_response(
+            status, headers, text.encode("utf-8", "surrogatepass"), now=NOW, key=secret
+        )
+    )
     assert one_line(line, len(line)) == line
     assert not secret.is_in(line)
     assert quote(key, safe="") not in line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,11 +15,12 @@ from chatmagic.archive import output
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.seal import sealed
 from chatmagic.jupyter import views
+from chatmagic.jupyter.drawing import DrawingLoop
 from chatmagic.models import Credits, Reply, Usage
-from chatmagic.session.events import HELD_BACK, Answer, Silent
+from chatmagic.session.events import HELD_BACK, Answer, Ask, Began, Fragment, Silent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 PATIENCE = 10.0
@@ -43,6 +43,33 @@ def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Page]:
         shell = Shell(extension=False).shell
         assert isinstance(shell.display_pub, Page)
         yield shell.display_pub
+
+
+@pytest.fixture
+def loop() -> Iterator[DrawingLoop]:
+    """Give a drawing loop."""
+    made = DrawingLoop()
+    yield made
+    made.close()
+
+
+class Cell(views.Live):
+    """A live view, told of its ask as a session tells it and the loop."""
+
+    def __init__(self, loop: DrawingLoop, *, alone: bool = True) -> None:
+        """Ask."""
+        self.ask, self.loop = Ask("why?"), loop
+        super().__init__(self.ask, loop, alone=alone)
+
+    def began(self, notes: Sequence[str]) -> None:
+        """Hear that the request is about to be sent."""
+        super().began(notes)
+        self.loop.hear(Began(self.ask, tuple(notes), ()))
+
+    def fragment(self, text: str) -> None:
+        """Hear a fragment."""
+        super().fragment(text)
+        self.loop.hear(Fragment(text))
 
 
 def answer(reply: Reply = REPLY) -> Answer:
@@ -95,10 +122,10 @@ def test_once_is_one_display(page: Page) -> None:
     assert message["id"] is None
 
 
-def test_a_reply_that_was_held_back_says_so_in_no_last_state(page: Page) -> None:
+def test_a_reply_that_was_held_back_says_so_in_no_last_state(page: Page, loop: DrawingLoop) -> None:
     """The line is of this run: it is shown while the cell is live, and is not saved."""
     held = replace(REPLY, held_back=True)
-    live = views.Live(alone=True)
+    live = Cell(loop)
     live.began([])
     live.fragment(held.text)
     live.ended(answer(held))
@@ -121,9 +148,9 @@ def test_a_reply_that_was_held_back_says_so_in_a_terminal(
     assert HELD_BACK not in capsys.readouterr().out
 
 
-def test_live_ends_as_once(page: Page) -> None:
+def test_live_ends_as_once(page: Page, loop: DrawingLoop) -> None:
     """Data and metadata of the last update are those of the one display, and nothing else."""
-    live = views.Live(alone=True)
+    live = Cell(loop)
     live.waiting("cell [3]")
     live.began(["sent the last 2 of 5 turns"])
     for line in REPLY.text.splitlines(keepends=True):
@@ -138,9 +165,9 @@ def test_live_ends_as_once(page: Page) -> None:
     assert output["id"] is not None
 
 
-def test_live_begins_with_a_mark(page: Page) -> None:
+def test_live_begins_with_a_mark(page: Page, loop: DrawingLoop) -> None:
     """Whom it waits for, then that it waits; HTML alone until the end, notes among it."""
-    live = views.Live(alone=True)
+    live = Cell(loop)
     live.waiting("cell [3] <b>")
     assert "cell [3] &lt;b&gt;" in html(page)
     live.began(["sent the last 2 of 5 turns"])
@@ -155,62 +182,11 @@ def test_live_begins_with_a_mark(page: Page) -> None:
     assert all(list(message["data"]) == ["text/html"] for message in page.messages)
     assert all(message["metadata"] == {} for message in page.messages)
     live.ended(answer())
-    assert not any(thread.name == "chatmagic-draw" for thread in threading.enumerate())
 
 
-def test_a_burst_is_few_updates(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two thousand fragments at once are drawn together."""
-    monkeypatch.setattr(views, "SECONDS_BETWEEN", 60.0)
-    live = views.Live(alone=True)
-    live.began([])
-    live.fragment("first ")
-    until(page, lambda: "first" in html(page))
-    for number in range(2000):
-        live.fragment(f"word{number} ")
-    live.ended(answer())
-    # The mark, the first fragment, the last state; never an update a fragment.
-    assert len(page.messages) == 3
-
-
-def test_a_later_fragment_is_drawn_without_another(
-    page: Page, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What came is on the page an interval later, also when nothing follows it."""
-    monkeypatch.setattr(views, "SECONDS_BETWEEN", 0.001)
-    live = views.Live(alone=True)
-    live.began([])
-    for word in ("one", "two", "three"):
-        live.fragment(f"{word} ")
-        until(page, lambda word=word: word in html(page))  # type: ignore[misc]
-    assert "one two three" in html(page)
-    live.failed()
-
-
-def test_the_interval_grows_with_the_text(page: Page) -> None:
-    """The bytes a second stay bounded; a short text is drawn ten times a second at most."""
-    waits: queue.Queue[float] = queue.Queue()
-
-    class Clock(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            waits.put(timeout or 0.0)
-            return self.is_set()
-
-    live = views.Live(alone=True)
-    live._over = Clock()
-    live.began([])
-    for text, longer in (("a", False), ("b" * 3_000, False), ("c" * 60_000, True)):
-        live.fragment(text)
-        waited = waits.get(timeout=PATIENCE)
-        size = len(html(page).encode())
-        assert text in html(page)
-        expected = size / views.BYTES_A_SECOND if longer else views.SECONDS_BETWEEN
-        assert waited == pytest.approx(expected)
-    live.failed()
-
-
-def test_live_updates_have_neither_colours_nor_math(page: Page) -> None:
+def test_live_updates_have_neither_colours_nor_math(page: Page, loop: DrawingLoop) -> None:
     """They come with the last state alone."""
-    live = views.Live(alone=True)
+    live = Cell(loop)
     live.began([])
     live.fragment(REPLY.text)
     until(page, lambda: "Title" in html(page))
@@ -222,28 +198,30 @@ def test_live_updates_have_neither_colours_nor_math(page: Page) -> None:
     assert "<span class=" in html(page)
 
 
-def test_a_failure_takes_the_mark_away(page: Page) -> None:
+def test_a_failure_takes_the_mark_away(page: Page, loop: DrawingLoop) -> None:
     """Alone in its cell nothing is left; beside other outputs they stay."""
-    live = views.Live(alone=True)
+    live = Cell(loop)
     live.began([])
     live.failed()
     assert left(page.messages) == []
     page.messages.clear()
-    beside = views.Live(alone=False)
+    beside = Cell(loop, alone=False)
     beside.waiting("cell [3]")
     beside.began([])
     beside.failed()
     (output,) = left(page.messages)
     assert output["data"] == {"text/html": ""}
     page.messages.clear()
-    unasked = views.Live(alone=True)
+    unasked = Cell(loop)
     unasked.failed()
     assert page.messages == []
 
 
-def test_a_page_that_went_away(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_went_away(
+    page: Page, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An update that fails does not end the reply; the last state is tried again."""
-    live = views.Live(alone=True)
+    live = Cell(loop)
     live.began([])
     tried = threading.Event()
 
@@ -255,19 +233,18 @@ def test_a_page_that_went_away(page: Page, monkeypatch: pytest.MonkeyPatch) -> N
         patch.setattr(live._handle, "update", broken)
         live.fragment("first")
         assert tried.wait(PATIENCE)
-        live._stop()
     live.ended(answer())
     assert left(page.messages)[0]["data"]["text/plain"] == REPLY.text
 
 
-def test_ending_twice_shows_one(page: Page) -> None:
+def test_ending_twice_shows_one(page: Page, loop: DrawingLoop) -> None:
     """A last state that was interrupted is drawn again in its place."""
-    live = views.Live(alone=True)
+    live = Cell(loop)
     live.began([])
     live.ended(answer())
     live.ended(answer())
     assert len(left(page.messages)) == 1
-    late = views.Live(alone=True)
+    late = Cell(loop)
     late.ended(answer())
     assert len(left(page.messages)) == 2
 
@@ -469,12 +446,14 @@ def test_how_a_reply_ended(
         assert f"({words})" in said
 
 
-def test_no_page_looks_for_formulas_in_what_stands_around_a_reply(page: Page) -> None:
+def test_no_page_looks_for_formulas_in_what_stands_around_a_reply(
+    page: Page, loop: DrawingLoop
+) -> None:
     """How a reply ended is in the service's words, which may hold dollars."""
     ended = replace(REPLY, finish_reason=r"$\href{javascript:x}{y}$")
     start = '<div class="chatmagic mathjax_ignore tex2jax_ignore" role="group"'
     assert output.bundle(ended)["text/html"].startswith(start)
-    view = views.Live(alone=True)
+    view = Cell(loop)
     view.began(["$x$"])
     view.fragment("$x$")
     view.ended(answer(ended))

@@ -41,8 +41,8 @@ def figures(
 
 def retry_after(headers: crediting.Headers, now: datetime) -> datetime | None:
     """Give the time that ``Retry-After`` names."""
-    patience = crediting.patience(headers, now)
-    return None if patience is None else patience.until
+    wait = crediting.retry_after(headers, now)
+    return None if wait is None else wait.until
 
 
 def test_the_headers_are_read() -> None:
@@ -345,7 +345,7 @@ def test_retry_after_is_measured_by_the_clock_that_wrote_it() -> None:
     assert retry_after(headers, fast) == RESET
     assert retry_after({"Retry-After": headers["Retry-After"]}, fast) == RESET
     later = {"Date": DATE, "Retry-After": "5"}
-    assert crediting.patience(later, fast) == (fast + timedelta(seconds=5), 5)
+    assert crediting.retry_after(later, fast) == (fast + timedelta(seconds=5), 5)
 
 
 @pytest.mark.parametrize(

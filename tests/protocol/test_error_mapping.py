@@ -22,7 +22,7 @@ from chatmagic.errors import (
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.body_text import EXCERPT
 from chatmagic.protocol.error_body import ErrorBody
-from chatmagic.protocol.error_mapping import in_reply, read_error, refusal
+from chatmagic.protocol.error_mapping import error_from_response, error_in_reply, read_error
 from chatmagic.text import one_line
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -41,7 +41,7 @@ def told(
 ) -> ChatError:
     """Give the error for an answer."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return refusal(status, headers or [], raw, now=NOW, key=KEY)
+    return error_from_response(status, headers or [], raw, now=NOW, key=KEY)
 
 
 @pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 429, 500, 302])
@@ -219,7 +219,7 @@ def test_a_promised_reply_that_is_too_long_is_told_to_be() -> None:
     for body in TOO_LONG[:3]:
         error_body = ErrorBody.from_json(body)
         assert error_body is not None
-        error = in_reply(200, [], error_body, now=NOW, key=KEY, begun=False)
+        error = error_in_reply(200, [], error_body, now=NOW, key=KEY, begun=False)
         assert error.hint == "Send less of it: --last N, or %chat_reset."
 
 
@@ -318,17 +318,17 @@ TLS_WANTED = [
 @pytest.mark.parametrize("body", TLS_WANTED)
 def test_a_port_that_wants_https_is_told(body: bytes) -> None:
     """As nginx, Go, Apache and Tomcat say it; where http was asked, and nothing else is wrong."""
-    error = refusal(400, [], body, now=NOW, key=KEY, base_url="http://chat.example.org")
+    error = error_from_response(400, [], body, now=NOW, key=KEY, base_url="http://chat.example.org")
     assert error.message.startswith("That port wants https: ")
     assert "with https" in str(error.hint)
     for status, base_url in ((500, "http://chat.example.org"), (400, "https://chat.example.org")):
-        other = refusal(status, [], body, now=NOW, key=KEY, base_url=base_url)
+        other = error_from_response(status, [], body, now=NOW, key=KEY, base_url=base_url)
         assert "wants https" not in str(other)
 
 
 def redirected(status: int, location: str, key: Secret | None = KEY) -> ChatError:
     """Return the error for a redirect by the service."""
-    error = refusal(
+    error = error_from_response(
         status,
         [("location", location)],
         b"moved",
@@ -410,12 +410,12 @@ def test_an_error_in_place_of_a_reply_says_its_own_status(
     error_body = ErrorBody.from_json(body)
     assert error_body is not None
     fields = [("Retry-After", "20")]
-    error = in_reply(200, fields, error_body, now=NOW, key=KEY, begun=False)
+    error = error_in_reply(200, fields, error_body, now=NOW, key=KEY, begun=False)
     assert type(error) is kind
     assert words in str(error)
     assert str(error).endswith("Try again in 20 s.")
     assert error.status == 200
-    begun = in_reply(200, fields, error_body, now=NOW, key=KEY, begun=True)
+    begun = error_in_reply(200, fields, error_body, now=NOW, key=KEY, begun=True)
     assert type(begun) is CutOffError
     assert begun.credits == error.credits
 

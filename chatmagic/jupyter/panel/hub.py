@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from chatmagic.jupyter import views
+from chatmagic.jupyter import drawing
 from chatmagic.jupyter.panel import messages
 from chatmagic.jupyter.panel.actions import Errands
 from chatmagic.jupyter.panel.pending import Log
@@ -223,7 +223,7 @@ class Desk:
         one.pieces[:] = ["".join(one.pieces)]
         one.html = messages.live(one.pieces[0])
         self._tell_panels({"kind": "text", "key": one.key, "html": one.html})
-        pause = max(views.SECONDS_BETWEEN, len(one.html.encode()) / views.BYTES_A_SECOND)
+        pause = max(drawing.SECONDS_BETWEEN, len(one.html.encode()) / drawing.BYTES_A_SECOND)
         self._not_before = time.monotonic() + pause
 
     def _began(self, ask: Ask, notes: Sequence[str], turns: Sequence[Turn]) -> None:

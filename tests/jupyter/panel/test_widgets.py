@@ -22,7 +22,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.turn import Turn
 from chatmagic.emulator.server import Emulator, Settings
-from chatmagic.jupyter import views
+from chatmagic.jupyter import drawing
 from chatmagic.jupyter.panel import actions, cell_export
 from chatmagic.jupyter.panel import messages as board
 from chatmagic.jupyter.panel.hub import Desk, Page
@@ -200,8 +200,8 @@ def kernel() -> Kernel:
 @pytest.fixture
 def desk(session: Session, kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     """Give a desk that draws every fragment."""
-    monkeypatch.setattr(views, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(views, "BYTES_A_SECOND", float("inf"))
+    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(drawing, "BYTES_A_SECOND", float("inf"))
     made = Desk(session, kernel)
     yield made
     made.close()
@@ -241,8 +241,8 @@ def test_what_a_fragment_costs_does_not_depend_on_the_history(
     session: Session, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With 5 turns and with 500 a reply is told in the same messages, byte for byte."""
-    monkeypatch.setattr(views, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(views, "BYTES_A_SECOND", float("inf"))
+    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(drawing, "BYTES_A_SECOND", float("inf"))
     fragments = [f"word{number} " for number in range(50)]
     told = []
     for count in (5, 500):
@@ -266,7 +266,7 @@ def test_drawing_is_paced_by_the_length(
     session: Session, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first fragment is drawn at once; then nothing until the pause is over."""
-    monkeypatch.setattr(views, "SECONDS_BETWEEN", 3600.0)
+    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 3600.0)
     with closing(Desk(session, kernel)) as desk:
         page = Told(desk)
         told = following(session, page, ["one ", "two ", "three"])

@@ -1,0 +1,77 @@
+"""The logger ``chatmagic``: exceptions that are swallowed for good reason, at debug level.
+
+A log is copied into bug reports, and an exception's message or a line's values may hold a key
+or a prompt. So a line of it names an exception's type and its frames (file, line, function),
+and what caused it by type alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+LOGGER: Final = logging.getLogger("chatmagic")
+LOGGER.addHandler(logging.NullHandler())
+
+
+class swallowed(suppress):  # noqa: N801 - used as contextlib.suppress is
+    """Context that logs the exceptions which it suppresses.
+
+    Args:
+        kinds: which are suppressed; without any, every :exc:`Exception`.
+    """
+
+    def __init__(self, *kinds: type[BaseException]) -> None:
+        """Suppress nothing yet."""
+        super().__init__(*(kinds or (Exception,)))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        frames: TracebackType | None,
+    ) -> bool:
+        """Log and suppress an exception of these kinds."""
+        is_suppressed = super().__exit__(kind, error, frames)
+        if is_suppressed and error is not None:
+            log_swallowed(error)
+        return is_suppressed
+
+
+def log_swallowed(error: BaseException) -> None:
+    """Log an exception that goes no further, or that an error with another message replaces.
+
+    Args:
+        error: the exception, as caught.
+    """
+    if LOGGER.isEnabledFor(logging.DEBUG):
+        LOGGER.debug("%s", describe(error))
+
+
+def describe(error: BaseException) -> str:
+    """Return an exception's type, the types it came from, and its frames, a line for each.
+
+    Args:
+        error: the exception; its message is not looked at.
+    """
+    kinds, cause = [_kind(error)], error.__cause__ or error.__context__
+    seen = {id(error)}
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        kinds.append(_kind(cause))
+        cause = cause.__cause__ or cause.__context__
+    frames = [
+        f"  {frame.f_code.co_filename}:{line} in {frame.f_code.co_name}"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_filename != __file__
+    ]
+    return "\n".join([" from ".join(["Swallowed: " + kinds[0], *kinds[1:]]), *frames])
+
+
+def _kind(error: BaseException) -> str:
+    return f"{type(error).__module__}.{type(error).__qualname__}"

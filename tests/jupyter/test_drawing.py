@@ -1,0 +1,215 @@
+"""The drawing loop: first text at once, bounded updates, one drawing for all that show it."""
+
+from __future__ import annotations
+
+import queue
+import re
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from chatmagic.jupyter import drawing
+from chatmagic.jupyter.drawing import DrawingLoop
+from chatmagic.session.events import Ask, Began, Changed, Ended, Fragment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATIENCE = 10.0
+
+
+class Shown:
+    """Something that shows replies; keeps what it is shown, and by which thread.
+
+    Args:
+        loop: joined at once.
+    """
+
+    def __init__(self, loop: DrawingLoop) -> None:
+        """Join."""
+        self.loop = loop
+        self.drawings: queue.Queue[tuple[Ask, str]] = queue.Queue()
+        self.threads: set[threading.Thread] = set()
+        loop.join(self.show)
+
+    def show(self, ask: Ask, html: str) -> None:
+        """Keep a drawing."""
+        self.threads.add(threading.current_thread())
+        self.drawings.put((ask, html))
+
+    def next(self) -> str:
+        """Wait for the next drawing."""
+        return self.drawings.get(timeout=PATIENCE)[1]
+
+    def rest(self) -> list[str]:
+        """Return what else was drawn when all that was put into the loop is done."""
+        done = threading.Event()
+        self.loop.put(done.set)
+        assert done.wait(PATIENCE)
+        return [self.drawings.get()[1] for _ in range(self.drawings.qsize())]
+
+
+@pytest.fixture
+def loop() -> Iterator[DrawingLoop]:
+    """Give a drawing loop."""
+    made = DrawingLoop()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every fragment be drawn."""
+    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(drawing, "BYTES_A_SECOND", float("inf"))
+
+
+def began(loop: DrawingLoop) -> Ask:
+    """Let an ask begin."""
+    ask = Ask("why?")
+    loop.hear(Began(ask, (), ()))
+    return ask
+
+
+def test_a_burst_is_few_drawings(loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first fragment is drawn at once; two thousand that follow are drawn together."""
+    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 3600.0)
+    shown = Shown(loop)
+    began(loop)
+    loop.hear(Fragment("first "))
+    assert "first" in shown.next()
+    for number in range(2000):
+        loop.hear(Fragment(f"word{number} "))
+    assert shown.rest() == []
+
+
+def test_a_later_fragment_is_drawn_without_another(
+    loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came is drawn a pause later, also when nothing follows it."""
+    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.001)
+    shown = Shown(loop)
+    began(loop)
+    for word in ("one", "one two", "one two three"):
+        loop.hear(Fragment(f"{word.split()[-1]} "))
+        assert word in shown.next()
+
+
+def test_the_pause_grows_with_the_text() -> None:
+    """The bytes a second stay bounded; a short text is drawn ten times a second at most."""
+    assert drawing.pause("b" * 3_000) == drawing.SECONDS_BETWEEN
+    assert drawing.pause("ä" * 60_000) == pytest.approx(120_000 / drawing.BYTES_A_SECOND)
+
+
+@pytest.mark.usefixtures("eager")
+def test_all_are_shown_the_same_drawing_by_one_thread(loop: DrawingLoop) -> None:
+    """A cell and a panel: the text is made HTML once, in one worker's thread."""
+    cell, panel = Shown(loop), Shown(loop)
+    ask = began(loop)
+    for word in ("one", "two"):
+        loop.hear(Fragment(f"*{word}* "))
+    for _ in range(2):
+        asked, html = cell.drawings.get(timeout=PATIENCE)
+        other = panel.drawings.get(timeout=PATIENCE)[1]
+        assert asked is ask
+        assert html is other
+    assert "<em>one</em> <em>two</em>" in html
+    (worker,) = cell.threads | panel.threads
+    assert worker.daemon
+
+
+def test_one_that_fails_silences_no_other(loop: DrawingLoop) -> None:
+    """A page that went away ends neither the loop nor what the others are shown."""
+
+    def broken(_ask: Ask, _html: str) -> None:
+        raise OSError
+
+    loop.join(broken)
+    shown = Shown(loop)
+    for _ in range(2):
+        began(loop)
+        loop.hear(Fragment("text"))
+        assert "text" in shown.next()
+
+
+@pytest.mark.usefixtures("eager")
+def test_one_that_has_left_is_shown_nothing(loop: DrawingLoop) -> None:
+    """Leaving waits for the drawing under way, so that what is shown then stays."""
+    inside, go_on, left = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(_ask: Ask, _html: str) -> None:
+        inside.set()
+        assert go_on.wait(PATIENCE)
+
+    def leave() -> None:
+        loop.leave(slow)
+        left.set()
+
+    loop.join(slow)
+    began(loop)
+    loop.hear(Fragment("text"))
+    assert inside.wait(PATIENCE)
+    leaving = threading.Thread(target=leave)
+    leaving.start()
+    assert not left.is_set()
+    go_on.set()
+    leaving.join(PATIENCE)
+    assert left.is_set()
+    inside.clear()
+    shown = Shown(loop)
+    loop.hear(Fragment("more"))
+    assert "textmore" in shown.next()
+    assert not inside.is_set()
+
+
+@pytest.mark.usefixtures("eager")
+def test_an_ask_that_ended_is_drawn_no_more(loop: DrawingLoop) -> None:
+    """Neither its own text nor, if it is told late, the next one's is lost or mixed."""
+    shown = Shown(loop)
+    first = began(loop)
+    loop.hear(Fragment("one"))
+    loop.hear(Changed())
+    began(loop)
+    loop.hear(Fragment("two"))
+    loop.hear(Ended(first, None, None))
+    loop.hear(Fragment(" three"))
+    words = [re.sub(r"<[^>]*>|\n", "", html) for html in shown.rest()]
+    assert words == ["one", "two", "two three"]
+
+
+def test_no_thread_is_started_for_nobody(loop: DrawingLoop) -> None:
+    """Where nothing shows what streams, as for a machine, nothing is kept and nothing drawn."""
+    began(loop)
+    loop.hear(Fragment("text"))
+    assert Shown(loop).rest() == []
+
+
+def test_a_start_that_was_interrupted_is_made_up_for(
+    loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C as the first ask begins does not leave later ones undrawn."""
+
+    def interrupted(_thread: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            Shown(loop)
+    shown = Shown(loop)
+    began(loop)
+    loop.hear(Fragment("text"))
+    assert "text" in shown.next()
+
+
+def test_a_closed_loop_has_no_thread(loop: DrawingLoop) -> None:
+    """Closing ends the worker."""
+    shown = Shown(loop)
+    began(loop)
+    loop.hear(Fragment("text"))
+    shown.next()
+    loop.close()
+    (worker,) = shown.threads
+    worker.join(PATIENCE)
+    assert not worker.is_alive()

@@ -1,0 +1,94 @@
+"""What is swallowed is logged: by type and place, without a message, a key or a prompt."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from shells import KEY
+
+from chatmagic._log import describe, log_swallowed, swallowed
+from chatmagic.errors import ChatError
+
+if TYPE_CHECKING:
+    from chatmagic.emulator.server import Emulator
+    from chatmagic.session.events import Event
+    from chatmagic.session.session import Session
+
+PROMPT = "prompt-marker-7c1d"
+
+
+def failing(message: str) -> None:
+    """Raise an exception whose cause has a message, too."""
+    raise RuntimeError(message) from LookupError(message)
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> str:
+    """Return all that was logged, with everything that the records hold."""
+    return caplog.text + "".join(repr(vars(record)) for record in caplog.records)
+
+
+def test_the_log_of_a_failing_ask_has_neither_key_nor_prompt(
+    session: Session, emulator: Emulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A follower that raises with both in its message is logged, by type and place alone."""
+    caplog.set_level(logging.DEBUG)
+
+    def follower(_event: Event) -> None:
+        failing(f"{KEY} {PROMPT}")
+
+    session.follow(follower)
+    emulator.stop()
+    with pytest.raises(ChatError):
+        session.ask(PROMPT)
+    ours = [record.getMessage() for record in caplog.records if record.name == "chatmagic"]
+    expected = "Swallowed: builtins.RuntimeError from builtins.LookupError"
+    assert any(message.startswith(expected) for message in ours)
+    assert any(f"{__file__}:" in message and "in follower" in message for message in ours)
+    assert KEY not in logged(caplog)
+    assert PROMPT not in logged(caplog)
+
+
+def test_only_what_is_named_is_swallowed(caplog: pytest.LogCaptureFixture) -> None:
+    """Any exception by default, else the kinds given; an interrupt never unless named."""
+    caplog.set_level(logging.DEBUG, "chatmagic")
+    with swallowed():
+        raise ValueError
+    with pytest.raises(ValueError, match="out"), swallowed(OSError):
+        raise ValueError("out")
+    with pytest.raises(KeyboardInterrupt), swallowed():
+        raise KeyboardInterrupt
+    with swallowed(Exception, KeyboardInterrupt):
+        raise KeyboardInterrupt
+    first = [record.getMessage().splitlines()[0] for record in caplog.records]
+    assert first == ["Swallowed: builtins.ValueError", "Swallowed: builtins.KeyboardInterrupt"]
+
+
+def test_causes_in_a_circle_are_described_once() -> None:
+    """An exception that is its own cause's cause ends the chain."""
+    first, second = ValueError(), OSError()
+    first.__cause__, second.__cause__ = second, first
+    assert describe(first) == "Swallowed: builtins.ValueError from builtins.OSError"
+
+
+def test_nothing_is_described_that_nobody_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above debug level an exception is not looked at."""
+    monkeypatch.setattr("chatmagic._log.describe", lambda _: pytest.fail("described"))
+    logging.getLogger("chatmagic").setLevel(logging.INFO)
+    try:
+        log_swallowed(ValueError())
+    finally:
+        logging.getLogger("chatmagic").setLevel(logging.NOTSET)
+
+
+def test_without_a_logging_configuration_nothing_is_printed() -> None:
+    """The logger has a handler of its own, which drops what it gets."""
+    code = (
+        "import logging; from chatmagic._log import LOGGER, log_swallowed;"
+        "LOGGER.setLevel('DEBUG'); log_swallowed(ValueError('x')); LOGGER.error('y')"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not ran.stdout + ran.stderr
