@@ -105,17 +105,17 @@ class Finder:
         if name == "urllib3":
             seen.append(threading.current_thread().name)
 sys.meta_path.insert(0, Finder())
-from chatmagic.jupyter.panel.actions import Errands
+from chatmagic.jupyter.panel.actions import Actions
 from chatmagic.session.session import Session
-from chatmagic.jupyter.panel.pending import Log
-said = []
+from chatmagic.jupyter.panel.pending import PendingAsks
+answers = []
 nothing = lambda *_: None
-errands = Errands(
-    Session(), Log(), defaults=dict, later=nothing, tell=nothing, over=nothing
+actions = Actions(
+    Session(), PendingAsks(), defaults=dict, later=nothing, show=nothing, over=nothing
 )
-errands.take({"kind": "ask", "text": "hello"}, said.append)
+actions.take({"kind": "ask", "text": "hello", "nonce": "1", "replaces": None}, answers.append)
 assert not seen
-errands.take({"kind": "go", "key": said[0]["key"]}, said.append)
+actions.take({"kind": "go", "key": answers[0]["key"]}, answers.append)
 print(seen)
 """
     ran = subprocess.run(

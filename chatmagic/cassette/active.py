@@ -1,4 +1,4 @@
-"""Where a session's cassette is put in, and taken out."""
+"""The active cassette of a session: inserted, ejected, and what could not be saved."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from chatmagic.client.timeouts import Timeout
 
 CASSETTE: Final = Endpoint("https://cassette.invalid", "none", None, "the cassette")
-"""Where a replayed request goes: nowhere. No name that ends like this can be looked up."""
+"""Endpoint of a replayed request; no name in ``.invalid`` can be resolved (RFC 2606, 2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CassetteSetup:
-    """Which cassette is in, and what else counts though nothing may be sent.
+    """The cassette to insert, and what a request has although nothing may be sent.
 
     Args:
-        config: the cassette, and what is done with it.
-        timeout: how long to wait, where somebody is asked.
+        config: the cassette and its mode.
+        timeout: as for :class:`chatmagic.Client`, where the emulator answers.
         extra_body: fields that every request has beside the interface's own.
     """
 
@@ -38,29 +38,52 @@ class CassetteSetup:
     extra_body: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Unsaved:
+    """Interactions that could not be saved in the file they were recorded for.
+
+    Args:
+        path: the file.
+        interactions: what was recorded.
+        reason: why it could not be saved, as a message.
+    """
+
+    path: Path
+    interactions: tuple[Recorded, ...]
+    reason: str
+
+    @property
+    def message(self) -> str:
+        """What will become of them, in one line."""
+        return (
+            f"{_count(len(self.interactions))} could not be saved in {self.path.name}, and will "
+            "be lost with this kernel; %chat_cassette OTHER --record saves what it can there. "
+            f"It was: {self.reason}"
+        )
+
+
 class ActiveCassette:
-    """The place of one session's cassette."""
+    """The cassette that answers and records one session's requests."""
 
     def __init__(self) -> None:
-        """Begin empty; the environment says what is put in."""
-        self.choose_setup: Callable[[], CassetteSetup | None] = from_environment
+        """Begin without a cassette."""
         self.current: Cassette | None = None
         self.unsaved: list[Unsaved] = []
-        """What could not be saved in the file that it was recorded for."""
+        """What ejected cassettes could not save."""
         self._news: list[str] = []
 
-    def insert(self) -> CassetteSetup | None:
-        """Put in the cassette that is chosen now, in the place of another one.
+    def insert(self, setup: CassetteSetup | None) -> CassetteSetup | None:
+        """Insert the cassette that is chosen now; one that is no longer chosen is ejected.
 
-        What another one could not save goes along into one that records.
+        Args:
+            setup: what is chosen; ``None`` for no cassette.
 
         Returns:
-            What is chosen; ``None`` where no cassette is in.
+            What is chosen.
 
         Raises:
             InputError: what is chosen cannot be used.
         """
-        setup = self.choose_setup()
         config = None if setup is None else setup.config
         if self.current is not None and self.current.config != config:
             self.eject()
@@ -70,10 +93,10 @@ class ActiveCassette:
         return setup
 
     def eject(self) -> str | None:
-        """Take the cassette out; what it cannot save is kept here, and told.
+        """Eject the cassette; what it cannot save is kept in :attr:`unsaved`.
 
         Returns:
-            What was done with it, in one line; ``None`` where there was none.
+            What was done with it, in one line; ``None`` without a cassette.
         """
         if self.current is None:
             return None
@@ -81,11 +104,11 @@ class ActiveCassette:
         old.retry()
         if old.trouble is not None and old.unsaved:
             self.unsaved.append(Unsaved(old.config.path, old.unsaved, old.trouble.message))
-            self._news.append(self.unsaved[-1].told)
+            self._news.append(self.unsaved[-1].message)
         return old.summary()
 
     def news(self) -> list[str]:
-        """Give what was not told yet of replies that could not be saved, a line each."""
+        """Return once, a line each, what became of interactions that could not be saved."""
         news, self._news = self._news, []
         return news
 
@@ -99,67 +122,44 @@ class ActiveCassette:
     def look_up(
         self, query: Query, warnings: Sequence[str], is_emulator: Callable[[], bool]
     ) -> Lookup | None:
-        """Find out who answers; ``None`` where no cassette is in.
+        """Return what answers a request; ``None`` without a cassette.
 
         Args:
-            query: what is asked, and by whom.
-            warnings: what of it will not run again as it is, for who records.
-            is_emulator: tells whether the service that would be asked is the emulator.
+            query: the request.
+            warnings: why a rerun would send another request, a line each; noted when recording.
+            is_emulator: returns whether the configured service is the emulator.
 
         Raises:
-            NotRecordedError: the cassette is replayed, and does not hold it.
-            ChatError: the file cannot be written, or the service is not known.
+            NotRecordedError: the cassette is replayed, and does not hold the request.
+            ChatError: the file cannot be written, or no service is configured.
         """
         if self.current is None:
             return None
         return self.current.look_up(query, warnings=warnings, is_emulator=is_emulator)
 
-    def _take_along(self, to: Cassette) -> None:
-        """Let a cassette that records save what others could not; it tells if it cannot."""
-        left, self.unsaved = self.unsaved, []
-        for one in left:
-            rest = to.take(one.exchanges)
-            if to.trouble is None and not rest:
-                # It is saved, so that it is not told any more that it will be lost.
-                self._news = [told for told in self._news if told != one.told]
-            count = _exchanges(len(one.exchanges) - len(rest))
-            if to.trouble is not None:
-                self._news.append(f"{to.trouble.message} {count} from {one.path.name} with it.")
-            elif len(rest) < len(one.exchanges):
-                self._news.append(f"{count} from {one.path.name} saved in {to.config.name}.")
+    def _take_along(self, target: Cassette) -> None:
+        """Record into a cassette what others could not save."""
+        unsaved, self.unsaved = self.unsaved, []
+        for item in unsaved:
+            rest = target.take(item.interactions)
+            if target.trouble is None and not rest and item.message in self._news:
+                self._news.remove(item.message)
+            taken = _count(len(item.interactions) - len(rest))
+            if target.trouble is not None:
+                self._news.append(
+                    f"{target.trouble.message} {taken} from {item.path.name} with it."
+                )
+            elif len(rest) < len(item.interactions):
+                self._news.append(f"{taken} from {item.path.name} saved in {target.config.name}.")
             if rest:
-                self.unsaved.append(Unsaved(one.path, tuple(rest), one.why))
+                self.unsaved.append(Unsaved(item.path, tuple(rest), item.reason))
 
 
-@dataclass(frozen=True, slots=True)
-class Unsaved:
-    """What was recorded and could not be saved in its file.
-
-    Args:
-        path: the file.
-        exchanges: what was recorded.
-        why: what was in the way, in words.
-    """
-
-    path: Path
-    exchanges: tuple[Recorded, ...]
-    why: str
-
-    @property
-    def told(self) -> str:
-        """What became of it, in one line."""
-        return (
-            f"{_exchanges(len(self.exchanges))} could not be saved in {self.path.name}, and will "
-            "be lost with this kernel; %chat_cassette OTHER --record saves what it can there. "
-            f"It was: {self.why}"
-        )
-
-
-def _exchanges(count: int) -> str:
-    return f"{count:,} recorded exchange{'' if count == 1 else 's'}"
+def _count(number: int) -> str:
+    return f"{number:,} recorded exchange{'' if number == 1 else 's'}"
 
 
 def from_environment() -> CassetteSetup | None:
-    """Give what the environment alone says, for nobody's cell."""
+    """Return the cassette that the environment alone chooses, as outside a notebook."""
     config = mode.resolve(os.environ)
     return None if config is None else CassetteSetup(config)

@@ -1,25 +1,25 @@
-"""Record and replay: what is asked of whom, while a cassette is in.
+"""A cassette and its modes: what answers a request, and what is recorded.
 
-===========  ==============================  ==================================
-mode         what the cassette holds         what it does not hold
-===========  ==============================  ==================================
-``record``   is answered from it             is asked, and saved at once
-``replay``   is answered from it             is an error; nothing is ever sent
-``refresh``  is asked again, and replaced    is asked, and saved at once
-``live``     is asked, and nothing is saved  is asked, and nothing is saved
-===========  ==============================  ==================================
+===========  ====================================  ==================================
+mode         a request that is recorded            one that is not
+===========  ====================================  ==================================
+``record``   is answered from the cassette         is sent, and its reply is saved
+``replay``   is answered from the cassette         is an error; nothing is ever sent
+``refresh``  is sent, and its reply replaces this  is sent, and its reply is saved
+``live``     is sent; no cassette is active        is sent; no cassette is active
+===========  ====================================  ==================================
 
-What was recorded leaves the file only when a refresh gets a whole new reply to the same
-place, or by :meth:`Cassette.prune`.
+An interaction leaves the file only when a refresh gets a whole new reply to the same place, or
+by :meth:`Cassette.prune`.
 """
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from chatmagic.cassette import mismatch
+from chatmagic._log import log_swallowed, swallowed
+from chatmagic.cassette import merging, mismatch
 from chatmagic.cassette.matching import Matcher, Query
 from chatmagic.cassette.mode import MAGIC
 from chatmagic.cassette.storage import CassetteFile
@@ -38,57 +38,57 @@ _DOING: Final = {"record": "recording into", "refresh": "refreshing"}
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Who answers one request, while a cassette is in.
+    """What answers one request while a cassette is active.
 
     Args:
-        source: the recording, the service, or the emulator.
-        query: what is asked.
-        interaction: what answers, where it is the recording.
-        by_order: whether it answers for its place, to a request that was another one.
-        notes: what to say while the cell is live.
+        source: the cassette, the service or the emulator.
+        query: the request.
+        notes: lines to show while the cell is live.
+        interaction: what answers, where that is the cassette.
+        by_order: whether it answers by its position a request that differs from the recorded one.
     """
 
     source: AnswerSource
     query: Query
-    interaction: Recorded | None
-    by_order: bool
     notes: tuple[str, ...]
+    interaction: Recorded | None = None
+    by_order: bool = False
 
 
 class Cassette:
-    """A cassette that is in.
+    """A file of recorded interactions in one of the modes.
 
     Args:
-        config: which, and what is done with it.
+        config: the file and the mode.
 
     Raises:
-        InputError: the file is missing where it is needed, or cannot be used.
+        InputError: the file is missing in a replay, or cannot be used.
     """
 
     def __init__(self, config: CassetteConfig) -> None:
         """Read the file."""
         self.config = config
         self.trouble: ChatError | None = None
-        """Why it could not be saved when that was last tried; ``None`` where it was."""
+        """Why the last attempt to save failed; ``None`` where it did not."""
         self._file = CassetteFile(config.path)
-        self._reel = Matcher(self._load())
-        self._answered = 0
-        self._recorded = 0
-        self._refused = 0
+        self._matcher = Matcher(self._load())
+        self._answered = self._recorded = self._refused = 0
 
     @property
-    def exchanges(self) -> Sequence[Recorded]:
-        """What it holds."""
-        return self._reel.exchanges
+    def interactions(self) -> Sequence[Recorded]:
+        """The recorded interactions in their order."""
+        return self._matcher.interactions
 
     @property
     def unsaved(self) -> tuple[Recorded, ...]:
-        """What was recorded, and is in no file as it could not be saved."""
-        return () if self.trouble is None else self._reel.beyond(self._file.held)
+        """The interactions that were recorded and could not be saved in the file."""
+        if self.trouble is None:
+            return ()
+        return merging.missing(self.interactions, self._file.held)
 
     @property
     def is_recording(self) -> bool:
-        """Whether what is answered is recorded."""
+        """Whether answers are recorded."""
         return self.config.mode in _DOING
 
     def _load(self) -> tuple[Recorded, ...]:
@@ -100,7 +100,7 @@ class Cassette:
             )
         if not config.is_notebook:
             return self._file.read()
-        # nbformat comes with the first notebook that is read.
+        # Loads nbformat, which cassettes do without.
         from chatmagic.cassette import from_notebook  # noqa: PLC0415
 
         return from_notebook.recorded(config.path)
@@ -112,67 +112,68 @@ class Cassette:
         warnings: Sequence[str] = (),
         is_emulator: Callable[[], bool] = bool,
     ) -> Lookup:
-        """Find out who answers a request.
+        """Return what answers a request.
 
         Args:
-            query: what is asked, and by whom.
-            warnings: what of it will not run again as it is, for who records.
-            is_emulator: tells whether the service that would be asked is the emulator.
+            query: the request.
+            warnings: why a rerun would send another request, a line each; noted when recording.
+            is_emulator: returns whether the configured service is the emulator.
 
         Raises:
-            NotRecordedError: nobody does.
-            ChatError: the file cannot be written, or the service is not known.
+            NotRecordedError: the cassette is replayed, and does not hold the request.
+            ChatError: the file cannot be written, or no service is configured.
         """
         if not self.is_recording:
-            return self._replayed(query)
-        recorded = None
+            return self._replay(query)
+        interaction = None
         if self.config.mode == "record":
-            recorded, changed = self._reel.recall(query)
+            interaction, changed = self._matcher.recall(query)
             if changed:
                 self.save()
-        name = self.config.name
-        if recorded is not None:
-            self._answered += 1
-            notes = (f"not sent: answered from {name}, where it is recorded", *warnings)
-            return Lookup("cassette", query, recorded, by_order=False, notes=notes)
-        notes = (*self._doing(query, is_emulator=is_emulator()), *warnings)
-        return Lookup("service", query, None, by_order=False, notes=notes)
+        if interaction is None:
+            notes = self._recording_notes(query, is_emulator=is_emulator())
+            return Lookup("service", query, (*notes, *warnings))
+        self._answered += 1
+        note = f"not sent: answered from {self.config.name}, where it is recorded"
+        return Lookup("cassette", query, (note, *warnings), interaction)
 
-    def _doing(self, query: Query, *, is_emulator: bool) -> list[str]:
-        """Say what is done with a reply that is asked for."""
+    def _recording_notes(self, query: Query, *, is_emulator: bool) -> list[str]:
         config = self.config
-        if is_emulator and not self._reel.admits(replace(query.asked, origin="emulator")):
+        if is_emulator and not self._matcher.admits(replace(query.asked, origin="emulator")):
             return [f"not recorded: {config.name} holds a service's replies, not the emulator's"]
         doing = f"{_DOING[config.mode]} {config.name}"
-        said = [doing if self._recorded else f"{doing} from here on: {config.path}"]
-        if self._reel.leaves_behind(query, renewing=config.mode == "refresh"):
-            said.append(
+        notes = [doing if self._recorded else f"{doing} from here on: {config.path}"]
+        if self._matcher.supersedes(query, refresh=config.mode == "refresh"):
+            notes.append(
                 f"what this cell asked before stays in {config.name}: {MAGIC} --prune lists it"
             )
-        return said
+        return notes
 
-    def _replayed(self, query: Query) -> Lookup:
+    def _replay(self, query: Query) -> Lookup:
         config, name = self.config, self.config.name
-        recorded = self._reel.replay(query)
+        interaction = self._matcher.replay(query)
         note, by_order = f"replayed from {name}: nothing is sent", False
-        if recorded is None and config.by_order:
-            recorded, by_order = self._reel.by_order(query), True
-            if recorded is not None:
-                differs = mismatch.difference(query.asked, recorded)
+        if interaction is None and config.by_order:
+            interaction, by_order = self._matcher.by_order(query), True
+            if interaction is not None:
+                differs = mismatch.difference(query.asked, interaction)
                 note = f"replayed from {name} by order, for another request was recorded: {differs}"
-        if recorded is not None:
+        if interaction is not None:
             self._answered += 1
-            return Lookup("cassette", query, recorded, by_order=by_order, notes=(note,))
+            return Lookup("cassette", query, (note,), interaction, by_order)
         if config.fallback == "emulator":
             note = f"not in {name}: the emulator answers, practice only"
-            return Lookup("emulator", query, None, by_order=False, notes=(note,))
-        raise self._miss(query.asked)
+            return Lookup("emulator", query, (note,))
+        raise self._not_recorded(query.asked)
 
-    def _miss(self, asked: Recorded) -> NotRecordedError:
-        near = mismatch.nearest(asked, self._reel.standing)
-        hint = "The cassette is empty." if near is None else mismatch.difference(asked, near)
-        if near is None and self.exchanges:
+    def _not_recorded(self, asked: Recorded) -> NotRecordedError:
+        nearest = mismatch.nearest(asked, self._matcher.standing)
+        if nearest is not None:
+            hint = mismatch.difference(asked, nearest)
+        elif self.interactions:
             hint = "All that it holds is superseded, and was another request."
+        else:
+            hint = "The cassette is empty."
         if self.config.is_notebook:
             hint += (
                 " A notebook holds no turn that left no reply in an output (-q, Python, errors)."
@@ -182,67 +183,68 @@ class Cassette:
             hint=hint,
         )
 
-    def keep(self, recorded: Recorded, query: Query) -> None:
-        """Take in an exchange and save it at once.
+    def record(self, recorded: Recorded, query: Query) -> None:
+        """Record an interaction and save it at once.
 
         Args:
-            recorded: what was asked and what answered.
-            query: who asked.
+            recorded: the interaction.
+            query: the request that it answers.
 
         Raises:
             ChatError: the file cannot be written.
         """
-        renewing = self.config.mode == "refresh"
-        kept = (self._reel.renew if renewing else self._reel.put)(recorded, query)
-        if kept is None:
-            self._refused += not self._reel.admits(recorded)
+        if self._matcher.add(recorded, query, refresh=self.config.mode == "refresh") is None:
+            self._refused += not self._matcher.admits(recorded)
             return
         self._recorded += 1
         self.save()
 
-    def take(self, exchanges: Sequence[Recorded]) -> list[Recorded]:
-        """Take in what another cassette could not save, and save it; :attr:`trouble` if it cannot.
+    def take(self, interactions: Sequence[Recorded]) -> list[Recorded]:
+        """Record what another cassette could not save; :attr:`trouble` tells whether it is saved.
 
         Args:
-            exchanges: what was recorded.
+            interactions: what was recorded there.
 
         Returns:
-            What is not for this one.
+            Those that may not be recorded here.
         """
         if not self.is_recording:
-            return [*exchanges]
-        left = self._reel.take(exchanges)
-        if len(left) < len(exchanges):
-            with contextlib.suppress(ChatError):
+            return [*interactions]
+        rest = self._matcher.take(interactions)
+        if len(rest) < len(interactions):
+            with swallowed(ChatError):
                 self.save()
-        return left
+        return rest
 
-    def read_again(self) -> None:
-        """Take in what others have put into the file since, or taken out of it.
+    def reload(self) -> None:
+        """Merge what other kernels have changed in the file since.
 
         Raises:
-            InputError: it cannot be read.
+            InputError: the file cannot be read.
         """
         if not self.config.is_notebook and self._file.exists():
             before = self._file.held
-            self._merged(before, self._file.read())
+            self._merge(before, self._file.read())
 
-    def prune(self, exchanges: Iterable[Recorded]) -> int:
-        """Take exchanges out of the file, or none at all; give how many.
+    def prune(self, interactions: Iterable[Recorded]) -> int:
+        """Remove interactions from the file; all of them, or none if it cannot be saved.
 
         Args:
-            exchanges: as it holds them.
+            interactions: as the cassette holds them.
+
+        Returns:
+            How many were removed.
 
         Raises:
             ChatError: the file cannot be written.
         """
-        before = self.exchanges
-        count = self._reel.remove(exchanges)
-        rest = self.exchanges
+        before = self.interactions
+        count = self._matcher.remove(interactions)
+        rest = self.interactions
         try:
             self.save()
         except ChatError:
-            self._reel.join(rest, before)
+            self._matcher.merge(rest, before)
             raise
         return count
 
@@ -253,8 +255,9 @@ class Cassette:
             ChatError: the file cannot be written.
         """
         try:
-            self._file.save(self._merged)
+            self._file.save(self._merge)
         except ChatError as error:
+            log_swallowed(error)
             self.trouble = ChatError(
                 f"{error.message} What was recorded is kept here.",
                 hint=f"{MAGIC} tries again, {MAGIC} OTHER --record takes it along.",
@@ -264,28 +267,28 @@ class Cassette:
         self.trouble = None
 
     def retry(self) -> None:
-        """Try again to save what could not be saved; :attr:`trouble` says what came of it."""
+        """Save what could not be saved; :attr:`trouble` tells whether that failed again."""
         if self.trouble is not None:
-            with contextlib.suppress(ChatError):
+            with swallowed(ChatError):
                 self.save()
 
     def summary(self) -> str:
-        """Say what was done so far, in one line."""
+        """Return what was done since the cassette was inserted, in one line."""
         if self.config.mode != "refresh":
             done = f"{self._answered:,} answered from it, {self._recorded:,} recorded"
         else:
-            fates = self._reel.fates()
-            failed = f"{fates['failed']:,} kept as an error came, " if fates["failed"] else ""
+            count = self._matcher.outcomes()
+            failed = f"{count['failed']:,} kept as an error came, " if count["failed"] else ""
             done = (
-                f"{fates['kept']:,} kept word for word, {fates['changed']:,} changed, "
-                f"{fates['new']:,} new, {failed}{fates['not asked']:,} not asked, which stay"
+                f"{count['kept']:,} kept word for word, {count['changed']:,} changed, "
+                f"{count['new']:,} new, {failed}{count['not asked']:,} not asked, which stay"
             )
         refused = f"; {self._refused:,} of the emulator's not recorded" if self._refused else ""
         return f"{done}{refused}."
 
-    def _merged(
+    def _merge(
         self, before: tuple[Recorded, ...], now: tuple[Recorded, ...]
     ) -> tuple[Recorded, ...]:
         if now is not before:
-            self._reel.join(before, now)
-        return self._reel.exchanges
+            self._matcher.merge(before, now)
+        return self._matcher.interactions

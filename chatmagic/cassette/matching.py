@@ -1,19 +1,18 @@
-"""Which recorded exchange answers a request, and where a new one belongs.
+"""Which recorded interaction answers a request, and where a new one belongs.
 
-The rules, which need no file and send nothing:
+The rules; they need no file and send nothing:
 
 1. Equal requests (one digest) are answered in the order recorded, then from the first again.
-2. A cell that is known gets its own exchanges, in their order, each time that it runs. One
-   that the cassette does not know keeps what it was given the first time.
-3. Nothing leaves the reel but by a refresh that got a whole new reply to the same place, and
-   by :meth:`Matcher.remove`. The same place is the same owner and the same prompt as typed;
-   without an owner the same prompt as typed, in order.
-4. What an execution records stands together, before what its cell recorded in an earlier
-   one. That is superseded, as far as this execution has not asked it: it answers its very
-   request still, and is no more superseded when its cell asks that again; nothing else finds
-   it.
-5. An error is recorded only where no reply stands, and not twice. Who records is not given
-   it: it is asked again, and a reply that comes then supersedes it.
+2. A cell that the cassette knows gets its own interactions, in their order, each time it runs.
+   A cell that it does not know keeps what answered it the first time.
+3. Interactions leave the cassette only by a refresh that gets a whole new reply to the same
+   place, and by :meth:`Matcher.remove`. The same place is the same owner and the same prompt as
+   typed; without an owner the same prompt as typed, in order.
+4. What one execution records stands together, before what its cell recorded in an earlier one.
+   That is superseded, unless this execution asks it again: it answers its very request still,
+   and nothing else.
+5. An error is recorded only where no reply stands, and not twice. Recording does not answer from
+   it: the request is sent again, and a reply supersedes the error.
 6. A reply of the emulator is recorded only where there is none of a service.
 """
 
@@ -30,17 +29,17 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.interaction import Recorded
 
-Fate = Literal["kept", "changed", "new", "failed", "not asked"]
+RefreshOutcome = Literal["kept", "changed", "new", "failed", "not asked"]
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A request, and who makes it.
+    """A request to look up, with the cell that makes it.
 
     Args:
         asked: the request, as it would be recorded.
-        execution: identity of the cell's execution; ``None`` is one of its own.
-        order: hashes of the page's cells from top to bottom, where the page tells them.
+        execution: identity of the cell's execution; ``None`` is an execution of its own.
+        order: hashes of the notebook's cells from top to bottom; ``None`` where not known.
     """
 
     asked: Recorded
@@ -55,392 +54,336 @@ class Query:
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """An exchange on the reel; two equal ones are two.
+    """A recorded interaction in this kernel; two equal ones are two items.
 
     Args:
-        recorded: the exchange.
-        was: what stood in its place before this kernel refreshed it.
-        fresh: whether this kernel recorded it.
-        failed: whether this kernel asked it again, and an error came.
-        given: whether it answered this kernel.
+        recorded: the interaction.
+        original: what was recorded in its place before this kernel; ``None`` for a new one.
+        outcome: what a refresh by this kernel made of it.
+        answered: whether it answered a request of this kernel.
     """
 
     recorded: Recorded
-    was: Recorded | None = None
-    fresh: bool = False
-    failed: bool = False
-    given: bool = False
+    original: Recorded | None = None
+    outcome: RefreshOutcome = "not asked"
+    answered: bool = False
 
 
 @dataclass(slots=True)
 class _Cell:
-    """What the latest execution of a cell has to do with the reel.
+    """The latest execution of a cell.
 
     Args:
         execution: its identity.
-        spare: exchanges of the cell that it has not asked yet.
-        used: those that it has asked or recorded, oldest first.
-        lent: exchanges of nobody, or of another cell, that answered the cell.
+        unused: items of the cell, and others that answered it before, that it has not asked yet.
+        used: items that it has asked or recorded, oldest first.
+        given: items that answered any execution of the cell.
     """
 
     execution: str | None = None
-    spare: list[_Item] = field(default_factory=list)
+    unused: list[_Item] = field(default_factory=list)
     used: list[_Item] = field(default_factory=list)
-    lent: list[_Item] = field(default_factory=list)
+    given: list[_Item] = field(default_factory=list)
 
 
 class Matcher:
-    """The exchanges of one cassette, and what one kernel has asked of them.
+    """The interactions of one cassette, and which of them one kernel has asked.
 
     Args:
-        exchanges: in the order recorded.
+        interactions: in the order recorded.
     """
 
-    def __init__(self, exchanges: Iterable[Recorded]) -> None:
+    def __init__(self, interactions: Iterable[Recorded]) -> None:
         """Begin with nothing asked."""
-        self._items = [_Item(one) for one in exchanges]
+        self._items = [_Item(recorded, recorded) for recorded in interactions]
         self._cells: dict[str, _Cell] = {}
         self._last: _Item | None = None
 
     @property
-    def exchanges(self) -> tuple[Recorded, ...]:
-        """All that the cassette holds now, in its order."""
+    def interactions(self) -> tuple[Recorded, ...]:
+        """All interactions in their order."""
         return tuple(item.recorded for item in self._items)
 
     @property
     def standing(self) -> tuple[Recorded, ...]:
-        """What is not superseded, in its order."""
-        return tuple(one for one in self.exchanges if not one.superseded)
+        """The interactions that are not superseded, in their order."""
+        return tuple(recorded for recorded in self.interactions if not recorded.superseded)
 
     def replay(self, query: Query) -> Recorded | None:
-        """Give the exchange that answers a request again; ``None`` if there is none.
+        """Return the interaction that answers a request in a replay; ``None`` without one.
 
         Args:
-            query: what is asked, and by whom.
+            query: the request.
         """
         cell, equal = self._cell(query), self._equal(query)
-        item = self._own(cell, equal) or self._from_used(cell, query, own=True)
-        if item is None:
-            free = (one for one in equal if not one.given)
-            item = next(free, None) or self._from_used(cell, query, own=False)
-        if item is None and equal:
-            for one in equal:
-                one.given = False
-            item = equal[0]
-        return None if item is None else self._give(item, cell)
+        used = [item for item in cell.used if item in equal]
+        candidates = [
+            *_unused(cell, equal),
+            *(item for item in used if item.recorded.owner == query.owner),
+            *(item for item in equal if not item.answered),
+            *used,
+        ]
+        if not candidates:
+            candidates = equal
+            for item in equal:
+                item.answered = False
+        return self._give(candidates[0], cell) if candidates else None
 
     def by_order(self, query: Query) -> Recorded | None:
-        """Give the exchange whose turn it is; ``None`` only where none is left to take.
+        """Return the interaction whose turn it is, whatever it answered when it was recorded.
 
         The cell's own first, then the next with the same prompt as typed, then the next.
 
         Args:
-            query: what is asked, and by whom.
-        """
-        cell = self._cell(query)
-        own = list(cell.spare) if cell is not None else []
-        behind = self._index(self._last) + 1 if self._last is not None else 0
-        later = [*self._items[behind:], *self._items[:behind]]
-        typed = [item for item in later if _typed(item.recorded) == _typed(query.asked)]
-        standing = (item for item in (*own, *typed, *later) if not item.recorded.superseded)
-        found = next(standing, None)
-        return None if found is None else self._give(found, cell)
-
-    def recall(self, query: Query) -> tuple[Recorded | None, bool]:
-        """Give the reply that needs not be asked again, for somebody who records.
-
-        Args:
-            query: what is asked, and by whom.
+            query: the request.
 
         Returns:
-            The exchange, or ``None``; and whether its marks or others' changed (rule 4).
+            ``None`` only where all are superseded.
+        """
+        cell = self._cell(query)
+        start = 0 if self._last is None else self._index(self._last) + 1
+        following = [*self._items[start:], *self._items[:start]]
+        typed = [item for item in following if _typed(item.recorded) == _typed(query.asked)]
+        own = [item for item in cell.unused if item in self._items]
+        for item in (*own, *typed, *following):
+            if not item.recorded.superseded:
+                return self._give(item, cell)
+        return None
+
+    def recall(self, query: Query) -> tuple[Recorded | None, bool]:
+        """Return the recorded reply to a request that is being recorded.
+
+        Args:
+            query: the request.
+
+        Returns:
+            The interaction, or ``None`` where the request has to be sent; and whether marks
+            changed that are to be saved (rule 4).
         """
         cell = self._cell(query)
         replies = [item for item in self._equal(query) if item.recorded.is_reply]
-        item = self._own(cell, replies) or next((one for one in replies if not one.given), None)
+        free = [item for item in replies if not item.answered]
+        item = next(iter([*_unused(cell, replies), *free]), None)
         if item is None:
             return None, False
         if query.owner is not None and item.recorded.owner is None:
             item.recorded = replace(item.recorded, owner=query.owner)
-        back = item.recorded.superseded and item.recorded.owner == query.owner
-        if back:
+        restored = item.recorded.superseded and item.recorded.owner == query.owner
+        if restored:
             item.recorded = replace(item.recorded, superseded=False)
         self._give(item, cell)
-        if back:
-            self._supersede(self._behind(cell, query))
-        return item.recorded, back
+        if restored:
+            _supersede(self._outdated(cell, query))
+        return item.recorded, restored
 
-    def leaves_behind(self, query: Query, *, renewing: bool) -> bool:
-        """Tell whether a new reply would supersede what its cell asked before.
+    def supersedes(self, query: Query, *, refresh: bool) -> bool:
+        """Return whether a new reply would supersede what its cell asked before.
 
         Args:
-            query: what is asked, and by whom.
-            renewing: whether the reply takes the place of what stands there.
+            query: the request.
+            refresh: whether the reply replaces what stands at the same place.
         """
         cell = self._cell(query)
-        if renewing and self._place(cell, query):
-            return False
-        return bool(self._behind(cell, query))
+        return bool(self._outdated(cell, query)) and not (refresh and self._same_place(cell, query))
 
     def admits(self, recorded: Recorded) -> bool:
-        """Tell whether an exchange may be recorded here at all (rule 6).
+        """Return whether an interaction may be recorded at all (rule 6).
 
         Args:
-            recorded: the exchange.
+            recorded: the interaction.
         """
-        emulated = recorded.origin == "emulator"
-        return not emulated or all(one.origin == "emulator" for one in self.exchanges)
-
-    def put(self, recorded: Recorded, query: Query) -> Recorded | None:
-        """Take in what was recorded (rules 4 to 6).
-
-        Args:
-            recorded: the exchange.
-            query: what was asked, and by whom.
-
-        Returns:
-            It, as it stands on the reel; ``None`` where nothing was recorded.
-        """
-        return self._put(recorded, query, renewing=False)
-
-    def renew(self, recorded: Recorded, query: Query) -> Recorded | None:
-        """Take in what was asked again, a reply in the place of what it was before (rule 3).
-
-        Args:
-            recorded: the exchange.
-            query: what was asked, and by whom.
-
-        Returns:
-            As for :meth:`put`.
-        """
-        return self._put(recorded, query, renewing=True)
-
-    def take(self, exchanges: Sequence[Recorded]) -> list[Recorded]:
-        """Take in what was recorded for another cassette, behind all others.
-
-        Args:
-            exchanges: in their order; one that is here already is not taken twice.
-
-        Returns:
-            Those that are not for this one (rule 6).
-        """
-        fit = [one for one in exchanges if self.admits(one)]
-        here = merging.named(self._items, self.exchanges)
-        new = [one for name, one in merging.named(fit, fit).items() if name not in here]
-        self._items += [_Item(one, fresh=True) for one in new]
-        return [one for one in exchanges if one not in fit]
-
-    def beyond(self, held: Sequence[Recorded]) -> tuple[Recorded, ...]:
-        """Give the exchanges that are here and not among these.
-
-        Args:
-            held: what the cassette's file holds.
-        """
-        there = merging.named(held, held)
-        return tuple(
-            one
-            for name, one in merging.named(self.exchanges, self.exchanges).items()
-            if name not in there
+        return recorded.origin != "emulator" or all(
+            held.origin == "emulator" for held in self.interactions
         )
 
-    def remove(self, exchanges: Iterable[Recorded]) -> int:
-        """Take exchanges out for good; give how many.
+    def add(self, recorded: Recorded, query: Query, *, refresh: bool = False) -> Recorded | None:
+        """Record a new interaction (rules 3 to 6).
 
         Args:
-            exchanges: as they were held; of several equal ones as many as are given.
+            recorded: the interaction.
+            query: the request that it answers.
+            refresh: whether a reply replaces what stands at the same place.
+
+        Returns:
+            The interaction as it is recorded; ``None`` where nothing was recorded.
         """
-        gone: list[_Item] = []
-        for one in exchanges:
-            alike = [
-                i
-                for i in self._items
-                if merging.name(i.recorded) == merging.name(one) and i not in gone
-            ]
-            gone += sorted(alike, key=lambda item: item.recorded != one)[:1]
-        self._drop(gone)
-        return len(gone)
-
-    def fates(self) -> Counter[Fate]:
-        """Count what became of each exchange that :meth:`renew` was to renew."""
-        return Counter(map(_fate, self._items))
-
-    def join(self, base: Sequence[Recorded], theirs: Sequence[Recorded]) -> None:
-        """Take in what somebody else has put into the same cassette, or taken out of it.
-
-        Args:
-            base: what both began with.
-            theirs: what the cassette holds now.
-        """
-        found = merging.merged(base, self.exchanges, theirs)
-        items, stay = self._items, {place for place, _ in found}
-        self._drop([item for place, item in enumerate(items) if place not in stay])
-        self._items = []
-        for place, one in found:
-            item = _Item(one) if place is None else items[place]
-            item.recorded = one
-            self._items.append(item)
-
-    def _cell(self, query: Query) -> _Cell | None:
-        """Give the asking cell's state, begun anew where this is another execution of it."""
-        owner = query.owner
-        if owner is None:
-            return None
-        cell = self._cells.get(owner)
-        if cell is None or query.execution is None or cell.execution != query.execution:
-            lent = cell.lent if cell is not None else []
-            spare = [item for item in self._items if item.recorded.owner == owner]
-            own = set(map(id, spare))
-            spare += [item for item in lent if id(item) not in own]
-            cell = self._cells[owner] = _Cell(query.execution, spare, lent=lent)
-        return cell
-
-    def _equal(self, query: Query) -> list[_Item]:
-        """Give what answers this very request, best first: what is superseded is second."""
-        found = [item for item in self._items if item.recorded.answers(query.asked)]
-        standing = [item for item in found if not item.recorded.superseded]
-        replies = [one for one in found if one.recorded.superseded and one.recorded.is_reply]
-        return [*standing, *replies] or found
-
-    @staticmethod
-    def _own(cell: _Cell | None, equal: Sequence[_Item]) -> _Item | None:
-        """Give the first of these that is the cell's own and was not asked yet."""
-        spare = [item for item in (cell.spare if cell is not None else ()) if item in equal]
-        return min(spare, key=lambda item: item.recorded.superseded, default=None)
-
-    @staticmethod
-    def _from_used(cell: _Cell | None, query: Query, *, own: bool) -> _Item | None:
-        """Give what answered this execution, from the first again: it asks more often."""
-        for item in cell.used if cell is not None else ():
-            is_own = item.recorded.owner == query.owner
-            if item.recorded.answers(query.asked) and (is_own or not own):
-                return item
-        return None
-
-    def _place(self, cell: _Cell | None, query: Query) -> list[_Item]:
-        """Give what stands at the same place and was not asked yet (rule 3), best first."""
-        free = [one for one in self._items if not one.given]
-        if cell is not None:
-            own = [one for one in cell.spare if one.recorded.owner == query.owner]
-            free = [*own, *(one for one in free if one.recorded.owner is None)]
-        else:
-            # A panel's question takes no cell's place; a machine's cells are not known.
-            others = {*(query.order or ()), *self._cells}
-            free = [one for one in free if one.recorded.owner not in others]
-        place = [one for one in free if _typed(one.recorded) == _typed(query.asked)]
-
-        def likeness(item: _Item) -> tuple[bool, bool]:
-            return not item.recorded.answers(query.asked), item.recorded.superseded
-
-        return sorted(place, key=likeness)
-
-    def _put(self, recorded: Recorded, query: Query, *, renewing: bool) -> Recorded | None:
         if not self.admits(recorded):
             return None
         cell = self._cell(query)
-        place = self._place(cell, query)
-        held = place[0] if place else None
-        if held is not None and not recorded.is_reply:
+        place = self._same_place(cell, query)
+        if place and not recorded.is_reply:
+            held = place[0]
             if held.recorded.is_reply:
-                held.failed = True
+                held.outcome = "failed"
                 return None
             if held.recorded.error == recorded.error:
-                held.was, held.fresh = held.recorded, True
+                held.outcome = "kept"
                 self._give(held, cell)
                 return None
-        if held is not None and recorded.is_reply and renewing:
-            held.was = held.was if held.fresh else held.recorded
-            owner = recorded.owner or held.recorded.owner
-            held.recorded = replace(recorded, owner=owner)
-            held.fresh, held.failed = True, False
-            return self._give(held, cell)
+        if place and recorded.is_reply and refresh:
+            item = place[0]
+            item.recorded = replace(recorded, owner=recorded.owner or item.recorded.owner)
+            if (old := item.original) is not None:
+                item.outcome = "kept" if old.text == recorded.text else "changed"
+            return self._give(item, cell)
         item = self._insert(recorded, query, cell, place)
         self._give(item, cell)
         if recorded.is_reply:
-            self._supersede(self._behind(cell, query))
+            _supersede(self._outdated(cell, query))
         return item.recorded
 
+    def take(self, interactions: Sequence[Recorded]) -> list[Recorded]:
+        """Add the interactions of another cassette behind all others, each of them once.
+
+        Args:
+            interactions: in their order.
+
+        Returns:
+            Those that may not be recorded here (rule 6).
+        """
+        fit = [recorded for recorded in interactions if self.admits(recorded)]
+        for recorded in merging.missing(fit, self.interactions):
+            self._items.append(_Item(recorded, outcome="new"))
+        return [recorded for recorded in interactions if recorded not in fit]
+
+    def remove(self, interactions: Iterable[Recorded]) -> int:
+        """Remove interactions for good.
+
+        Args:
+            interactions: as they were held; of equal ones as many as are given.
+
+        Returns:
+            How many were removed.
+        """
+        gone: list[_Item] = []
+        for recorded in interactions:
+            identity = merging.identity(recorded)
+            left = [item for item in self._items if item not in gone]
+            alike = [item for item in left if merging.identity(item.recorded) == identity]
+            gone += sorted(alike, key=lambda item: item.recorded != recorded)[:1]
+        self._items = [item for item in self._items if item not in gone]
+        return len(gone)
+
+    def outcomes(self) -> Counter[RefreshOutcome]:
+        """Return how many interactions a refresh kept, changed, added and did not ask."""
+        return Counter(item.outcome for item in self._items)
+
+    def merge(self, base: Sequence[Recorded], theirs: Sequence[Recorded]) -> None:
+        """Apply the changes that another kernel made to the same cassette.
+
+        Args:
+            base: the state that both kernels began with.
+            theirs: the state that the other kernel saved.
+        """
+        items, self._items = self._items, []
+        present = [item.recorded for item in items]
+        for at, recorded in merging.merged(base, present, theirs):
+            item = _Item(recorded, recorded) if at is None else items[at]
+            item.recorded = recorded
+            self._items.append(item)
+
+    def _cell(self, query: Query) -> _Cell:
+        """Return the cell's latest execution, begun anew where this is another one."""
+        if query.owner is None:
+            return _Cell()
+        cell = self._cells.get(query.owner)
+        if cell is None or query.execution is None or cell.execution != query.execution:
+            given = cell.given if cell is not None else []
+            own = [item for item in self._items if item.recorded.owner == query.owner]
+            unused = list(dict.fromkeys([*own, *given]))
+            cell = self._cells[query.owner] = _Cell(query.execution, unused, given=given)
+        return cell
+
+    def _equal(self, query: Query) -> list[_Item]:
+        """Return what answers this very request; superseded errors only where nothing else does."""
+        equal = [item for item in self._items if item.recorded.answers(query.asked)]
+        standing = [item for item in equal if not item.recorded.superseded]
+        replies = [i for i in equal if i.recorded.superseded and i.recorded.is_reply]
+        return [*standing, *replies] or equal
+
+    def _same_place(self, cell: _Cell, query: Query) -> list[_Item]:
+        """Return what stands at the same place and was not asked yet (rule 3), best first."""
+        if query.owner is not None:
+            unused = [item for item in cell.unused if item in self._items]
+            free = [item for item in unused if item.recorded.owner == query.owner]
+            free += [i for i in self._items if not i.answered and i.recorded.owner is None]
+        else:
+            # The panel takes no cell's place; where a program asks, no cells are known.
+            cells = {*(query.order or ()), *self._cells}
+            free = [i for i in self._items if not i.answered and i.recorded.owner not in cells]
+        return sorted(
+            (item for item in free if _typed(item.recorded) == _typed(query.asked)),
+            key=lambda i: (not i.recorded.answers(query.asked), i.recorded.superseded),
+        )
+
     def _insert(
-        self, recorded: Recorded, query: Query, cell: _Cell | None, place: Sequence[_Item]
+        self, recorded: Recorded, query: Query, cell: _Cell, place: Sequence[_Item]
     ) -> _Item:
-        """Put a new exchange where it belongs, and supersede the errors that it is instead of."""
-        equal = [one for one in place if one.recorded.answers(query.asked)]
-        errors = [one for one in equal if not one.recorded.is_reply]
+        """Insert a new interaction where it belongs, and supersede the errors before it."""
+        equal = [item for item in place if item.recorded.answers(query.asked)]
+        errors = [item for item in equal if not item.recorded.is_reply]
         if query.owner is None and errors:
             recorded = replace(recorded, owner=errors[0].recorded.owner)
-        used = cell.used if cell is not None else []
-        mine = [one for one in used if one.recorded.owner == query.owner]
-        behind = [*self._behind(cell, query), *errors]
+        used = [item for item in cell.used if item in self._items]
+        mine = [item for item in used if item.recorded.owner == query.owner]
+        outdated = [self._index(item) for item in (*self._outdated(cell, query), *errors)]
         if mine:
             index = self._index(mine[-1]) + 1
-        elif behind:
-            places = [self._index(one) for one in behind]
-            index = min(places) if recorded.is_reply else max(places) + 1
+        elif outdated:
+            index = min(outdated) if recorded.is_reply else max(outdated) + 1
         else:
             index = self._new_place(query)
-        self._supersede(errors)
-        item = _Item(recorded, fresh=True)
+        _supersede(errors)
+        item = _Item(recorded, outcome="new")
         self._items.insert(index, item)
         return item
 
-    def _behind(self, cell: _Cell | None, query: Query) -> list[_Item]:
-        """Give what the cell recorded, is not superseded, and was not asked by this execution."""
-        if cell is None:
+    def _outdated(self, cell: _Cell, query: Query) -> list[_Item]:
+        """Return what the cell recorded before, stands, and is not asked by this execution."""
+        if query.owner is None:
             return []
-        used = set(map(id, cell.used))
-        own = (item for item in self._items if item.recorded.owner == query.owner)
-        return [item for item in own if not item.recorded.superseded and id(item) not in used]
+        own = [item for item in self._items if item.recorded.owner == query.owner]
+        return [item for item in own if not item.recorded.superseded and item not in cell.used]
 
-    @staticmethod
-    def _supersede(items: Iterable[_Item]) -> None:
-        for item in items:
-            item.recorded = replace(item.recorded, superseded=True)
-
-    def _give(self, item: _Item, cell: _Cell | None) -> Recorded:
-        """Take note of an exchange that answers, or that was recorded."""
-        item.given = True
-        if cell is not None:
-            for held in (cell.spare, cell.used):
-                if item in held:
-                    held.remove(item)
-            # At the end, so that of equal ones the next is the next.
-            cell.used.append(item)
-            if item not in cell.lent:
-                cell.lent.append(item)
+    def _give(self, item: _Item, cell: _Cell) -> Recorded:
+        """Mark an item that answers, or that was recorded, as asked by a cell."""
+        item.answered = True
+        if item in cell.unused:
+            cell.unused.remove(item)
+        if item in cell.used:
+            cell.used.remove(item)
+        # The latest is the last, so that of equal ones the next is the next.
+        cell.used.append(item)
+        if item not in cell.given:
+            cell.given.append(item)
         self._last = item
         return item.recorded
 
-    def _drop(self, gone: Sequence[_Item]) -> None:
-        """Take these out, wherever they are."""
-        ids = set(map(id, gone))
-        self._items = [item for item in self._items if id(item) not in ids]
-        for cell in self._cells.values():
-            for held in (cell.spare, cell.used, cell.lent):
-                held[:] = [item for item in held if id(item) not in ids]
-
     def _new_place(self, query: Query) -> int:
-        """Give the place of a cell that has none: as on the page, else behind the last answer."""
+        """Return the index for a new cell: as in the notebook, else behind the latest answer."""
         owner, order = query.owner, query.order or ()
         if owner in order:
             below = order[order.index(owner) :]
-            found = (i for i, one in enumerate(self._items) if one.recorded.owner in below)
-            return next(found, len(self._items))
+            indices = (at for at, item in enumerate(self._items) if item.recorded.owner in below)
+            return next(indices, len(self._items))
         return len(self._items) if self._last is None else self._index(self._last) + 1
 
     def _index(self, item: _Item) -> int:
-        """Give an exchange's place; one that is gone stood at the end."""
+        """Return an item's index; a removed one counts as the last."""
         return self._items.index(item) if item in self._items else len(self._items) - 1
 
 
-def _typed(one: Recorded) -> str:
-    return one.prompt if one.typed is None else one.typed
+def _unused(cell: _Cell, equal: Sequence[_Item]) -> list[_Item]:
+    """Return what the cell has not asked yet of these items, the superseded last."""
+    return sorted(
+        (item for item in cell.unused if item in equal), key=lambda item: item.recorded.superseded
+    )
 
 
-def _fate(item: _Item) -> Fate:
-    if item.failed:
-        return "failed"
-    if not item.fresh:
-        return "not asked"
-    if item.was is None:
-        return "new"
-    now, then = item.recorded, item.was
-    return "kept" if (now.text, now.error) == (then.text, then.error) else "changed"
+def _supersede(items: Iterable[_Item]) -> None:
+    for item in items:
+        item.recorded = replace(item.recorded, superseded=True)
+
+
+def _typed(request: Recorded) -> str:
+    return request.prompt if request.typed is None else request.typed

@@ -1,76 +1,90 @@
-"""Two writers of one cassette: which exchange of the one is which of the other."""
+"""Merging of two kernels' changes to one cassette."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from chatmagic.cassette.interaction import Recorded
 
-Name = tuple[str, int, str | None, str]
-"""That by which an exchange is the same one in another reading of its file."""
-_T = TypeVar("_T")
+Identity = tuple[str, int, str | None, str]
+"""What identifies an interaction in every reading of its file."""
 
 
-def name(one: Recorded) -> Name:
-    """Return the name of an exchange; what changes in one that stays is not in it."""
-    return one.request, one.status, one.text, repr((one.headers, one.error, one.asked_model))
-
-
-def named(items: Sequence[_T], exchanges: Sequence[Recorded]) -> dict[tuple[Name, int], _T]:
-    """Return items by the names of their exchanges; of equal ones each has a number.
+def identity(recorded: Recorded) -> Identity:
+    """Return the identity of an interaction; its owner and ``superseded`` may change.
 
     Args:
-        items: one for each exchange.
-        exchanges: in the same order.
+        recorded: the interaction.
     """
-    count: Counter[Name] = Counter()
-    found: dict[tuple[Name, int], _T] = {}
-    for item, one in zip(items, exchanges, strict=True):
-        found[name(one), count[name(one)]] = item
-        count[name(one)] += 1
-    return found
+    unhashable = repr((recorded.headers, recorded.error, recorded.asked_model))
+    return recorded.request, recorded.status, recorded.text, unhashable
+
+
+def numbered(interactions: Iterable[Recorded]) -> dict[tuple[Identity, int], Recorded]:
+    """Return interactions by their identities; equal ones are numbered.
+
+    Args:
+        interactions: in their order.
+    """
+    count: Counter[Identity] = Counter()
+    by_identity: dict[tuple[Identity, int], Recorded] = {}
+    for recorded in interactions:
+        key = identity(recorded)
+        by_identity[key, count[key]] = recorded
+        count[key] += 1
+    return by_identity
+
+
+def missing(interactions: Iterable[Recorded], held: Iterable[Recorded]) -> tuple[Recorded, ...]:
+    """Return the interactions that are not among others; of equal ones those in excess.
+
+    Args:
+        interactions: in their order.
+        held: the others.
+    """
+    present = numbered(held)
+    return tuple(item for key, item in numbered(interactions).items() if key not in present)
 
 
 def merged(
     base: Sequence[Recorded], mine: Sequence[Recorded], theirs: Sequence[Recorded]
 ) -> list[tuple[int | None, Recorded]]:
-    """Return what a cassette holds when what another writer did to it is done here too.
+    """Return the interactions of a cassette with the changes of two kernels.
 
     Args:
-        base: what both began with.
-        mine: what is held here.
-        theirs: what the other one wrote.
+        base: the state that both began with.
+        mine: the state here.
+        theirs: the state that the other kernel saved.
 
     Returns:
-        Each exchange with its place in ``mine``; ``None`` for one that is new there.
+        Each interaction with its index in ``mine``; ``None`` for one that is new in ``theirs``.
     """
-    known, now = named(base, base), named(theirs, theirs)
-    here = named(range(len(mine)), mine)
-    # What is new there is put behind what it stands behind there.
-    news: dict[int, list[Recorded]] = {}
+    known, now, here = numbered(base), numbered(theirs), numbered(mine)
+    places = {key: at for at, key in enumerate(here)}
+    # What is new there follows what it follows there.
+    added: dict[int, list[tuple[int | None, Recorded]]] = {}
     behind = -1
-    for key, one in now.items():
-        if key in here:
-            behind = here[key]
-        elif key not in known:
-            news.setdefault(behind, []).append(one)
-    found: list[tuple[int | None, Recorded]] = [(None, one) for one in news.get(-1, ())]
-    for key, place in here.items():
-        one = mine[place]
-        if key in known and key in now and _marks(one) == _marks(known[key]):
-            owner, superseded = _marks(now[key])
-            one = replace(one, owner=owner, superseded=superseded)
+    for key, recorded in now.items():
+        behind = places.get(key, behind)
+        if key not in here and key not in known:
+            added.setdefault(behind, []).append((None, recorded))
+    result = added.get(-1, [])
+    for key, recorded in here.items():
         if key in now or key not in known:
-            found.append((place, one))
-        found += [(None, new) for new in news.get(place, ())]
-    return found
+            kept = recorded
+            if key in now and key in known and _marks(recorded) == _marks(known[key]):
+                owner, superseded = _marks(now[key])
+                kept = replace(recorded, owner=owner, superseded=superseded)
+            result.append((places[key], kept))
+        result += added.get(places[key], [])
+    return result
 
 
-def _marks(one: Recorded) -> tuple[str | None, bool]:
-    """Return what changes in an exchange that stays the same one."""
-    return one.owner, one.superseded
+def _marks(recorded: Recorded) -> tuple[str | None, bool]:
+    """Return what changes in an interaction that stays the same one."""
+    return recorded.owner, recorded.superseded

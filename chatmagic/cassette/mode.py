@@ -1,4 +1,4 @@
-"""Which cassette is in, and what is done with it: the environment, the magic, the configuration."""
+"""Which cassette is active and in which mode: environment, magic and configuration combined."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ NOTEBOOK: Final = ".ipynb"
 
 @dataclass(frozen=True, slots=True)
 class CassetteOptions:
-    """What one place says of the cassette: the magic, or the configuration.
+    """The cassette as one source sets it: the magic, or the configuration.
 
     Args:
-        file: the cassette; ``None`` says nothing.
-        mode: ``record``, ``replay``, ``refresh`` or ``live``; ``None`` says nothing.
-        fallback: who answers what is not recorded: ``emulator``; ``None`` is nobody.
-        by_order: whether a request that differs is answered by its place.
-        off: whether the cassette that is in was taken out.
+        file: path of the cassette; ``None`` where the source does not set it.
+        mode: one of :data:`MODES`, unchecked; ``None`` where the source does not set it.
+        fallback: what answers a request that is not recorded: ``emulator``; ``None`` is an error.
+        by_order: whether a request that differs is answered by its position.
+        off: whether the source takes the cassette out.
     """
 
     file: str | None = None
@@ -41,15 +41,15 @@ class CassetteOptions:
 
 @dataclass(frozen=True, slots=True)
 class CassetteConfig:
-    """The cassette that is in, and what is done with it.
+    """The cassette that is active and its mode.
 
     Args:
         path: the file.
-        mode: what is done.
+        mode: any mode but ``live``, in which no cassette is active.
         fallback: as for :class:`CassetteOptions`.
         by_order: as for :class:`CassetteOptions`.
-        file_from: who decided the file, in words.
-        mode_from: who decided the mode, in words.
+        file_from: the source that set the file, as a message names it.
+        mode_from: the source that set the mode, as a message names it.
     """
 
     path: Path
@@ -61,12 +61,12 @@ class CassetteConfig:
 
     @property
     def name(self) -> str:
-        """What to call it in a sentence."""
+        """The file's name, as messages have it."""
         return self.path.name
 
     @property
     def is_notebook(self) -> bool:
-        """Whether it is a notebook, which is only replayed."""
+        """Whether the file is a notebook, which can only be replayed."""
         return self.path.suffix.lower() == NOTEBOOK
 
 
@@ -78,67 +78,56 @@ def resolve(
     changed_later: AbstractSet[str] = frozenset(),
     interactive: bool = False,
 ) -> CassetteConfig | None:
-    """Find out which cassette is in: the environment beats the magic and the config.
+    """Return the active cassette and its mode.
 
-    Of these two, what was said later counts.
+    The environment beats the magic and the configuration; of these two the later one counts.
 
     Args:
         environ: the environment's variables.
-        magic: what ``%chat_cassette`` said last; ``None`` if nothing.
-        config: what ``ChatMagics`` says.
+        magic: what ``%chat_cassette`` set last; ``None`` before its first use.
+        config: what ``ChatMagics`` sets.
         changed_later: which of ``cassette`` and ``mode`` was configured after the magic ran.
-        interactive: whether a person asks; a machine replays what nobody said to record.
+        interactive: whether a person runs the cells: without a mode a person records, and a
+            program replays.
 
     Returns:
-        The choice; ``None`` where every question goes to the service, as without a cassette.
+        ``None`` where no cassette is active and every request goes to the service.
 
     Raises:
-        InputError: what is said does not go together.
+        InputError: the sources contradict each other.
     """
     magic, config = magic or CassetteOptions(), config or CassetteOptions()
     if magic.off:
-        config = _since_off(config, changed_later)
-    files = [(magic.file, MAGIC), (config.file, "ChatMagics.cassette")]
-    modes = [(magic.mode, MAGIC), (config.mode, "ChatMagics.mode")]
-    if "cassette" in changed_later:
-        files.reverse()
-    if "mode" in changed_later:
-        modes.reverse()
-    file, file_from = _first((environ.get(FILE_VARIABLE), FILE_VARIABLE), *files)
-    word, mode_from = _first((environ.get(MODE_VARIABLE), MODE_VARIABLE), *modes)
-    mode = _mode(word, mode_from)
-    if mode == "live":
+        config = _after_off(config, changed_later)
+
+    def setting(name: str, variable: str, *values: str | None) -> tuple[str, str]:
+        """Return the value that counts and its source; two empty strings without a value."""
+        sources = [*zip(values, (MAGIC, f"ChatMagics.{name}"), strict=True)]
+        if name in changed_later:
+            sources.reverse()
+        sources.insert(0, (environ.get(variable), variable))
+        given = ((value.strip(), source) for value, source in sources if value and value.strip())
+        return next(given, ("", ""))
+
+    file, file_from = setting("cassette", FILE_VARIABLE, magic.file, config.file)
+    word, mode_from = setting("mode", MODE_VARIABLE, magic.mode, config.mode)
+    if word and word.lower() not in MODES:
+        raise InputError(f"{mode_from} is one of {', '.join(MODES)}, not {word[:20]!r}.")
+    mode = cast("Mode", word.lower()) if word else None
+    if mode == "live" or not (word or file):
         return None
     if not file:
-        if mode is None:
-            return None
         raise InputError(
             f"{mode_from} says {mode}, but no cassette is set. Nothing was sent.",
             hint="Set CHATMAGIC_CASSETTE, or run %chat_cassette FILE; the mode live asks anew.",
         )
-    return _chosen(file, file_from, mode, mode_from, magic, interactive=interactive)
-
-
-def _chosen(
-    file: str,
-    file_from: str,
-    mode: Mode | None,
-    mode_from: str,
-    magic: CassetteOptions,
-    *,
-    interactive: bool,
-) -> CassetteConfig:
-    """Give the cassette of this file, in this mode or the one that goes with it."""
-    try:
-        path = Path(file).expanduser()
-    except RuntimeError:
-        raise InputError(f"{file_from} names a home folder that there is not.") from None
+    path = _path(file, file_from)
     is_notebook = path.suffix.lower() == NOTEBOOK
     if is_notebook and file_from == FILE_VARIABLE and mode_from != MODE_VARIABLE:
-        # It can only be replayed, so it beats the mode that was meant for another file.
+        # The environment's notebook can only be replayed: a mode set elsewhere is another file's.
         mode = None
     if mode is None:
-        mode, mode_from = _unstated(magic, is_notebook=is_notebook, interactive=interactive)
+        mode, mode_from = _default_mode(magic, is_notebook=is_notebook, interactive=interactive)
     if is_notebook and mode != "replay":
         raise InputError(
             f"A notebook is only replayed, and {mode_from} says {mode}. Nothing was sent.",
@@ -147,27 +136,28 @@ def _chosen(
     return CassetteConfig(path, mode, magic.fallback, magic.by_order, file_from, mode_from)
 
 
-def _since_off(config: CassetteOptions, changed_later: AbstractSet[str]) -> CassetteOptions:
-    """Give what the configuration says after ``--off``, by which no replay becomes a live ask."""
-    mode = config.mode if changed_later or (config.mode or "").strip().lower() == "replay" else None
-    return CassetteOptions(config.file if "cassette" in changed_later else None, mode)
+def _after_off(config: CassetteOptions, changed_later: AbstractSet[str]) -> CassetteOptions:
+    """Return what of the configuration counts after ``--off``, which ends no replay mode."""
+    is_replay = (config.mode or "").strip().lower() == "replay"
+    return CassetteOptions(
+        config.file if "cassette" in changed_later else None,
+        config.mode if changed_later or is_replay else None,
+    )
 
 
-def _unstated(magic: CassetteOptions, *, is_notebook: bool, interactive: bool) -> tuple[Mode, str]:
-    """Give the mode where nobody said one."""
+def _path(file: str, source: str) -> Path:
+    try:
+        return Path(file).expanduser()
+    except RuntimeError:
+        raise InputError(f"{source} names a home folder that there is not.") from None
+
+
+def _default_mode(
+    magic: CassetteOptions, *, is_notebook: bool, interactive: bool
+) -> tuple[Mode, str]:
+    """Return the mode where no source sets one, and why, as a message names it."""
     if is_notebook:
         return "replay", "a notebook"
     if magic.fallback or magic.by_order:
         return "replay", "its option"
     return ("record", "a person asks") if interactive else ("replay", "no person asks")
-
-
-def _first(*said: tuple[str | None, str]) -> tuple[str, str]:
-    found = ((word.strip(), whence) for word, whence in said if word and word.strip())
-    return next(found, ("", ""))
-
-
-def _mode(word: str, whence: str) -> Mode | None:
-    if word and word.lower() not in MODES:
-        raise InputError(f"{whence} is one of {', '.join(MODES)}, not {word[:20]!r}.")
-    return cast("Mode", word.lower()) if word else None

@@ -91,7 +91,7 @@ class Prefixes:
             count = len(latest.messages)
             if tuple(messages[:count]) == latest.messages:
                 before, messages = latest, messages[count:]
-        for part in _parts(messages):
+        for part in parts_of(messages):
             before = self._behind(before, part)
         return before
 
@@ -110,7 +110,7 @@ class Prefixes:
     def _behind(self, before: Prefix | None, part: Part) -> Prefix:
         made = self._made.get((before, part))
         if made is None:
-            name = _json.chain_digest(None if before is None else before.name, _digest(part))
+            name = _json.chain_digest(None if before is None else before.name, part_digest(part))
             messages = part if before is None else (*before.messages, *part)
             made = self._made[before, part] = Prefix(name, before, part, messages)
         return made
@@ -137,27 +137,28 @@ def request_digest(before: Prefix | None, body: Mapping[str, Any]) -> str | None
     return str(whole.hexdigest())
 
 
-def _parts(messages: Sequence[Message | str]) -> Iterator[Part]:
-    """Cut a list of messages, a question and its reply as one part."""
-    asked: Message | None = None
-    for item in messages:
-        if asked is not None:
-            if isinstance(item, Message) and item.role == "assistant":
-                yield asked, item
-                asked = None
-                continue
-            yield (asked,)
-            asked = None
-        if isinstance(item, Message) and item.role == "user":
-            asked = item
-        else:
-            yield (item,)
-    if asked is not None:
-        yield (asked,)
+def parts_of(messages: Sequence[Message | str]) -> Iterator[Part]:
+    """Cut messages into parts: a question with its reply, or any other message alone.
+
+    Args:
+        messages: those of a request before its prompt, oldest first; a turn whose text is not
+            known is its digest.
+    """
+    at = 0
+    while at < len(messages):
+        pair = tuple(messages[at : at + 2])
+        roles = [item.role for item in pair if isinstance(item, Message)]
+        part = pair if roles == ["user", "assistant"] else pair[:1]
+        at += len(part)
+        yield part
 
 
-def _digest(part: Part) -> str:
-    """Return a turn's own digest, or that of another message."""
+def part_digest(part: Part) -> str:
+    """Return a turn's own digest, or that of another message.
+
+    Args:
+        part: as :func:`parts_of` cuts them.
+    """
     first, last = part[0], part[-1]
     if isinstance(first, str):
         return first

@@ -1,12 +1,11 @@
-"""``%chat_cassette --prune``: what a cassette holds, listed with numbers, and what is taken out."""
+"""``%chat_cassette --prune``: a numbered list of the interactions, and removal by these numbers."""
 
 from __future__ import annotations
 
-import contextlib
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import text
+from chatmagic._log import swallowed
 from chatmagic.cassette import merging
 from chatmagic.errors import InputError
 from chatmagic.text import unlinked
@@ -20,11 +19,13 @@ if TYPE_CHECKING:
 
 SUPERSEDED: Final = "superseded"
 SHOWN: Final = 60
+"""How many characters of a prompt are listed."""
+
 _LIST: Final = "%chat_cassette --prune lists them; nothing was removed."
 
 
 class Pruning:
-    """What was listed in this kernel, by whose numbers it can be removed."""
+    """The latest list of this kernel, by whose numbers interactions can be removed."""
 
     def __init__(self) -> None:
         """Have listed nothing."""
@@ -32,36 +33,39 @@ class Pruning:
         self._listed: dict[int, Recorded] = {}
 
     def listed(self, cassette: Cassette) -> str:
-        """Return the list of what a cassette holds, a line each; nothing is removed.
+        """Return a numbered list of a cassette's interactions, a line each.
 
         Args:
-            cassette: the one that is in.
+            cassette: the active one.
         """
-        with contextlib.suppress(InputError):
-            # Of a file that cannot be read there is what this kernel holds.
-            cassette.read_again()
+        # If the file cannot be read, what this kernel holds is listed.
+        with swallowed(InputError):
+            cassette.reload()
         self._path = cassette.config.path
-        self._listed = dict(enumerate(cassette.exchanges, 1))
+        self._listed = dict(enumerate(cassette.interactions, 1))
         if not self._listed:
             return f"{cassette.config.name} holds nothing."
-        old = sum(one.superseded for one in self._listed.values())
+        old = sum(recorded.superseded for recorded in self._listed.values())
         more = "%chat_cassette --prune 1 2 would remove those two"
         if old:
             more += f", --prune {SUPERSEDED} the {old:,} that later runs of their cells left behind"
-        lines = [_line(number, one) for number, one in self._listed.items()]
+        lines = [_line(number, recorded) for number, recorded in self._listed.items()]
         return "\n".join([*lines, f"Nothing was removed. {more}."])
 
     def removed(self, cassette: Cassette, words: Sequence[str]) -> str:
-        """Remove what was listed; return what was done, in a line for each.
+        """Remove listed interactions.
 
         Args:
-            cassette: the one that is in.
-            words: numbers of the list, or ``superseded``.
+            cassette: the active one.
+            words: numbers of the list, or the one word ``superseded``.
+
+        Returns:
+            The removed interactions, a line each, and their count.
 
         Raises:
-            InputError: nothing was removed: what is meant was not listed, or is not known, or the
-                file cannot be read.
-            ChatError: the file cannot be written.
+            InputError: nothing was removed: the cassette is replayed, the numbers are not those
+                of a list of this kernel, or the file cannot be read.
+            ChatError: nothing was removed: the file cannot be written.
         """
         if not cassette.is_recording:
             raise InputError(
@@ -70,41 +74,39 @@ class Pruning:
             )
         if self._path != cassette.config.path:
             raise InputError(f"Nothing of {cassette.config.name} was listed yet.", hint=_LIST)
-        cassette.read_again()
-        found = self._meant(cassette, words)
-        count = cassette.prune(found.values())
-        gone = [_line(number, one) for number, one in found.items()]
-        for number in found:
-            del self._listed[number]
-        return "\n".join([*gone, f"Removed {count:,} from {cassette.config.name}."])
+        cassette.reload()
+        chosen = self._chosen(cassette, words)
+        count = cassette.prune(chosen.values())
+        lines = [_line(number, self._listed.pop(number)) for number in chosen]
+        return "\n".join([*lines, f"Removed {count:,} from {cassette.config.name}."])
 
-    def _meant(self, cassette: Cassette, words: Sequence[str]) -> dict[int, Recorded]:
-        """Give what is to be removed, by its numbers."""
+    def _chosen(self, cassette: Cassette, words: Sequence[str]) -> dict[int, Recorded]:
+        """Return the interactions to remove, by their numbers."""
         if list(words) == [SUPERSEDED]:
-            # One that its cell has asked again since it was listed stays.
-            held = cassette.exchanges
-            return {n: one for n, one in self._listed.items() if one.superseded and one in held}
-        wrong = [w for w in words if not (w.isdecimal() and int(w) in self._listed)]
-        if wrong:
-            raise InputError(
-                f"{text.one_line(wrong[0], SHOWN)} is no number of that list, or was removed.",
-                hint=f"It takes numbers, or the one word {SUPERSEDED}. {_LIST}",
-            )
-        found = {number: self._listed[number] for number in map(int, words)}
-        left = Counter(map(merging.name, cassette.exchanges))
-        for number, one in found.items():
-            if not left[merging.name(one)]:
+            # One that its cell has asked again since it was listed is in force, and stays.
+            held = cassette.interactions
+            return {n: item for n, item in self._listed.items() if item.superseded and item in held}
+        for word in words:
+            if not (word.isdecimal() and int(word) in self._listed):
+                raise InputError(
+                    f"{text.one_line(word, SHOWN)} is no number of that list, or was removed.",
+                    hint=f"It takes numbers, or the one word {SUPERSEDED}. {_LIST}",
+                )
+        chosen = {number: self._listed[number] for number in map(int, words)}
+        gone = merging.missing(chosen.values(), cassette.interactions)
+        for number, recorded in chosen.items():
+            if recorded in gone:
                 raise InputError(
                     f"{number} is not what it was: a refresh or another kernel changed it.",
                     hint=_LIST,
                 )
-            left[merging.name(one)] -= 1
-        return found
+        return chosen
 
 
-def _line(number: int, one: Recorded) -> str:
-    """Return one line that says of an exchange what was asked, and what came."""
-    prompt = unlinked(text.one_line(one.prompt, SHOWN))
-    came = f"error {one.status}" if one.text is None else f"{len(one.text):,} characters"
-    mark = f", {SUPERSEDED}" if one.superseded else ""
-    return f"{number:>4}  {prompt} ({came}{mark})"
+def _line(number: int, recorded: Recorded) -> str:
+    """Return a line with the number, the prompt and the length of the reply."""
+    prompt = unlinked(text.one_line(recorded.prompt, SHOWN))
+    reply = recorded.text
+    answer = f"error {recorded.status}" if reply is None else f"{len(reply):,} characters"
+    mark = f", {SUPERSEDED}" if recorded.superseded else ""
+    return f"{number:>4}  {prompt} ({answer}{mark})"

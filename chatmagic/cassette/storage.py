@@ -1,4 +1,4 @@
-"""A cassette's file: read as a whole, written as a whole, shared with whoever else writes it."""
+"""A cassette's file: read and written as a whole, and shared by several kernels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from chatmagic._log import swallowed
 from chatmagic.cassette import serializer
 from chatmagic.errors import ChatError, InputError
 
@@ -16,69 +17,66 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.interaction import Recorded
 
+    Merge = Callable[[tuple[Recorded, ...], tuple[Recorded, ...]], tuple[Recorded, ...]]
+
 if sys.platform != "win32":
     import fcntl
 
 
 class CassetteFile:
-    """The file of one cassette.
-
-    Whoever ends this process at any moment leaves the old file or the new one, whole.
+    """The file of one cassette; a process that dies at any step leaves it old or new, and whole.
 
     Args:
-        path: where it is, or will be.
+        path: the file, which may not exist yet.
     """
 
     def __init__(self, path: Path) -> None:
         """Read nothing yet."""
-        # What a link points to is replaced, not the link; a link to itself is found at reading.
-        try:
+        # A link's target is replaced, not the link. A link to itself fails when it is read.
+        self.path = path
+        with swallowed(OSError, RuntimeError, ValueError):
             self.path = path.resolve()
-        except (OSError, RuntimeError, ValueError):
-            self.path = path
         self._text: str | None = None
         self._writer = serializer.Writer()
         self.held: tuple[Recorded, ...] = ()
-        """What it held when it was read or written last."""
+        """The interactions of the file when it was last read or written."""
 
     def exists(self) -> bool:
-        """Tell whether there is something of this name."""
-        try:
+        """Return whether there is something of this name, readable or not."""
+        with swallowed(OSError, ValueError):
             return self.path.exists()
-        except (OSError, ValueError):
-            # It is there or not; reading it says why it cannot be.
-            return True
+        # The name itself is impossible, which :meth:`read` reports.
+        return True
 
     def read(self) -> tuple[Recorded, ...]:
-        """Give what the file holds; nothing where there is none yet.
+        """Return the interactions of the file; none where there is no file.
 
         Raises:
-            InputError: it cannot be read, or is no cassette of this version.
+            InputError: the file cannot be read, or is no cassette of a known version.
         """
-        text = self._content()
+        text = self._read_text()
         if text != self._text or text is None:
             self.held = () if text is None else serializer.read(text, self.path.name)
             self._text = text
         return self.held
 
-    def save(
-        self, merged: Callable[[tuple[Recorded, ...], tuple[Recorded, ...]], tuple[Recorded, ...]]
-    ) -> None:
-        """Put a new content in the place of the old one, at once and for good.
+    def save(self, merge: Merge) -> None:
+        """Replace the file's content in one step.
 
         Args:
-            merged: gives the new content from what was read before and what is there now.
+            merge: returns the interactions to write, from those that the file held when it was
+                last read or written here and those that it holds now.
 
         Raises:
-            InputError: what is there now cannot be read.
-            ChatError: it cannot be written.
+            InputError: the present content cannot be read.
+            ChatError: the file cannot be written.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with _alone(self.path.parent):
+            with _folder_lock(self.path.parent):
                 before, now = self.held, self.read()
-                # A file that is gone tells nothing of what was in it.
-                new = merged(before, before if self._text is None else now)
+                # A deleted file does not mean that its interactions are to be forgotten.
+                new = merge(before, before if self._text is None else now)
                 text = self._writer.write(new)
                 if text != self._text:
                     self._replace(text)
@@ -87,11 +85,11 @@ class CassetteFile:
             why = error.strerror or type(error).__name__
             raise ChatError(f"{self.path.name} could not be written: {why}.", fault="you") from None
 
-    def _content(self) -> str | None:
+    def _read_text(self) -> str | None:
         try:
             if self.path.is_file() or not self.path.exists():
                 return self.path.read_bytes().decode("utf-8-sig")
-            # Who reads a pipe or a device may wait for ever.
+            # Reading a pipe or a device may never end.
             why = "it is no file"
         except FileNotFoundError:
             return None
@@ -104,36 +102,35 @@ class CassetteFile:
         raise InputError(f"The cassette {self.path.name} cannot be read: {why}.")
 
     def _replace(self, text: str) -> None:
-        # One name for whoever writes, so that what a killed process left is not left for good.
+        # Every process writes to the same name, so that what a killed one left is overwritten.
         new = self.path.with_name(f".{self.path.name}.new")
         try:
             with new.open("wb") as file:
                 file.write(text.encode())
                 file.flush()
                 os.fsync(file.fileno())
-            with contextlib.suppress(OSError):
+            with swallowed(OSError):
                 new.chmod(self.path.stat().st_mode & 0o777)
             new.replace(self.path)
         except OSError:
-            # On a full disk it would be in the way of what is tried next.
-            with contextlib.suppress(OSError):
+            # On a full disk the remains would take the room that the next attempt needs.
+            with swallowed(OSError):
                 new.unlink()
             raise
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep other kernels from writing into the same folder meanwhile."""
+def _folder_lock(folder: Path) -> Iterator[None]:
+    """Lock a folder, so that one kernel at a time merges and writes; nothing on Windows."""
     if sys.platform == "win32":
-        # It has no lock on a folder: two kernels that save at one moment take their chances.
         yield
         return
-    place = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(place, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-        with contextlib.suppress(OSError):
-            # The new name is on the disk too when this is over.
-            os.fsync(place)
+        with swallowed(OSError):
+            # Makes the new directory entry durable.
+            os.fsync(descriptor)
     finally:
-        os.close(place)
+        os.close(descriptor)

@@ -67,7 +67,7 @@ def through(
         end = came()
         kept = recorded(play.query.asked, heard, end.reply, took=end.took, key=end.key)
         if kept is not None:
-            cassette.keep(kept, play.query)
+            cassette.record(kept, play.query)
 
     return lambda transport: RecordingTransport(transport, keep)
 

@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from chatmagic.client import config, extras, url
+from chatmagic.client.config import Endpoint
 from chatmagic.client.credit_tracker import Tally
 from chatmagic.client.stream import ReplyStream
 from chatmagic.client.timeouts import Timeout
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime, timedelta
 
-    from chatmagic.client.config import Endpoint
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Transport
     from chatmagic.models import Credits
@@ -41,6 +41,10 @@ class Client:
         model: the model to ask for; the interface knows none, so none is named by itself.
         extra_body: fields that a compatible server wants beside the interface's own.
         extra_headers: headers that a gateway wants; never the key.
+        transport: sends the requests in place of HTTP: a
+            :class:`~chatmagic.client.transport.Transport`, as for tests and gateways of your
+            own. It is told neither the address nor the key; without ``base_url`` none is
+            looked for.
 
     Raises:
         ConnectError: no address is known.
@@ -57,6 +61,7 @@ class Client:
         model: str | None = None,
         extra_body: Mapping[str, Any] | None = None,
         extra_headers: Mapping[str, str] | None = None,
+        transport: Transport | None = None,
     ) -> None:
         """Find out where to and with which key; nothing is sent."""
         key = None
@@ -65,8 +70,13 @@ class Client:
             del api_key  # a traceback with its locals shows only a Secret
             if key is None:
                 raise InputError(config.NO_KEY.format("api_key"))
-        endpoint = config.resolve_for_client(os.environ, base_url=base_url, api_key=key, auth=auth)
-        self._start(endpoint, timeout, extras.fields(extra_body, model), extra_headers)
+        if transport is not None and base_url is None:
+            endpoint = Endpoint("https://transport.invalid", auth or "none", key, "transport")
+        else:
+            endpoint = config.resolve_for_client(
+                os.environ, base_url=base_url, api_key=key, auth=auth
+            )
+        self._start(endpoint, timeout, extras.fields(extra_body, model), extra_headers, transport)
 
     @classmethod
     def connected(
@@ -88,16 +98,24 @@ class Client:
         timeout: Timeout | Mapping[str, float | None] | float | None,
         extra_body: Mapping[str, Any] | None,
         extra_headers: Mapping[str, str] | None,
+        transport: Transport | None = None,
     ) -> None:
-        # requests comes with the first client, not with the extension.
-        from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
-
         self.endpoint = endpoint
         self.timeout = Timeout.of(timeout)
         self.extra_body = extras.fields(extra_body)
         self.extra_headers = _headers(extra_headers, endpoint)
         self._tally = Tally()
-        self._transport: Transport = HttpTransport(
+        self._transport = transport or self._http()
+        for warning in config.news(endpoint.warnings):
+            warnings.warn(warning, stacklevel=3)
+
+    def _http(self) -> Transport:
+        """Return the transport that sends by HTTP, with the key."""
+        # requests comes with the first client, not with the extension.
+        from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
+
+        endpoint = self.endpoint
+        return HttpTransport(
             url.request_url(endpoint.base_url),
             auth=endpoint.auth,
             key=endpoint.key,
@@ -105,8 +123,6 @@ class Client:
             direct=url.is_loopback(endpoint.base_url),
             headers=self.extra_headers,
         )
-        for warning in config.news(endpoint.warnings):
-            warnings.warn(warning, stacklevel=3)
 
     def retune(
         self,

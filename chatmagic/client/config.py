@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.client import key_file
+from chatmagic.client import kernel, key_file
 from chatmagic.client.url import EMULATOR, origin, shown, warnings_for, without_user
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from chatmagic.client.keystore import KeyStore
 
@@ -30,12 +30,6 @@ KEY_STEP: Final = "%chat_login asks for {}"
 
 FILE_VARIABLE: Final = "CHATMAGIC_CASSETTE"
 MODE_VARIABLE: Final = "CHATMAGIC_MODE"
-
-replay_in_kernel: Callable[[], str | None] | None = None
-"""Returns why this kernel replays and sends nothing, or ``None``; set by the extension."""
-
-local_emulator: Callable[[], tuple[str, Secret]] | None = None
-"""Starts the emulator of this process and gives its address and a key; set by the extension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +136,7 @@ def replaying(environ: Mapping[str, str]) -> str | None:
     """
     if environ.get(MODE_VARIABLE, "").strip().lower() == "replay":
         return f"{MODE_VARIABLE} says replay"
-    return None if replay_in_kernel is None else replay_in_kernel()
+    return None if kernel.find_kernel is None else kernel.find_kernel().replaying()
 
 
 def resolve_for_client(
@@ -198,13 +192,22 @@ def with_local_emulator(endpoint: Endpoint) -> Endpoint:
     """
     if endpoint.base_url != EMULATOR:
         return endpoint
-    if local_emulator is None:
+    base_url, key = local_emulator()
+    return replace(endpoint, base_url=base_url, key=key)
+
+
+def local_emulator() -> tuple[str, Secret]:
+    """Return the address of the kernel's emulator and a key, starting it.
+
+    Raises:
+        ConnectError: there is no kernel to start it.
+    """
+    if kernel.find_kernel is None:
         raise ConnectError(
             "The emulator of a kernel starts with %load_ext chatmagic.",
             hint="Elsewhere, run `chatmagic emulator` and give its address.",
         )
-    base_url, key = local_emulator()
-    return replace(endpoint, base_url=base_url, key=key)
+    return kernel.find_kernel().start_emulator()
 
 
 def is_emulator(endpoint: Endpoint) -> bool:

@@ -1,14 +1,14 @@
-"""The options of ``%%chat`` and ``%chat``: one table, from which everything else comes.
+"""The options of ``%%chat`` and ``%chat``: one table for parser, help and manual.
 
-The parser, the help text and the manual's table are made from :data:`OPTIONS`, so that
-they cannot disagree. Options stand before the first other word; from there the line is
-the prompt, byte for byte, and ``--`` ends the options. There are no quotes and no
-escapes: a word is what stands between white space.
+Options stand before the first other word; from there the line is the prompt, byte for byte,
+and ``--`` ends the options. There are no quotes and no escapes: a word is what stands between
+white space. An option's value is the next word (``-t 0.5``), or stands after ``=``
+(``--last=2``) or right behind a short flag (``-t0.5``); short flags may share a dash
+(``-qt0.5``). :mod:`argparse` reads options so, too, but keeps no prompt as it is.
 """
 
 from __future__ import annotations
 
-import argparse
 import keyword
 import math
 import re
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _WORD: Final = re.compile(r"\S+")
 _LIKE_AN_OPTION: Final = re.compile(r"--?[A-Za-z]|--\Z")
-_SHIELD: Final = "\0"
 _SHOWN: Final = 40
 _SHORT_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({"-m": "model"})
 _UNSENT: Final = "Nothing was sent."
@@ -39,13 +38,13 @@ class Option:
 
     Args:
         flags: as typed, the short one first.
-        dest: the field of :class:`Asked` that it sets.
+        dest: the field of :class:`ParsedLine` that it sets.
         help: what it does, in a few words.
         opposite: the flag that takes a configured switch back for one cell.
         default: what holds without it, in words.
-        kind: reads the word after it, or raises :exc:`ValueError`; ``None`` for a switch.
-        metavar: that word's name in the help.
-        takes: that word's nature, for messages.
+        convert: reads its value, or raises :exc:`ValueError`; ``None`` for a switch.
+        metavar: its value's name in the help.
+        takes: what its value is, for messages.
         configurable: whether a ``ChatMagics`` trait gives its default.
     """
 
@@ -54,7 +53,7 @@ class Option:
     help: str
     opposite: str | None = None
     default: str = "off"
-    kind: Callable[[str], object] | None = None
+    convert: Callable[[str], object] | None = None
     metavar: str | None = None
     takes: str = ""
     configurable: bool = True
@@ -77,8 +76,8 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a magic line asks for.
+class ParsedLine:
+    """The options and the prompt of a magic line.
 
     Args:
         temperature: sampling temperature (fact 3); ``None`` leaves it out.
@@ -131,7 +130,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "temperature",
         "sampling temperature",
         default="the service's own",
-        kind=_number,
+        convert=_number,
         metavar="NUMBER",
         takes="a finite number",
     ),
@@ -140,7 +139,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "max_tokens",
         "upper limit on the generated tokens",
         default="the service's own",
-        kind=int,
+        convert=int,
         metavar="N",
         takes="a whole number",
     ),
@@ -149,7 +148,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "last",
         "send only the newest N turns before this one",
         default="all turns",
-        kind=_count,
+        convert=_count,
         metavar="N",
         takes="a whole number, 0 or more",
     ),
@@ -162,7 +161,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "output",
         "put the reply into the variable NAME",
         default="no variable",
-        kind=_name,
+        convert=_name,
         metavar="NAME",
         takes="the name of a variable",
         configurable=False,
@@ -171,6 +170,10 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(("-q", "--quiet"), "quiet", "do not show the reply", "--no-quiet"),
 )
 """The options, in the order in which the help shows them."""
+
+_BY_FLAG: Final = {
+    flag: option for option in OPTIONS for flag in (*option.flags, option.opposite) if flag
+}
 
 MANUAL: Final = (
     "Lessons: chatmagic demo copies them and opens them in JupyterLab.",
@@ -183,7 +186,7 @@ lessons alone.
 _HINT: Final = "A prompt that begins with a dash goes after --; %chat? shows the options."
 
 
-def parse(line: str, defaults: Mapping[str, Any] = _NOTHING) -> Asked:
+def parse(line: str, defaults: Mapping[str, Any] = _NOTHING) -> ParsedLine:
     """Read the line of ``%chat`` or ``%%chat``.
 
     Args:
@@ -192,34 +195,40 @@ def parse(line: str, defaults: Mapping[str, Any] = _NOTHING) -> Asked:
             has the built-in default.
 
     Returns:
-        What is asked for. White space before the prompt and at the line's end is not
-        part of the prompt; all within it is.
+        The options and the prompt, without the white space before and after it.
 
     Raises:
         InputError: an option does not exist, or its value is missing or wrong.
     """
-    words = list(_WORD.finditer(line))
-    try:
-        found, unknown = _parser().parse_known_args([_shielded(word[0]) for word in words])
-    except argparse.ArgumentError as error:
-        raise _wrong_value(error) from None
-    if unknown:
-        raise _no_such(unknown[0], defaults)
-    rest = words[len(words) - len(found.prompt) :]
-    if rest and rest[0][0] == "--":
-        rest = rest[1:]
     fields: dict[str, Any] = {option.dest: _default(option, defaults) for option in OPTIONS}
-    fields.update((name, value) for name, value in vars(found).items() if name in fields)
-    return Asked(**fields, prompt=line[rest[0].start() :].rstrip() if rest else "")
+    words = list(_WORD.finditer(line))
+    at = 0
+    while at < len(words) and _LIKE_AN_OPTION.match(words[at][0]):
+        word, at = words[at][0], at + 1
+        if word == "--":
+            break
+        for flag, attached in _flags(word):
+            option = _BY_FLAG.get(flag)
+            if option is None:
+                raise _unknown(flag, defaults)
+            value = attached
+            if option.convert is not None and value is None and at < len(words):
+                following = words[at][0]
+                if not _LIKE_AN_OPTION.match(following):
+                    value, at = following, at + 1
+            fields[option.dest] = _value(option, flag, value)
+    prompt = line[words[at].start() :].rstrip() if at < len(words) else ""
+    return ParsedLine(**fields, prompt=prompt)
 
 
 def usage(examples: Sequence[str] = ()) -> str:
-    """Give the help text of ``%%chat?``.
+    """Return the help text of ``%%chat?``.
 
     Args:
         examples: cells to show as they are, each a text of one or more lines.
     """
     width = max(len(option.spelling) for option in OPTIONS)
+    opposites = ", ".join(option.opposite for option in OPTIONS if option.opposite)
     lines = [
         "Ask the model; the reply is shown below the cell.",
         "",
@@ -231,7 +240,7 @@ def usage(examples: Sequence[str] = ()) -> str:
         *(f"    {option.spelling:<{width}}  {option.help}" for option in OPTIONS),
         "",
         "Defaults: %config ChatMagics.temperature = 0.2, and so on. For one cell a configured",
-        f"switch is taken back by its opposite: {', '.join(_opposites())}.",
+        f"switch is taken back by its opposite: {opposites}.",
     ]
     for example in examples:
         lines += ["", *(f"    {line}" for line in example.splitlines())]
@@ -251,64 +260,53 @@ def markdown_table() -> str:
     return "\n".join(rows)
 
 
-def _parser() -> argparse.ArgumentParser:
-    """Make the parser; fields that no option set stay out of what it finds."""
-    parser = argparse.ArgumentParser(
-        prog="%chat",
-        add_help=False,
-        allow_abbrev=False,
-        exit_on_error=False,
-        argument_default=argparse.SUPPRESS,
-    )
-    for option in OPTIONS:
-        if option.kind is not None:
-            parser.add_argument(
-                *option.flags, dest=option.dest, type=_reader(option.kind, option.takes)
-            )
-            continue
-        for flags, value in ((option.flags, option.on), (_opposites(option), not option.on)):
-            parser.add_argument(*flags, dest=option.dest, action="store_const", const=value)
-    parser.add_argument("prompt", nargs=argparse.REMAINDER)
-    return parser
-
-
 def _default(option: Option, defaults: Mapping[str, Any]) -> object:
     value = None if option.trait is None else defaults.get(option.trait)
-    return value if option.kind is not None else bool(value) is option.on
+    return value if option.convert is not None else bool(value) is option.on
 
 
-def _shielded(word: str) -> str:
-    """Mark a word that begins with a dash and is no option, such as ``-5`` or ``->``.
+def _flags(word: str) -> list[tuple[str, str | None]]:
+    """Return the flags of a word, each with the value that is attached to it."""
+    flag, equals, value = word.partition("=")
+    if flag in _BY_FLAG or flag.startswith("--") or word[:2] not in _BY_FLAG:
+        return [(flag, value if equals else None)]
+    short, rest = word[:2], word[2:]
+    if _BY_FLAG[short].convert is None and f"-{rest[0]}" in _BY_FLAG:
+        return [(short, None), *_flags(f"-{rest}")]
+    return [(short, rest)]
 
-    Versions of argparse differ about which of those are options; none is.
+
+def _value(option: Option, flag: str, word: str | None) -> object:
+    """Return what an option sets its field to.
+
+    Args:
+        option: the option.
+        flag: how it is spelt.
+        word: its value as typed, if any.
+
+    Raises:
+        InputError: it takes another value, or none.
     """
-    return _SHIELD + word if word[0] == "-" and not _LIKE_AN_OPTION.match(word) else word
+    name = "/".join(option.flags)
+    if option.convert is None:
+        is_opposite = flag == option.opposite
+        if word is not None:
+            shown = flag if is_opposite else name
+            raise InputError(f"{shown} takes no value. {_UNSENT}", hint=_HINT)
+        return option.on is not is_opposite
+    if word is None:
+        raise InputError(f"{name} takes {option.takes}; there is none. {_UNSENT}", hint=_HINT)
+    try:
+        return option.convert(word)
+    except ValueError:
+        shown = repr(one_line(word, _SHOWN))
+        raise InputError(
+            f"{name} takes {option.takes}, not {shown}. {_UNSENT}", hint=_HINT
+        ) from None
 
 
-def _reader(kind: Callable[[str], object], takes: str) -> Callable[[str], object]:
-    """Give what reads an option's value, with a message of ours for a wrong one."""
-
-    def read(word: str) -> object:
-        typed = word.removeprefix(_SHIELD)
-        try:
-            return kind(typed)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{takes}, not {one_line(typed, _SHOWN)!r}") from None
-
-    return read
-
-
-def _wrong_value(error: argparse.ArgumentError) -> InputError:
-    for option in OPTIONS:
-        if option.kind is not None and error.argument_name == "/".join(option.flags):
-            given = error.message.startswith(option.takes)
-            said = error.message if given else f"{option.takes}; there is none"
-            return InputError(f"{error.argument_name} takes {said}. {_UNSENT}", hint=_HINT)
-    return InputError(f"{error.argument_name} takes no value. {_UNSENT}", hint=_HINT)
-
-
-def _no_such(word: str, settings: Mapping[str, Any]) -> InputError:
-    flag = word.partition("=")[0]
+def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
+    """Return the error for a flag that does not exist, with the nearest one or its setting."""
     typed = flag.casefold()
     shown = one_line(flag, _SHOWN)
     setting = _SHORT_SETTINGS.get(typed, typed.removeprefix("--").replace("-", "_"))
@@ -318,14 +316,6 @@ def _no_such(word: str, settings: Mapping[str, Any]) -> InputError:
             f"{shown} is not an option: {setting} is a setting. {_UNSENT}",
             hint=f"%config ChatMagics.{setting} = {value} sets it.",
         )
-    near = suggestions.near(typed, [flag for option in OPTIONS for flag in _flags(option)])
+    near = suggestions.near(typed, list(_BY_FLAG))
     question = "." if near is None else f": did you mean {near}?"
     return InputError(f"{shown} is not an option{question} {_UNSENT}", hint=_HINT)
-
-
-def _flags(option: Option) -> tuple[str, ...]:
-    return (*option.flags, *_opposites(option))
-
-
-def _opposites(*of: Option) -> list[str]:
-    return [option.opposite for option in of or OPTIONS if option.opposite is not None]

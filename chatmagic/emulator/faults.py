@@ -57,7 +57,11 @@ def steps(response: HttpResponse, settings: Settings) -> Iterator[Step]:
             yield _garbage(settings) if is_stream else b"\xff" * len(next(pieces, b""))
             yield from pieces
         else:
-            ends = {"cut": Action.CUT, "hold": Action.HOLD, "error": failure_event(settings)}
+            ends: dict[str, Step] = {
+                "cut": Action.CUT,
+                "hold": Action.HOLD,
+                "error": failure_event(settings),
+            }
             yield ends[fault]
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
@@ -25,6 +24,7 @@ from traitlets import Unicode
 
 from chatmagic._log import swallowed
 from chatmagic.conversation.cell_order import Pages, word_from
+from chatmagic.jupyter import assets
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ STARTED: Final = "Reply started."
 class _Hidden(anywidget.AnyWidget):
     """What the page knows of the bridge: its script, and messages."""
 
-    _esm = (files("chatmagic") / "jupyter" / "static" / "bridge.js").read_text(encoding="utf-8")
+    _esm = assets.script("bridge.js")
     # A message would come before the page listens.
     first = Unicode(help="What to say when the bridge opens.").tag(sync=True)
 
@@ -156,7 +156,7 @@ class Bridge:
             self._hidden.send({"kind": "tell"})
             self._hidden.first = ""  # a page that is loaded again has nothing to say of it
         conversation = self._session.conversation
-        marks = conversation.marks(self._session.layout(None))
+        marks = conversation.marks(self._session.environment.layout(None))
         copies = self.pages.copies() - {turn.owner for turn in conversation}
         words = dict.fromkeys(copies, COPIED) | {cell: MARKS[mark] for cell, mark in marks.items()}
         marked = self.pages.by_id(words)

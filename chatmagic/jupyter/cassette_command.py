@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from chatmagic.cassette import active, reproducibility
-from chatmagic.cassette.active import CassetteSetup
-from chatmagic.cassette.mode import CassetteConfig, CassetteOptions, resolve
+from chatmagic.cassette.mode import CassetteOptions, resolve
 from chatmagic.cassette.pruning import Pruning
 from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
 from chatmagic.errors import ChatError, InputError
-from chatmagic.jupyter import execution
 
 if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
-
+    from chatmagic.jupyter.environment import KernelEnvironment
     from chatmagic.jupyter.settings import Kept
     from chatmagic.session.session import Session
 
@@ -41,24 +38,24 @@ class Configured(Protocol):
     cassette: Any
     mode: Any
     kept: Kept
-    timeout: Any
 
 
 class CassetteCommand:
-    """The cassette of one kernel, as its magics and its environment choose it.
+    """``%chat_cassette`` of one kernel, and what its cassette is said to do.
 
     Args:
-        shell: the kernel's shell.
-        session: its session.
+        session: the kernel's session.
+        environment: where that runs.
         configured: the settings, read at each use.
     """
 
-    def __init__(self, shell: InteractiveShell, session: Session, configured: Configured) -> None:
+    def __init__(
+        self, session: Session, environment: KernelEnvironment, configured: Configured
+    ) -> None:
         """Choose nothing yet."""
-        self._shell = shell
         self._session = session
+        self._environment = environment
         self._configured = configured
-        self._person = False
         self._pruning = Pruning()
 
     @property
@@ -88,7 +85,7 @@ class CassetteCommand:
         self._configured.kept.cassette = said
         self._configured.kept.said_later.clear()
         had = self._session.cassette.current
-        summary = self._session.retape(off=is_off)
+        summary = self._session.change_cassette(off=is_off)
         # None of this tells what the environment makes of it: see above.
         told = "No cassette is chosen here."
         if said.file is not None:
@@ -98,31 +95,10 @@ class CassetteCommand:
         done = [summary] if is_off and refreshed and summary else []
         return "\n".join([told, *done, *self._session.cassette.news()])
 
-    def choice(self) -> CassetteConfig | None:
-        """Find out which cassette is in, as things are set now.
-
-        Raises:
-            InputError: what is set does not go together.
-        """
-        # A panel's question has no sender who could tell; the cells before it had.
-        self._person |= execution.execution(self._shell).audience != "machine"
-        configured = CassetteOptions(self._configured.cassette, self._configured.mode)
-        later = frozenset(self._configured.kept.said_later)
-        return resolve(
-            os.environ, self._said, configured, changed_later=later, interactive=self._person
-        )
-
-    def setup(self) -> CassetteSetup | None:
-        """Give what a session is to put in now."""
-        choice = self.choice()
-        if choice is None:
-            return None
-        return CassetteSetup(choice, self._configured.timeout)
-
     def state(self) -> str | None:
         """Say in one line which cassette is in; ``None`` where there is none."""
         try:
-            choice = self.choice()
+            choice = self._environment.choice()
         except ChatError as error:
             return str(error)
         if choice is None:
@@ -132,14 +108,6 @@ class CassetteCommand:
             f"{DOES[choice.mode]}."
         )
 
-    def is_replaying(self) -> bool:
-        """Tell whether nothing is sent, or something is wrong with what is set."""
-        try:
-            choice = self.choice()
-        except ChatError:
-            return True
-        return choice is not None and choice.mode == "replay"
-
     def of_the_figures(self) -> str | None:
         """Say that the latest figures are recorded ones, where they are."""
         connection = self._session.endpoint
@@ -148,15 +116,15 @@ class CassetteCommand:
         return "Replayed from a cassette: figures as recorded, nothing was sent."
 
     def _status(self) -> str:
-        left = [one.told for one in self._session.cassette.unsaved]
+        left = [one.message for one in self._session.cassette.unsaved]
         state = self.state()
         if state is None:
             asks = f"No cassette is in: every question goes to the service. {USAGE}"
             return "\n".join([asks, *left])
         try:
-            self._session.retape(again=False)
+            self._session.change_cassette(again=False)
         except ChatError as error:
-            left = [one.told for one in self._session.cassette.unsaved]
+            left = [one.message for one in self._session.cassette.unsaved]
             out = f"Nothing is sent while that is so; {self._way_out()}."
             return "\n".join(dict.fromkeys([state, str(error), out, *left]))
         return "\n".join([state, *self._in()])
@@ -179,16 +147,16 @@ class CassetteCommand:
         session = self._session
         cassette = session.cassette.current
         lines = session.cassette.news()
-        lines += [told for one in session.cassette.unsaved if (told := one.told) not in lines]
+        lines += [told for one in session.cassette.unsaved if (told := one.message) not in lines]
         if cassette is None:
             return lines
-        choice, count = cassette.config, len(cassette.exchanges)
+        choice, count = cassette.config, len(cassette.interactions)
         others = [
             *(["what it lacks is answered by the emulator"] if choice.fallback else []),
             *(["a request that differs is answered by its place"] if choice.by_order else []),
         ]
         lines += [f"{other[0].upper()}{other[1:]}." for other in others]
-        superseded = sum(one.superseded for one in cassette.exchanges)
+        superseded = sum(one.superseded for one in cassette.interactions)
         marked = f", {superseded:,} of them superseded (%chat_cassette --prune)"
         lines.append(
             f"It holds {count:,} exchange{'' if count == 1 else 's'}"
@@ -203,7 +171,7 @@ class CassetteCommand:
 
     def _prune(self, words: list[str]) -> str:
         """Do ``%chat_cassette --prune``."""
-        self._session.retape(again=False)
+        self._session.change_cassette(again=False)
         cassette = self._session.cassette.current
         if cassette is None:
             raise InputError("No cassette is in, so there is nothing to prune.", hint=USAGE)

@@ -13,7 +13,7 @@ from chatmagic import _lazy
 from chatmagic import text as plain
 from chatmagic._log import swallowed
 from chatmagic.archive import output
-from chatmagic.conversation import cell_order, options, record, suggestions, template
+from chatmagic.conversation import options, record, suggestions, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import execution as frontend
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.conversation.cell_order import Layout
-    from chatmagic.jupyter.bridge import Bridge
+    from chatmagic.jupyter.environment import KernelEnvironment
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.panel.widgets import Panels
     from chatmagic.jupyter.settings import Kept
@@ -76,27 +75,30 @@ class Commands:
 
     Args:
         shell: the kernel's shell.
-        session: its session, which asks as the settings say from now on.
+        session: its session.
         configured: the settings, read at each use.
+        environment: where the session runs.
     """
 
-    def __init__(self, shell: InteractiveShell, session: Session, configured: Configured) -> None:
-        """Take the kernel's session over; send nothing."""
+    def __init__(
+        self,
+        shell: InteractiveShell,
+        session: Session,
+        configured: Configured,
+        environment: KernelEnvironment,
+    ) -> None:
+        """Send nothing."""
         self.session = session
         self._shell = shell
         self._configured = configured
         self._panels: Panels | None = None
         self._shown: tuple[str | None, Reply] | None = None
-        self._bridge: Bridge | None = None
+        self._environment = environment
         self._drawing = DrawingLoop()
         self._leave = session.follow(self._drawing.hear)
-        self.cassette = CassetteCommand(shell, session, configured)
-        self.connecting = ConnectCommands(shell, session, configured, self.cassette)
-        self.standing = Standing(shell, session, configured, self.cassette, self.connecting)
-        session.layout = self._layout
-        session.setup = self.connecting.setup
-        session.cassette.choose_setup = self.connecting.cassette_setup
-        session.execution = self._owner
+        self.cassette = CassetteCommand(session, environment, configured)
+        self.connecting = ConnectCommands(shell, session, environment, configured)
+        self.standing = Standing(shell, session, configured, self.cassette, environment)
 
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
         """Do ``%%chat`` and ``%chat``; without a prompt, ``%chat`` shows the state."""
@@ -138,15 +140,16 @@ class Commands:
         # The renderer comes with the first thing there is to show.
         from chatmagic.jupyter import transcript  # noqa: PLC0415
 
-        owner, _ = self._owner()
+        owner, _ = self._environment.cell()
         self.session.follow_pages(owner)
         conversation = self.session.conversation
         turns = conversation.turns
         owners = [turn.owner for turn in turns if turn.owner is not None]
-        notebooks = None if self._bridge is None else self._bridge.pages.names(owners)
+        pages = self._environment.pages
+        notebooks = None if pages is None else pages.names(owners)
         word = line.strip()
         if not word:
-            told = self._configured.order == "page" and self._told(owner)
+            told = self._configured.order == "page" and pages is not None and pages.lists(owner)
             order = transcript.AS_ON_PAGE if told else transcript.AS_RUN
             views.show_html(*transcript.table(conversation, order, notebooks))
         elif word == "all":
@@ -196,13 +199,13 @@ class Commands:
         if execution.audience == "page":
             self._with_widgets().show_panel(execution.cell)
             return
-        from chatmagic.jupyter.panel import messages  # noqa: PLC0415 - as in chat_history
+        from chatmagic.jupyter.panel import saved  # noqa: PLC0415 - as in chat_history
 
         if execution.audience == "machine":
-            views.show_data(messages.PANEL_ABSENT)
-            views.show_html(*messages.saved(self.session.conversation))
+            views.show_data(saved.PANEL_ABSENT)
+            views.show_html(*saved.saved(self.session.conversation))
             return
-        print(messages.NEEDS_A_PAGE)
+        print(saved.NEEDS_A_PAGE)
 
     def shown(self, kind: str, reply: Reply) -> str:
         """Give a reply that displays itself, as one of a bundle's types.
@@ -221,13 +224,11 @@ class Commands:
             self._shell.events.unregister("post_run_cell", self._look)
             self._panels.close()
             self._panels = None
-        self.connecting.close()
-        if self._bridge is not None:
-            self._bridge.close()
-            self._bridge = None
+        if self._environment.bridge is not None:
+            self._environment.bridge.close()
+            self._environment.bridge = None
         self._leave()
         self._drawing.close()
-        self.session.set_free()
 
     def _with_widgets(self) -> Panels:
         """Give the kernel's panels; the widgets come with the first."""
@@ -239,7 +240,7 @@ class Commands:
                     f"There are no widgets here ({error}). %%chat goes on working without them.",
                     hint="pip install anywidget, then restart the kernel.",
                 ) from None
-            self._panels = Panels(self.session, self.standing)
+            self._panels = Panels(self.session, self.standing, self._drawing)
             # Any cell may have set what they show, the environment too.
             self._shell.events.register("post_run_cell", self._look)
         return self._panels
@@ -254,7 +255,7 @@ class Commands:
             self._shown[0] == frontend.execution(self._shell).id and self._shown[1] is value
         )
 
-    def _ask(self, asked: options.Asked, text: str) -> Reply:
+    def _ask(self, asked: options.ParsedLine, text: str) -> Reply:
         execution = frontend.execution(self._shell)
         filled = template.Filled(text, ()) if asked.raw else template.fill(text, self._evaluate)
         ask = Ask(
@@ -289,17 +290,17 @@ class Commands:
             self._shell.user_ns[asked.output] = reply
         if not asked.quiet:
             self._shown = (execution.id, reply)
-        if execution.audience == "page" and self._bridge is None:
+        if execution.audience == "page" and self._environment.bridge is None:
             self._build_bridge(reply)
         return reply
 
     def _open_with_first_word(self) -> Callable[[], None] | None:
         """Build the bridge behind a reply's first fragment, unless a panel tells of that one."""
-        if self._bridge is not None or self._panels is not None:
+        if self._environment.bridge is not None or self._panels is not None:
             return None
 
         def hear(event: Event) -> None:
-            if isinstance(event, Fragment) and self._bridge is None:
+            if isinstance(event, Fragment) and self._environment.bridge is None:
                 leave()
                 self._build_bridge(None)
 
@@ -313,16 +314,7 @@ class Commands:
             _lazy.load("chatmagic.jupyter.bridge")
             from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415
 
-            self._bridge = Bridge(self.session, said=reply)
-
-    def _told(self, owner: str | None) -> bool:
-        return self._bridge is not None and self._bridge.pages.lists(owner)
-
-    def _layout(self, owner: str | None) -> Layout | None:
-        """Say how the cells stand, for the conversation to follow."""
-        if self._configured.order == "run":
-            return cell_order.AS_RUN
-        return None if self._bridge is None else self._bridge.pages.layout(owner)
+            self._environment.bridge = Bridge(self.session, said=reply)
 
     def _view(self, ask: Ask, execution: Execution) -> View:
         """Pick who is shown what (the README's table under "Where it runs")."""
@@ -343,10 +335,6 @@ class Commands:
 
     def _evaluate(self, expression: str) -> object:
         return eval(expression, self._shell.user_global_ns, self._shell.user_ns)  # noqa: S307 - the user's own words
-
-    def _owner(self) -> tuple[str | None, str | None]:
-        execution = frontend.execution(self._shell)
-        return execution.cell, execution.id
 
     def _step(self, step: Literal["undo", "redo"], line: str) -> None:
         """Take a change back, or do it again, and say which."""

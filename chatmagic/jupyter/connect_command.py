@@ -4,76 +4,56 @@ from __future__ import annotations
 
 import getpass
 import os
-import secrets
-import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from chatmagic import text
 from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
 from chatmagic.client import url as address
-from chatmagic.client.extras import OF_AN_ADDRESS
-from chatmagic.errors import ChatError, InputError
+from chatmagic.errors import InputError
 from chatmagic.jupyter import execution
 from chatmagic.protocol.auth import Secret
-from chatmagic.session.client_pool import ServiceSetup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.cassette.active import CassetteSetup
     from chatmagic.client.config import Endpoint
-    from chatmagic.emulator.server import Emulator
-    from chatmagic.jupyter.cassette_command import CassetteCommand
-    from chatmagic.jupyter.settings import Kept
+    from chatmagic.jupyter.environment import KernelEnvironment
     from chatmagic.session.session import Session
 
 
 class Configured(Protocol):
-    """The settings that count for a connection."""
+    """The settings that ``%chat_connect`` reads and sets."""
 
-    base_url: Any
-    auth: Any
-    timeout: Any
     model: Any
     extra_body: Any
-    stream_usage: Any
-    extra_headers: Any
-    kept: Kept
 
 
 _SHOWN: Final = 60
 
 
 class ConnectCommands:
-    """The connection of one kernel, as its magics, settings and environment choose it.
+    """``%chat_connect`` and ``%chat_login`` of one kernel.
 
     Args:
         shell: the kernel's shell.
         session: its session.
+        environment: where that runs; takes the address and keys that are chosen.
         configured: the settings, read at each use.
-        cassette: its cassette, in whose replay nothing is sent.
     """
 
     def __init__(
         self,
         shell: InteractiveShell,
         session: Session,
+        environment: KernelEnvironment,
         configured: Configured,
-        cassette: CassetteCommand,
     ) -> None:
-        """Choose nothing yet; the emulator can be asked for from now on."""
+        """Choose nothing yet."""
         self._shell = shell
         self._session = session
+        self._environment = environment
         self._configured = configured
-        self._cassette = cassette
-        self._chosen: str | None = None
-        self._typed: dict[str, Secret] = {}
-        self._emulator: Emulator | None = None
-        config.local_emulator = self._start_emulator
 
     def connect(self, line: str) -> None:
         """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
@@ -87,12 +67,12 @@ class ConnectCommands:
         chosen = address.EMULATOR if is_here else address.without_user(word)
         if model is not None:
             extras.fields(self._configured.extra_body, model)
-        self._chosen = chosen
+        self._environment.chosen = chosen
         if model is not None:
             self._configured.model = model
-            self.belong_here({"model"})
+            self._environment.belong_here({"model"})
         self._session.disconnect()
-        connection = self.connection()
+        connection = self._environment.endpoint()
         if config.is_emulator(connection):
             print(where(connection))
         else:
@@ -101,12 +81,12 @@ class ConnectCommands:
             print("Nothing was sent; the first question shows whether it answers.")
             lacks_key = connection.key is None and connection.auth != "none"
             is_told = execution.execution(self._shell).audience != "machine"
-            if lacks_key and is_told and not self._cassette.is_replaying():
+            if lacks_key and is_told and not self._environment.is_replaying():
                 print("No key for this address yet: %chat_login asks for it.")
                 print(f"A server without keys: {config.line_to_set(connection, 'none')}")
-        if (model := self.model()) is not None:
+        if (model := self._environment.model()) is not None:
             print(f"Model: {text.one_line(model, _SHOWN)}.")
-        if elsewhere := self.elsewhere():
+        if elsewhere := self._environment.elsewhere():
             print(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
         if count := len(self._session.conversation):
             turns = f"{count:,} turn{'' if count == 1 else 's'}"
@@ -120,16 +100,16 @@ class ConnectCommands:
         The key belongs to the address that is connected now, and goes nowhere else.
         ``%chat_login --forget`` forgets the key that was kept for it.
         """
-        if self._cassette.is_replaying() and not line.strip():
+        if self._environment.is_replaying() and not line.strip():
             print("As things are set nothing is sent (%chat_cassette), so no key is needed.")
             return
-        connection = self.connection()
+        connection = self._environment.endpoint()
         if config.is_emulator(connection):
             raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
         origin = address.origin(connection.base_url)
         store = keystore.open_store(os.environ)
         if line.strip() == "--forget":
-            typed = ["this kernel"] if self._typed.pop(origin, None) else []
+            typed = ["this kernel"] if self._environment.typed.pop(origin, None) else []
             gone = ", ".join([*typed, *store.forget(origin)])
             self._session.disconnect()
             print(f"Forgotten for {origin}: {gone or 'there was no key'}.")
@@ -141,7 +121,7 @@ class ConnectCommands:
                 else "%chat_login has one option: --forget."
             )
         key = _hidden(f"API key for {origin} (hidden): ")
-        self._typed[origin] = key
+        self._environment.typed[origin] = key
         self._session.disconnect()
         try:
             answer = input(f"Keep it for next time? {_places(store)} Enter: this kernel only. ")
@@ -152,139 +132,6 @@ class ConnectCommands:
         place = places.get(answer.strip().lower()[:1])
         kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"
         print(f"Key for {origin}: {kept}.")
-
-    def setup(self) -> ServiceSetup:
-        """Say where and how the session asks, as things are set now."""
-        connection = config.with_local_emulator(self.connection())
-        for warning in config.news(connection.warnings):
-            print(warning, file=sys.stderr)
-        return ServiceSetup(
-            connection, self._configured.timeout, self.extra_body(), self.extra_headers()
-        )
-
-    def cassette_setup(self) -> CassetteSetup | None:
-        """Return what a session is to put in now, whose requests name the model as any others."""
-        setup = self._cassette.setup()
-        return setup and replace(setup, extra_body=self.extra_body())
-
-    def model(self) -> str | None:
-        """Return the model that requests name; ``None`` where none was set for this address."""
-        named = self.extra_body().get("model")
-        return None if named is None else str(named)
-
-    def extra_body(self) -> dict[str, Any]:
-        """Return the fields that requests have beside the interface's own.
-
-        Raises:
-            InputError: two models are named.
-        """
-        given = self._configured.extra_body
-        if self._configured.stream_usage:
-            given = {"stream_options": {"include_usage": True}, **given}
-        return extras.fields(given, self._of_here("model"))
-
-    def extra_headers(self) -> dict[str, str]:
-        """Return the headers that requests to this address have beside the connection's own."""
-        return extras.headers(self._of_here("extra_headers"))
-
-    def elsewhere(self) -> list[str]:
-        """Return the names of the settings that were set for another address than this."""
-        return [
-            name
-            for name in OF_AN_ADDRESS
-            if getattr(self._configured, name) and self._of_here(name) is None
-        ]
-
-    def belong_here(self, names: Iterable[str]) -> None:
-        """Let settings belong to the address that is asked now, or else to the first one."""
-        here = self._here()
-        self._configured.kept.homes.update((name, here) for name in OF_AN_ADDRESS if name in names)
-
-    def unused_address(self) -> str | None:
-        """Say in one line that an address which ``%config`` set is not used, where that is so."""
-        url = self._configured.base_url
-        if not url or url == self._configured.kept.file_url or self._here() == _place(url):
-            return None
-        by = config.resolve_address(os.environ, **self._addresses()).url_from
-        return (
-            f"ChatMagics.base_url is not used: {by} names another address. "
-            "%chat_connect URL beats them all."
-        )
-
-    def known_keys(self) -> tuple[Secret, ...]:
-        """Return the keys that are known, for whichever address."""
-        try:
-            connection = self.connection()
-        except ChatError:
-            return (*config.known_keys(os.environ), *self._typed.values())
-        return tuple(key for key in (*connection.guarded, connection.key) if key is not None)
-
-    def _of_here(self, name: str) -> Any:
-        """Return a setting, if it belongs to the address that is asked now; else ``None``.
-
-        What a file sets belongs to the file's address, or to the environment's. What was set
-        before there was an address belongs to the first one.
-        """
-        value = getattr(self._configured, name)
-        if not value:
-            return None
-        homes, here = self._configured.kept.homes, self._here()
-        if name not in homes:
-            own = self._configured.kept.file_url or os.environ.get("CHATMAGIC_BASE_URL", "")
-            homes[name] = _place(own) if own.strip() else None
-        if homes[name] is None:
-            homes[name] = here
-        return value if homes[name] == here else None
-
-    def _here(self) -> str | None:
-        """Return where requests are posted to now; ``None`` while nothing is connected."""
-        try:
-            return _place(config.resolve_address(os.environ, **self._addresses()).base_url)
-        except ChatError:
-            return None
-
-    def _addresses(self) -> dict[str, str | None]:
-        """Return the addresses that were set here, by who set them."""
-        url, file_url = self._configured.base_url, self._configured.kept.file_url
-        cell_url = url if url != file_url else None
-        return {"chosen": self._chosen, "cell_config": cell_url, "file_config": file_url}
-
-    def connection(self) -> Endpoint:
-        """Find out where to and with which key, as things are set now."""
-        return config.resolve(
-            os.environ,
-            **self._addresses(),
-            auth_config=self._configured.auth,
-            typed=self._typed,
-            store=keystore.open_store(os.environ),
-        )
-
-    def _start_emulator(self) -> tuple[str, Secret]:
-        """Start this kernel's emulator, with an account of its own; give address and key."""
-        if self._emulator is None:
-            # tornado's server comes with the first practice.
-            from chatmagic.emulator import server  # noqa: PLC0415
-
-            self._emulator = server.Emulator(server.FRESH)
-            self._emulator_at = self._emulator.start(), Secret(f"practice-{secrets.token_hex(8)}")
-        return self._emulator_at
-
-    def close(self) -> None:
-        """Stop the emulator that was started for this kernel."""
-        if self._emulator is not None:
-            self._emulator.stop()
-            self._emulator = None
-        config.local_emulator = None
-
-
-def _place(base_url: str) -> str:
-    """Return an address in one way of writing it; nothing is an address that cannot be used."""
-    if base_url.strip().lower() == address.EMULATOR:
-        return address.EMULATOR
-    try:
-        return address.request_url(base_url)
-    except InputError:
-        return ""
 
 
 def _words(line: str) -> tuple[str, str | None]:

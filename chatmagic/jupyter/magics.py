@@ -13,7 +13,6 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 from traitlets import TraitError
 
 from chatmagic import _lazy
-from chatmagic.client import config
 from chatmagic.errors import InputError
 from chatmagic.jupyter import input_transformers
 from chatmagic.jupyter.results import Results
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     from traitlets.config import Config
 
     from chatmagic.jupyter.commands import Commands
+    from chatmagic.jupyter.environment import KernelEnvironment
     from chatmagic.models import Reply
     from chatmagic.protocol.auth import Secret
-    from chatmagic.session.session import Session
 
 
 _kept: WeakKeyDictionary[InteractiveShell, Kept] = WeakKeyDictionary()
@@ -41,7 +40,7 @@ class ChatMagics(Configured, Magics):
 
     def known_keys(self) -> tuple[Secret, ...]:
         """Return the keys that are known here; what a file sets is looked at when it is sent."""
-        return self.commands.connecting.known_keys() if self._is_made else ()
+        return self.environment.known_keys() if self._is_made else ()
 
     def update_config(self, config: Config) -> None:
         """Set what ``%config`` says in a cell."""
@@ -55,9 +54,8 @@ class ChatMagics(Configured, Magics):
         # An observer would not hear of a value that is said again, but the later word counts.
         self.kept.said_later |= names & {"cassette", "mode"}
         if names & {"base_url", "model", "extra_headers"}:
-            connecting = self.commands.connecting
-            connecting.belong_here(names)
-            if "base_url" in names and (unused := connecting.unused_address()) is not None:
+            self.environment.belong_here(names)
+            if "base_url" in names and (unused := self.environment.unused_address()) is not None:
                 print(unused, file=sys.stderr)
 
     def __init__(self, shell: InteractiveShell) -> None:
@@ -66,39 +64,47 @@ class ChatMagics(Configured, Magics):
         # What is set at the first load comes from a file; what changes later, from a cell.
         self.kept = _kept.setdefault(shell, Kept(self.base_url))
         self._shell = shell
+        self._environment: KernelEnvironment | None = None
+        self.replaced: dict[str, dict[str, Callable[..., Any]]] = {}
+        """The magics of others that ours have the names of, by kind and name."""
         self._commands: Commands | None = None
         self._results = Results(shell, self._has_shown, self._shown)
         self._is_made = True
 
     @property
+    def environment(self) -> KernelEnvironment:
+        """What a session needs of this shell, loaded when it is first asked for."""
+        if self._environment is None:
+            from chatmagic.jupyter.environment import KernelEnvironment  # noqa: PLC0415 - as above
+
+            self._environment = KernelEnvironment(self._shell, self)
+        return self._environment
+
+    @property
     def commands(self) -> Commands:
         """What the magics do, loaded when it is first asked for."""
         if self._commands is None:
-            self.join(current.current_session())
-        return self._commands  # type: ignore[return-value] # joining has made them
+            # The commands, and all below them, come with the first use.
+            _lazy.load("chatmagic.jupyter.commands")
+            from chatmagic.jupyter.commands import Commands  # noqa: PLC0415
 
-    def join(self, session: Session) -> None:
-        """Let a session ask as this shell's settings say."""
-        # The commands, and all below them, come with the first use.
-        _lazy.load("chatmagic.jupyter.commands")
-        from chatmagic.jupyter.commands import Commands  # noqa: PLC0415
-
-        if self._commands is None or self._commands.session is not session:
-            self._commands = Commands(self._shell, session, self)
+            session = current.current_session()
+            self._commands = Commands(self._shell, session, self, self.environment)
             self._results.show_replies()
+        return self._commands
 
-    def replaying(self) -> str | None:
-        """Return why nothing is sent from this kernel, as a clause; ``None`` where it is."""
-        choice = self.commands.cassette.choice()
-        if choice is None or choice.mode != "replay":
-            return None
-        return f"{choice.name} is replayed here ({choice.mode_from})"
+    def join(self) -> None:
+        """Let this process's session, and its clients, ask as this shell's settings say."""
+        current.use_environment(lambda: self.environment)
 
     def leave(self) -> None:
-        """Let go of the shell and of the session, whose conversation stays."""
+        """Close what was opened for the shell; the session's conversation stays."""
+        current.use_environment(None)
         self._results.close()
         if self._commands is not None:
             self._commands.close()
+        if self._environment is not None:
+            self._environment.close()
 
     def _has_shown(self, value: object) -> bool:
         return self._commands is not None and self._commands.has_shown(value)
@@ -233,34 +239,27 @@ def load(shell: InteractiveShell) -> None:
         raise InputError(
             f"{error}", hint="It stands in an IPython configuration file (c.ChatMagics)."
         ) from None
-    _replaced[id(shell)] = {
+    magics.replaced = {
         kind: {name: held[name] for name in magics.magics[kind] if name in held}
         for kind, held in shell.magics_manager.magics.items()
     }
     shell.register_magics(magics)
     input_transformers.install(shell)
-    current.on_session = magics.join
-    config.replay_in_kernel = magics.replaying
-    if current.has_begun():
-        magics.join(current.current_session())
+    magics.join()
 
 
 def unload(shell: InteractiveShell) -> None:
     """Leave nothing behind, and give back the magics that were replaced."""
     magics = shell.magics_manager.registry.pop("ChatMagics", None)
     input_transformers.remove(shell)
-    replaced = _replaced.pop(id(shell), {})
+    if magics is None:
+        return
     for kind, held in shell.magics_manager.magics.items():
-        for name in magics.magics[kind] if magics is not None else ():
+        for name in magics.magics[kind]:
             held.pop(name, None)
-        held.update(replaced.get(kind, {}))
-    if magics is not None:
-        shell.configurables.remove(magics)
-        magics.leave()
-    current.on_session = config.replay_in_kernel = None
-
-
-_replaced: dict[int, dict[str, dict[str, Callable[..., Any]]]] = {}
+        held.update(magics.replaced.get(kind, {}))
+    shell.configurables.remove(magics)
+    magics.leave()
 
 
 def _usage() -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.jupyter.cassette_command import CassetteCommand
-    from chatmagic.jupyter.connect_command import ConnectCommands
+    from chatmagic.jupyter.environment import KernelEnvironment
     from chatmagic.protocol.auth import Secret
     from chatmagic.session.session import Session
 
@@ -67,7 +67,7 @@ class Standing:
         session: its session.
         configured: the settings, read at each use.
         cassette: its cassette.
-        connecting: its connection.
+        environment: where the session runs.
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class Standing:
         session: Session,
         configured: Configured,
         cassette: CassetteCommand,
-        connecting: ConnectCommands,
+        environment: KernelEnvironment,
     ) -> None:
         """Look at nothing yet."""
         self._shell = shell
         self._session = session
         self._configured = configured
         self._cassette = cassette
-        self._connecting = connecting
+        self._environment = environment
         self._has_told_of_usage = False
 
     def now(self) -> datetime:
@@ -103,10 +103,10 @@ class Standing:
         rows = [[name, _set(configured[trait], unset)] for name, trait, unset in PANELS]
         if (tape := self._cassette.state()) is not None:
             rows = [["Cassette", tape], *rows]
-        if self._cassette.is_replaying():
+        if self._environment.is_replaying():
             return {"state": "replay", "rows": rows}
         try:
-            choice, connection = self._cassette.choice(), self._connecting.connection()
+            choice, connection = self._environment.choice(), self._environment.endpoint()
         except ChatError as error:
             return {"state": "not connected", "rows": [["Service", str(error)], *rows]}
         state = "emulator" if config.is_emulator(connection) else "live"
@@ -179,16 +179,16 @@ class Standing:
         """Say where requests go, with which key, and which model they name."""
         lines = []
         try:
-            if not self._cassette.is_replaying():
-                connection = self._connecting.connection()
+            if not self._environment.is_replaying():
+                connection = self._environment.endpoint()
                 lines.append(where(connection))
                 if not config.is_emulator(connection):
                     lines.append(f"Requests are posted to {config.posted_to(connection)}.")
-            if self._connecting.model() is not None:
+            if self._environment.model() is not None:
                 lines.append(f"Model: {self._in_force()['model']}.")
         except ChatError as error:
             lines.append(str(error))
-        if elsewhere := self._connecting.elsewhere():
+        if elsewhere := self._environment.elsewhere():
             lines.append(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
         return lines
 
@@ -207,12 +207,12 @@ class Standing:
     def _in_force(self) -> dict[str, Any]:
         """Return the settings that count here; of fields and headers their names, in words."""
         configured = self._configured.trait_values()
-        configured |= dict.fromkeys(self._connecting.elsewhere())
+        configured |= dict.fromkeys(self._environment.elsewhere())
         with contextlib.suppress(ChatError):
-            configured["model"] = self._connecting.model()
+            configured["model"] = self._environment.model()
         named = {name: configured[name] for name in NAMED if configured[name]}
         # A key that was put there by mistake is not shown.
-        keys = self._connecting.known_keys() if named else ()
+        keys = self._environment.known_keys() if named else ()
         return {**configured, **{name: _names(named.get(name), keys) for name in NAMED}}
 
     def _now(self) -> datetime:

@@ -9,8 +9,10 @@ much to check is refused as well. Which commands there may be at all is said in
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,55 +20,13 @@ if TYPE_CHECKING:
 _TOKEN: Final = re.compile(r"\\[A-Za-z]+|\\.|[^\s\\]", re.DOTALL)
 _LETTERS: Final = re.compile(r"\\[A-Za-z]+\Z")
 
-# Commands by what follows them: one argument, two, an optional one before.
-_ONE: Final = frozenset(
-    """acute grave ddot dddot ddddot tilde bar breve check hat vec dot mathring widetilde widehat
-    overline underline overbrace underbrace overparen underparen overrightarrow underrightarrow
-    overleftarrow underleftarrow overleftrightarrow underleftrightarrow boxed cancel bcancel
-    xcancel phantom vphantom hphantom substack mathord mathop mathopen mathclose mathbin mathrel
-    mathpunct mathinner vcenter bra ket braket set Bra Ket Braket Set pmod pod centernot pmb
-    boldsymbol mathrm mathup mathnormal mathbf mathbfup mathit mathbfit mathbb Bbb mathfrak
-    mathbffrak mathscr mathbfscr mathsf mathsfup mathbfsf mathbfsfup mathsfit mathbfsfit mathtt
-    mathcal mathbfcal symrm symup symnormal symbf symbfup symit symbfit symbb symfrak symbffrak
-    symscr symbfscr symsf symsfup symbfsf symbfsfup symsfit symbfsfit symtt symcal symbfcal
-    operatorname sqrt overbracket underbracket""".split()  # noqa: SIM905 - as in formulas
+TABLE: Final[dict[str, Any]] = tomllib.loads(
+    files("chatmagic.render").joinpath("formulas.toml").read_text("utf-8")
 )
-_TWO: Final = frozenset(
-    """frac tfrac dfrac cfrac binom tbinom dbinom splitfrac splitdfrac overset underset stackrel
-    stackbin cancelto ketbra""".split()  # noqa: SIM905 - as above
-)
-_TEXT: Final = "textrm textup textnormal textit textbf textsf texttt emph text hbox mbox fbox"
-_LENGTHS: Final = "hspace hskip kern mskip mspace mkern"
-_SIZES: Final = [f"{size}{side}" for size in ("big", "Big", "bigg", "Bigg") for side in "_lrm"]
-_ARROWS: Final = """xrightarrow xleftarrow xleftrightarrow xLeftarrow xRightarrow xLeftrightarrow
-xhookleftarrow xhookrightarrow xmapsto xrightharpoondown xleftharpoondown xrightleftharpoons
-xrightharpoonup xleftharpoonup xleftrightharpoons xtwoheadrightarrow xtwoheadleftarrow xlongequal
-xtofrom"""
-_KINDS: Final = {
-    **dict.fromkeys(_ONE, "m"),
-    **dict.fromkeys(_TWO, "mm"),
-    **dict.fromkeys(_ARROWS.split(), "om"),
-    **dict.fromkeys(("sqrt", "cancel", "bcancel", "xcancel", "overbracket", "underbracket"), "om"),
-    **dict.fromkeys(_TEXT.split(), "w"),
-    **dict.fromkeys(_LENGTHS.split(), "l"),
-    **dict.fromkeys((name.rstrip("_") for name in _SIZES), "d"),
-    "left": "d",
-    "right": "d",
-    "middle": "d",
-    "ce": "r",
-    "pu": "r",
-    "tag": "r",
-    "cfrac": "omm",
-    "color": "c",
-    "textcolor": "cm",
-    "colorbox": "cw",
-    "rule": "oll",
-    "root": "Rm",
-    "operatorname": "sm",
+COMMANDS: Final[dict[str, str]] = {
+    name: kinds for kinds, names in TABLE["commands"].items() for name in names.split()
 }
-"""What follows a command: ``m`` an argument, ``o`` an optional one, ``w`` words, ``r`` whatever
-stands in braces, ``l`` a length, ``c`` a colour, ``d`` a delimiter, ``s`` perhaps a star, and
-``R`` all up to an ``\\of``."""
+"""Commands that a page may typeset, and what follows each, as ``formulas.toml`` explains."""
 
 _LENGTH: Final = re.compile(
     r"\s*(\{)?\s*[-+]?\s*(?:\d+(?:[.,]\d*)?|[.,]\d+)\s*(?:p[tcx]|mu|[cm]m|e[mx]|in)\s*(?(1)\})"
@@ -76,7 +36,7 @@ _BRACKETS: Final = re.compile(r"\s*\[(?:[^\[\]{}]|\{[^\[\]{}]*\})*\]")
 _BAD_ARROW: Final = re.compile(r"@(?!([<>VA])(?:(?!\1).)*\1(?:(?!\1).)*\1|[=|.])", re.DOTALL)
 """In a diagram: an arrow takes three of its signs."""
 
-_COLOUR: Final = re.compile(
+COLOUR: Final = re.compile(
     r"\s*(?:\[RGB\]\s*\{\s*\d{1,3}(?:\s*,\s*\d{1,3}){2}\s*\}|\[HTML\]\s*\{[\dA-Fa-f]{6}\}"
     r"|\{[A-Za-z\d#]+\})"
 )
@@ -84,18 +44,9 @@ _NAME: Final = re.compile(r"\s*\{([A-Za-z]+\*?)\}")
 _FORMULAS_IN_TEXT: Final = re.compile(r"\$([^$]*)\$|\\\((.*?)\\\)", re.DOTALL)
 _BARE: Final = re.compile(r"(?<!\\)(?:\\\\)*[_^&#$]|\\(?!text|quad|qquad|ldots|[^A-Za-z])")
 _DELIMITERS: Final = frozenset("()[]/|.<>") | {
-    f"\\{name}"
-    for name in """{ } | lmoustache rmoustache lgroup rgroup arrowvert Arrowvert bracevert
-    Vert vert lvert rvert lVert rVert rangle langle rbrace lbrace rceil lceil rfloor lfloor lbrack
-    rbrack lparen rparen ulcorner urcorner llcorner lrcorner uparrow downarrow updownarrow Uparrow
-    Downarrow Updownarrow backslash""".split()  # noqa: SIM905 - as above
+    f"\\{name}" for name in ("{", "}", "|", *TABLE["delimiters"].split())
 }
-_OPERATORS: Final = frozenset(
-    """coprod bigvee bigwedge biguplus bigcap bigcup int intop iint iiint iiiint idotsint prod sum
-    bigotimes bigoplus bigodot oint bigsqcup smallint det gcd inf injlim lim liminf limsup max min
-    Pr projlim sup varinjlim varliminf varlimsup varprojlim operatorname mathop overbrace
-    underbrace""".split()  # noqa: SIM905 - as above
-)
+_OPERATORS: Final = frozenset(TABLE["operators"].split())
 _HALVES: Final = frozenset(["over", "atop", "brace", "brack", "choose"])
 _NO_ARGUMENT: Final = frozenset(["}", "&", "^", "_", "#", "\\\\"]) | {
     f"\\{name}"
@@ -109,10 +60,6 @@ _WHOLE: Final = re.compile(
     r"(?:equation|eqnarray|align|flalign|gather|multline|x?x?alignat)\*?|(?:sub)?numcases"
 )
 _ONE_COLUMN: Final = re.compile(r"(?:equation|multline)\*?|multlined")
-_REFUSED: Final = frozenset(
-    ["of", "buildrel", "genfrac", "sideset", "hfil", "hfill", "shoveleft", "shoveright"]
-)
-"""Commands whose arguments would take more to read than they are worth."""
 
 
 class _RefusedError(Exception):
@@ -144,7 +91,7 @@ class _Level:
         self.scripts, self.last = set(), name
 
 
-def understood(tex: str) -> bool:
+def has_no_error(tex: str) -> bool:
     """Tell whether MathJax would typeset a formula without an error.
 
     Args:
@@ -246,7 +193,7 @@ class _Reader:
 
     def _atom(self, word: str, name: str) -> None:
         """Take an atom with its arguments."""
-        _need(word != "#" and name not in _REFUSED)
+        _need(word != "#")
         if word == "{":
             self._levels.append(_Level("{"))
         elif word == "}":
@@ -277,12 +224,14 @@ class _Reader:
             "w": self._words,
             "r": self._raw,
             "l": lambda: self._pattern(_LENGTH),
-            "c": lambda: self._pattern(_COLOUR),
+            "c": lambda: self._pattern(COLOUR),
             "d": lambda: _need(self._next() in _DELIMITERS),
             "s": lambda: self._peek() == "*" and self._next(),
             "R": self._up_to_of,
+            "x": lambda: _need(False),
         }
-        for kind in _KINDS.get(name, ""):
+        kinds = COMMANDS.get(name, "x") if name else ""
+        for kind in kinds:
             take[kind]()
 
     def _up_to_of(self) -> None:
@@ -300,7 +249,7 @@ class _Reader:
         _need(word not in _NO_ARGUMENT and not (script and word == "'"))
         if word != "{":
             # An argument is the command alone; an exponent is what the command makes.
-            _need(script or _name(word) not in _KINDS)
+            _need(script or not COMMANDS.get(_name(word)))
             self._arguments(_name(word))
             return
         depth = len(self._levels)
@@ -346,7 +295,7 @@ class _Reader:
         """Take a group of words, with formulas among them."""
         words = self._raw()
         for match in _FORMULAS_IN_TEXT.finditer(words):
-            _need(understood(match[1] or match[2] or ""))
+            _need(has_no_error(match[1] or match[2] or ""))
         _need(not _BARE.search(_FORMULAS_IN_TEXT.sub("", words)))
 
 

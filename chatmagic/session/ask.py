@@ -1,11 +1,12 @@
-"""The course of one ask: how far it has come, what it says of itself, and how it ends."""
+"""The state of one ask: how far it has come, what it says of itself, and how it ends."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from chatmagic import _json
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.models import Message
@@ -15,9 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import TracebackType
 
+    from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.cassette import Lookup
     from chatmagic.conversation.history import Change
     from chatmagic.models import Reply
+    from chatmagic.session.environment import ServiceSetup
     from chatmagic.session.events import Answer, Ask, View
 
 _MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")
@@ -34,7 +37,7 @@ class Stream(Protocol):
         """The reply as far as it has come."""
 
     def __enter__(self) -> Iterable[str]:
-        """Send the request; give the fragments."""
+        """Send the request; return the fragments."""
 
     def __exit__(
         self,
@@ -46,37 +49,152 @@ class Stream(Protocol):
         """Keep the connection if the reply has ended, else close it."""
 
     def close(self) -> None:
-        """Be done, wherever it is."""
+        """End it, wherever it is."""
 
 
 @dataclass(slots=True)
 class AskState:
-    """How far one ask has come, for whoever has to end it."""
+    """How far one ask has come: each step fills in what the next ones need.
+
+    Args:
+        ask: what is asked.
+        cassette: the cassette that is chosen; ``None`` for none.
+        service: where and how the service is asked; ``None`` until that is needed.
+        order: hashes of the page's cells from top to bottom, which the ask goes by.
+        context: the turns that the request carries.
+        request: the request; from :meth:`make_request` on.
+        digest: the request's digest.
+        lookup: what the cassette says of the request.
+        notes: what to say while the reply is awaited, a line each.
+        added: how many turns had been added to the conversation before.
+        stream: the reply on its way.
+        problem: what ended the reply early.
+        answer: the reply that is kept.
+        shown: whether the view was told of the end.
+    """
 
     ask: Ask
+    cassette: CassetteSetup | None = None
+    service: ServiceSetup | None = None
+    order: tuple[str, ...] | None = None
     context: Context = NOTHING
+    request: Request = field(init=False, repr=False)
     digest: str = ""
-    asked_model: str | None = None
+    lookup: Lookup | None = None
+    notes: list[str] = field(default_factory=list)
     added: int = 0
     stream: Stream | None = None
-    play: Lookup | None = None
     problem: BaseException | None = None
     answer: Answer | None = None
     shown: bool = False
 
+    def make_request(self, extra_body: Mapping[str, Any]) -> None:
+        """Make the request and its digest, before anything is spent on it.
 
-def delivered(course: AskState, view: View) -> Answer:
-    """Tell the view of the end, and give the answer or raise what ended it early."""
-    answer = cast("Answer", course.answer)
-    view.ended(answer)
-    course.shown = True
-    if course.problem is not None:
-        raise course.problem from None
-    return answer
+        Args:
+            extra_body: fields beside the interface's own.
+
+        Raises:
+            InputError: it cannot be sent.
+        """
+        ask = self.ask
+        try:
+            self.request = Request(
+                (*self.context.messages, Message("user", ask.text)),
+                stream=ask.stream,
+                max_tokens=ask.max_tokens,
+                temperature=ask.temperature,
+                extra=extra_body,
+            )
+            self.digest = self.request.digest()
+        except ValueError as error:
+            raise InputError(f"{error}. Nothing was sent.") from None
+
+    def what_is_sent(self) -> list[str]:
+        """Return what to say of the request, where it is not simply what stands above."""
+        carried, total, panel = len(self.context.turns), self.context.total, self.context.from_panel
+        notes = [] if self.lookup is None else [*self.lookup.notes]
+        if carried < total:
+            notes.append(f"sent the last {carried:,} of {total:,} turns")
+        if panel and self.ask.entry != "panel":
+            notes.append(f"with {panel:,} turn{'' if panel == 1 else 's'} from the panel")
+        return notes + merged(self.ask)
+
+    def turn(self, reply: Reply, took: int | None) -> Turn:
+        """Return the turn that the ask makes: the question, what it carried, and what came.
+
+        Args:
+            reply: what came.
+            took: about how many credits that took; ``None`` is unknown.
+        """
+        ask = self.ask
+        return Turn(
+            prompt=ask.text,
+            reply=reply,
+            owner=ask.owner,
+            execution=ask.execution,
+            entry=ask.entry,
+            asker=ask.asker,
+            carried=self.context.numbers,
+            typed=ask.typed,
+            values=ask.values,
+            max_tokens=ask.max_tokens,
+            temperature=ask.temperature,
+            last=ask.last,
+            stream=ask.stream,
+            took=took,
+            asked_model=_json.word(self.request.extra.get("model")),
+            shown=ask.shown,
+        )
+
+    def deliver(self, view: View) -> Answer:
+        """Tell the view of the end, and return the answer or raise what ended it early."""
+        answer = cast("Answer", self.answer)
+        view.ended(answer)
+        self.shown = True
+        if self.problem is not None:
+            raise self.problem from None
+        return answer
+
+    def abandon(self, view: View, error: BaseException) -> None:
+        """Close the stream and tell the view, after an error.
+
+        Args:
+            view: what shows the ask.
+            error: what was raised.
+
+        Raises:
+            ChatInterrupted: in place of a bare interrupt.
+        """
+        stopped = isinstance(error, KeyboardInterrupt)
+        if self.stream is not None:
+            self.stream.close()
+        if self.answer is None:
+            view.failed()
+        elif stopped and not self.shown:
+            # Stop came while the last state was being drawn; the turn is kept, so draw it.
+            view.ended(self.answer)
+        if stopped and error is not self.problem:
+            raise interrupted(None if self.answer is None else self.answer.reply) from None
 
 
-def listen(stream: Stream, view: View) -> BaseException | None:
-    """Read a reply to its end; give what ended it early, with the part that came."""
+def refuse_empty(ask: Ask) -> None:
+    """Refuse a prompt that is empty, or no text.
+
+    Raises:
+        InputError: it is.
+    """
+    if not isinstance(ask.text, str):
+        raise InputError(
+            f"The prompt is text, not {type(ask.text).__name__}. Nothing was sent.",
+            hint="str(value) makes text of a value.",
+        )
+    if not ask.text.strip():
+        raise InputError("The prompt is empty. Nothing was sent.")
+
+
+def read(stream: Stream, view: View) -> BaseException | None:
+    """Send a request and read its reply to the end; return what ended it early, if anything."""
     try:
         with stream as fragments:
             for fragment in fragments:
@@ -91,7 +209,7 @@ def listen(stream: Stream, view: View) -> BaseException | None:
 
 
 def interrupted(reply: Reply | None) -> ChatInterrupted:
-    """Give the error for an ask that a person stopped, with the part that came."""
+    """Return the error for an ask that a person stopped, with the part that came."""
     if reply is None or not reply.text:
         return ChatInterrupted("Interrupted before the reply began; the conversation is as it was.")
     words = len(reply.text.split())
@@ -105,55 +223,8 @@ def interrupted(reply: Reply | None) -> ChatInterrupted:
     )
 
 
-def request_of(ask: Ask, context: Context, extra_body: Mapping[str, Any]) -> tuple[Request, str]:
-    """Give the request and its digest, before anything is spent on it."""
-    try:
-        request = Request(
-            (*context.messages, Message("user", ask.text)),
-            stream=ask.stream,
-            max_tokens=ask.max_tokens,
-            temperature=ask.temperature,
-            extra=extra_body,
-        )
-        return request, request.digest()
-    except ValueError as error:
-        raise InputError(f"{error}. Nothing was sent.") from None
-
-
-def turn_of(course: AskState, reply: Reply, took: int | None) -> Turn:
-    """Give the turn that an ask makes: the question, what it carried, and what came."""
-    ask = course.ask
-    return Turn(
-        prompt=ask.text,
-        reply=reply,
-        owner=ask.owner,
-        execution=ask.execution,
-        entry=ask.entry,
-        asker=ask.asker,
-        carried=course.context.numbers,
-        typed=ask.typed,
-        values=ask.values,
-        max_tokens=ask.max_tokens,
-        temperature=ask.temperature,
-        last=ask.last,
-        stream=ask.stream,
-        took=took,
-        asked_model=course.asked_model,
-        shown=ask.shown,
-    )
-
-
-def notes(ask: Ask, context: Context) -> list[str]:
-    """Say what is sent, where that is not simply what stands above."""
-    sent, total, panel = len(context.turns), context.total, context.from_panel
-    notes = [f"sent the last {sent:,} of {total:,} turns"] if sent < total else []
-    if panel and ask.entry != "panel":
-        notes.append(f"with {panel:,} turn{'' if panel == 1 else 's'} from the panel")
-    return notes + merged(ask)
-
-
 def merged(ask: Ask) -> list[str]:
-    """Say that a command stands within the prompt, as where a page has merged two cells."""
+    """Return a note that a command stands within the prompt, as where a page merged two cells."""
     if ask.entry != "cell":
         return []
     lines = (ask.text if ask.typed is None else ask.typed).splitlines()
@@ -163,8 +234,8 @@ def merged(ask: Ask) -> list[str]:
     return [f"a line with {found[0]} is sent as text; split the cell if it is to run by itself"]
 
 
-def set_aside(change: Change | None) -> list[str]:
-    """Say that turns were set aside before this one was asked."""
+def set_aside_note(change: Change | None) -> list[str]:
+    """Return a note that turns were set aside before this one was asked."""
     if change is None:
         return []
     count = len(change.went)

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from chatmagic import _lazy
-from chatmagic.client import config, url
+from chatmagic.cassette import active
+from chatmagic.client import url
 from chatmagic.client.config import Endpoint
+from chatmagic.session.environment import ServiceSetup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from chatmagic.cassette.cassette import AnswerSource
     from chatmagic.client.client import Client
-    from chatmagic.client.timeouts import Timeout
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceSetup:
-    """Where and how a session asks."""
-
-    endpoint: Endpoint
-    timeout: Timeout | Mapping[str, float | None] | float | None = None
-    extra_body: Mapping[str, Any] = field(default_factory=dict)
-    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    from chatmagic.session.ask import AskState
+    from chatmagic.session.environment import Environment
 
 
 class ClientPool:
-    """Whom a session asks, and the connections that are kept to them.
+    """The clients that a session asks with, and the connections that they keep.
 
     Args:
-        given: whom to ask for the service; ``None`` makes a client as a setup says.
+        given: the client for the service; ``None`` makes one as the environment says.
     """
 
     def __init__(self, given: Client | None = None) -> None:
@@ -42,42 +31,49 @@ class ClientPool:
         """The client of the latest ask; ``None`` before the first."""
         self._made: dict[AnswerSource, tuple[ServiceSetup, Client]] = {}
 
-    def of(self, who: AnswerSource, asked: Callable[[], ServiceSetup]) -> Client:
-        """Give the client for what is set now; a new one only where that has changed.
+    def client(self, state: AskState, environment: Environment) -> Client:
+        """Return the client for an ask: the one that is kept, where its setup still holds.
 
         Args:
-            who: who answers.
-            asked: says where and how; asked where no client was given.
-        """
-        if who == "service" and self.given is not None:
-            self.latest = self.given
-            return self.given
-        setup = asked()
-        known = self._made.get(who)
-        if known is None or known[0] != setup:
-            # requests comes with the first question, not with the extension.
-            _lazy.load("chatmagic.client.transport")
-            from chatmagic.client.client import Client  # noqa: PLC0415
+            state: the ask, whose cassette has been looked into.
+            environment: says where and how to ask.
 
-            door = setup.endpoint
-            how: dict[str, Any] = {
-                "timeout": setup.timeout,
-                "extra_body": setup.extra_body,
-                "extra_headers": setup.extra_headers,
-            }
-            if known is not None and door.is_same_service(known[1].endpoint):
-                client = known[1]
-                client.retune(door, **how)
-            else:
-                if known is not None:
-                    known[1].close()
-                client = Client.connected(door, **how)
-            known = self._made[who] = setup, client
-        self.latest = known[1]
+        Raises:
+            ChatError: what is set cannot be used.
+        """
+        source: AnswerSource = "service" if state.lookup is None else state.lookup.source
+        if source == "service" and self.given is not None:
+            self.latest = self.given
+        else:
+            self.latest = self._kept(source, _setup(source, state, environment))
         return self.latest
 
+    def _kept(self, source: AnswerSource, setup: ServiceSetup) -> Client:
+        """Return the client for a setup, made anew or tuned where that has changed."""
+        known = self._made.get(source)
+        if known is not None and known[0] == setup:
+            return known[1]
+        # requests comes with the first question, not with the extension.
+        _lazy.load("chatmagic.client.transport")
+        from chatmagic.client.client import Client  # noqa: PLC0415
+
+        how: dict[str, Any] = {
+            "timeout": setup.timeout,
+            "extra_body": setup.extra_body,
+            "extra_headers": setup.extra_headers,
+        }
+        if known is not None and setup.endpoint.is_same_service(known[1].endpoint):
+            client = known[1]
+            client.retune(setup.endpoint, **how)
+        else:
+            if known is not None:
+                known[1].close()
+            client = Client.connected(setup.endpoint, **how)
+        self._made[source] = setup, client
+        return client
+
     def forget(self) -> None:
-        """Close all, and make them anew when they are asked for."""
+        """Close all; the next ask makes its own."""
         self.close()
         self._made.clear()
         self.latest = self.given
@@ -89,13 +85,12 @@ class ClientPool:
                 client.close()
 
 
-def from_environment() -> ServiceSetup:
-    """Say where and how the environment asks."""
-    return ServiceSetup(config.resolve_for_client(os.environ))
-
-
-def practice() -> Endpoint:
-    """Give the emulator of this kernel, for what a cassette does not hold."""
-    return config.with_local_emulator(
-        Endpoint(url.EMULATOR, "bearer", None, "--else emulator", url.EMULATOR)
-    )
+def _setup(source: AnswerSource, state: AskState, environment: Environment) -> ServiceSetup:
+    """Return where and how to ask one of those who may answer."""
+    if source == "service" or state.cassette is None:
+        return state.service or environment.service()
+    endpoint = active.CASSETTE
+    if source == "emulator":
+        base_url, key = environment.start_emulator()
+        endpoint = Endpoint(base_url, "bearer", key, "--else emulator", url.EMULATOR)
+    return ServiceSetup(endpoint, state.cassette.timeout, state.cassette.extra_body)

@@ -1,43 +1,52 @@
-"""This process's session: the one that the magics of a kernel talk with."""
+"""This process's session, which the magics of a kernel and ``chatmagic.ask`` share."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Any
 
+from chatmagic.client import kernel
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from chatmagic.models import Reply
+    from chatmagic.session.environment import Environment
     from chatmagic.session.session import Session
 
-on_session: Callable[[Session], object] | None = None
-"""Called with this process's session when it is made; the extension sets it."""
+_current: Session | None = None
+_find_environment: Callable[[], Environment] | None = None
+_lock = threading.RLock()
 
 
 def current_session() -> Session:
-    """Give this process's session: the one that the magics of a kernel talk with."""
-    global _current  # noqa: PLW0603 - one per kernel is the point
-    with _current_lock:
+    """Return this process's session; the first call makes it."""
+    global _current  # noqa: PLW0603 - one per process is the point
+    with _lock:
         if _current is None:
-            # The extension sets the hook when it is loaded, which takes no session yet.
+            # The session and all below it come with the first use, not with the extension.
             from chatmagic.session.session import Session  # noqa: PLC0415
 
-            _current = Session()
-            if on_session is not None:
-                on_session(_current)
+            _current = Session(environment=_find_environment and _find_environment())
         return _current
 
 
-def has_begun() -> bool:
-    """Tell whether this process's session has been made."""
-    return _current is not None
+def use_environment(find: Callable[[], Environment] | None) -> None:
+    """Let this process's session, and its clients, ask in an environment from now on.
+
+    Args:
+        find: returns the environment, when it is first needed; ``None`` is plain Python.
+    """
+    global _find_environment  # noqa: PLW0603 - as above
+    with _lock:
+        _find_environment = kernel.find_kernel = find
+        if _current is not None:
+            # With the session, as above.
+            from chatmagic.session.environment import PlainPython  # noqa: PLC0415
+
+            _current.environment = PlainPython() if find is None else find()
 
 
 def ask(text: str, **options: Any) -> Reply:
-    """Ask in this process's session; see :meth:`Session.ask`."""
+    """Ask in this process's session and return the reply; see :meth:`Session.ask`."""
     return current_session().ask(text, **options)
-
-
-_current: Session | None = None
-_current_lock = threading.Lock()

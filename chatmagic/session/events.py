@@ -1,10 +1,11 @@
-"""What is asked, what comes of it, and who is told how it goes."""
+"""What is asked, what comes of it, and the events of an ask for views and followers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from chatmagic._log import swallowed
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
@@ -125,41 +126,59 @@ class View(Protocol):
         """There is none; the conversation is as it was."""
 
 
-class Told:
-    """A view that also tells the followers."""
+class Followers:
+    """The functions that are called with each event of a session."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self.functions: tuple[Callable[[Event], object], ...] = ()
+
+    def add(self, follower: Callable[[Event], object]) -> Callable[[], None]:
+        """Add one; return a function that removes it."""
+        self.functions = (*self.functions, follower)
+
+        def remove() -> None:
+            self.functions = tuple(each for each in self.functions if each is not follower)
+
+        return remove
+
+    def tell(self, event: Event) -> None:
+        """Call them all; what one raises is left out."""
+        for follower in self.functions:
+            with swallowed():
+                follower(event)
+
+
+class ObservedView:
+    """A view whose events the followers of the session are told too."""
 
     def __init__(
-        self, ask: Ask, view: View, tell: Callable[[Event], None], conversation: Conversation
+        self, ask: Ask, view: View, followers: Followers, conversation: Conversation
     ) -> None:
         """Stand before a view."""
         self.answer: Answer | None = None
+        """What the view was told of the end."""
+        self.waiting = view.waiting
+        self.failed = view.failed
         self._ask = ask
         self._view = view
-        self._tell = tell
+        self._followers = followers
         self._conversation = conversation
-
-    def waiting(self, holder: str) -> None:
-        """Another ask is under way; this one waits for it."""
-        self._view.waiting(holder)
 
     def began(self, notes: Sequence[str]) -> None:
         """The request is about to be sent."""
         self._view.began(notes)
-        self._tell(Began(self._ask, tuple(notes), self._conversation.turns))
+        self._followers.tell(Began(self._ask, tuple(notes), self._conversation.turns))
 
     def fragment(self, text: str) -> None:
         """A fragment came."""
         self._view.fragment(text)
-        self._tell(Fragment(text))
+        self._followers.tell(Fragment(text))
 
     def ended(self, answer: Answer) -> None:
         """There is a reply, whole or in part."""
         self.answer = answer
         self._view.ended(answer)
-
-    def failed(self) -> None:
-        """There is none; the conversation is as it was."""
-        self._view.failed()
 
 
 class Silent:

@@ -6,39 +6,25 @@ Python, magic and panel all come through :meth:`Session.run`, one at a time.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from chatmagic import _json
-from chatmagic._log import swallowed
-from chatmagic.cassette import active, reproducibility, transports
-from chatmagic.cassette.active import ActiveCassette, CassetteSetup
+from chatmagic.cassette import reproducibility, transports
+from chatmagic.cassette.active import ActiveCassette
 from chatmagic.cassette.interaction import Recorded
 from chatmagic.cassette.matching import Query
 from chatmagic.client import config
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.errors import InputError
-from chatmagic.session import client_pool
-from chatmagic.session.ask import (
-    NOTHING,
-    AskState,
-    delivered,
-    interrupted,
-    listen,
-    notes,
-    request_of,
-    set_aside,
-    turn_of,
-)
-from chatmagic.session.client_pool import ClientPool, ServiceSetup
+from chatmagic.session.ask import AskState, interrupted, read, refuse_empty, set_aside_note
+from chatmagic.session.client_pool import ClientPool
+from chatmagic.session.environment import PlainPython
 from chatmagic.session.events import (
     Answer,
     Ask,
     Changed,
     Ended,
-    Event,
+    Followers,
     Listener,
-    Told,
-    View,
+    ObservedView,
 )
 from chatmagic.session.lock import AskLock
 
@@ -46,34 +32,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime, timedelta
 
-    from chatmagic.cassette.cassette import AnswerSource, Lookup
+    from chatmagic.cassette.cassette import Lookup
     from chatmagic.client.client import Client
     from chatmagic.client.config import Endpoint
     from chatmagic.client.sockets import Halt
-    from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.history import Change
-    from chatmagic.conversation.turn import Context
     from chatmagic.models import Credits, Reply
     from chatmagic.protocol.ratelimit import RequestLimit
-    from chatmagic.protocol.wire import Request
+    from chatmagic.session.ask import Stream
+    from chatmagic.session.environment import Environment
+    from chatmagic.session.events import Event, View
 
 
 class Session:
     """A conversation that is kept, with a service.
 
     Args:
-        client: whom to ask; ``None`` looks the address and key up at each ask.
+        client: the client that asks; ``None`` makes one as the environment says at each ask.
+        environment: where the session runs; ``None`` is plain Python.
     """
 
-    def __init__(self, client: Client | None = None) -> None:
+    def __init__(
+        self, client: Client | None = None, *, environment: Environment | None = None
+    ) -> None:
         """Start an empty conversation; nothing is sent."""
         self.conversation = Conversation()
         self.cassette = ActiveCassette()
-        self.set_free()
+        self.environment: Environment = environment or PlainPython()
+        """Where the session runs; another one counts from the next ask on."""
         self._clients = ClientPool(client)
         self._took: int | None = None
-        self._followers: tuple[Callable[[Event], object], ...] = ()
-        self._turnstile = AskLock()
+        self.followers = Followers()
+        self._lock = AskLock()
         self._under_way: tuple[Ask, Halt] | None = None
 
     @property
@@ -145,7 +135,7 @@ class Session:
                 reply the turn is kept, marked; without one the conversation is as before.
             ChatInterrupted: a person stopped it; the same holds.
         """
-        owner, execution = self.execution()
+        owner, execution = self.environment.cell()
         ask = Ask(
             text,
             max_tokens=max_tokens,
@@ -163,27 +153,27 @@ class Session:
 
         Args:
             ask: what is asked.
-            view: who is shown it.
+            view: what shows it.
             halt: stops it from another thread.
 
         Raises:
             ChatError: see :meth:`ask`.
             ChatInterrupted: see :meth:`ask`.
         """
-        told = Told(ask, view, self._tell, self.conversation)
+        observed = ObservedView(ask, view, self.followers, self.conversation)
         try:
-            answer = self._run(ask, told, halt)
+            answer = self._run(AskState(ask), observed, halt)
         except BaseException as error:
-            self._tell(Ended(ask, told.answer, error))
+            self.followers.tell(Ended(ask, observed.answer, error))
             raise
-        self._tell(Ended(ask, answer, None))
+        self.followers.tell(Ended(ask, answer, None))
         return answer
 
     def stop(self, ask: Ask) -> bool:
-        """Stop an ask from another thread, whoever asked it; what came of it is kept, marked.
+        """Stop an ask from another thread; what came of it is kept, marked.
 
         Args:
-            ask: as :class:`Began` told it.
+            ask: as :class:`Began` named it.
 
         Returns:
             Whether its request was under way; another one is never stopped in its place.
@@ -195,60 +185,16 @@ class Session:
         return True
 
     def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
-        """Let somebody hear of every ask and change, whoever makes it.
+        """Call a function with each event of this session from now on.
 
         Args:
-            follower: called with each event, in the thread that asks: to be quick, and to
-                leave what it does to a thread of its own. What it raises is left out.
+            follower: called in the thread that asks: to be quick, and to leave what it does
+                to a thread of its own. What it raises is left out.
 
         Returns:
-            What to call to follow no more.
+            A function that ends it.
         """
-        self._followers = (*self._followers, follower)
-
-        def leave() -> None:
-            self._followers = tuple(other for other in self._followers if other is not follower)
-
-        return leave
-
-    def _tell(self, event: Event) -> None:
-        for follower in self._followers:
-            with swallowed():
-                follower(event)
-
-    def _run(self, ask: Ask, view: View, halt: Halt | None) -> Answer:
-        if not isinstance(ask.text, str):
-            raise InputError(
-                f"The prompt is text, not {type(ask.text).__name__}. Nothing was sent.",
-                hint="str(value) makes text of a value.",
-            )
-        if not ask.text.strip():
-            raise InputError("The prompt is empty. Nothing was sent.")
-        self._turnstile.refuse_its_holder()
-        course = AskState(ask)
-        try:
-            try:
-                self._turnstile.enter(ask.asker, view.waiting, halt)
-                self._asked(course, view, halt)
-            finally:
-                if self._under_way is not None and self._under_way[0] is ask:
-                    self._under_way = None
-                self._turnstile.leave()
-            return delivered(course, view)
-        except BaseException as error:
-            # Again, for an interrupt that came just before; the same holds for the stream.
-            self._turnstile.leave()
-            stopped = isinstance(error, KeyboardInterrupt)
-            if course.stream is not None:
-                course.stream.close()
-            if course.answer is None:
-                view.failed()
-            elif stopped and not course.shown:
-                # Stop came while the last state was being drawn; the turn is kept, so draw it.
-                view.ended(course.answer)
-            if stopped and error is not course.problem:
-                raise interrupted(None if course.answer is None else course.answer.reply) from None
-            raise
+        return self.followers.add(follower)
 
     def change(self, action: Callable[[Conversation], Change | None]) -> Change | None:
         """Change the conversation (undo, redo, reset) while no ask is under way.
@@ -259,13 +205,11 @@ class Session:
         Raises:
             InputError: an ask of this very thread is under way.
         """
-        change = self._turnstile.alone(
-            "a change of the conversation", lambda: action(self.conversation)
-        )
-        self._tell(Changed())
+        change = self._lock.alone("a change of the conversation", lambda: action(self.conversation))
+        self.followers.tell(Changed())
         return change
 
-    def retape(self, *, again: bool = True, off: bool = False) -> str | None:
+    def change_cassette(self, *, again: bool = True, off: bool = False) -> str | None:
         """Put in the cassette that is chosen now, while no ask is under way.
 
         Args:
@@ -280,16 +224,16 @@ class Session:
             ChatError: what is chosen cannot be used.
         """
 
-        def exchanged() -> str | None:
+        def change() -> str | None:
             summary = self.cassette.eject() if again else None
             if not off:
-                # Who is done asks for none; what the environment has comes with the next ask.
-                self.cassette.insert()
+                # With it, none is wanted; what the environment names comes with the next ask.
+                self.cassette.insert(self.environment.cassette())
             if not again:
                 self.cassette.retry()
             return summary
 
-        return self._turnstile.alone("a change of the cassette", exchanged)
+        return self._lock.alone("a change of the cassette", change)
 
     def alone(self, action: Callable[[], str]) -> str:
         """Do something with the cassette while no ask is under way.
@@ -297,93 +241,27 @@ class Session:
         Args:
             action: what to do; its result is returned.
         """
-        return self._turnstile.alone("a change of the cassette", action)
+        return self._lock.alone("a change of the cassette", action)
 
     def follow_pages(self, owner: str | None = None) -> Change | None:
-        """Let the conversation follow the pages, unless an ask is under way.
+        """Put the turns in the order of the page's cells, unless an ask is under way.
 
         Args:
-            owner: hash of the cell that wants to know; ``None`` without one.
+            owner: hash of the running cell; ``None`` without one.
 
         Returns:
             The change, if turns of cells that are gone were set aside.
         """
-        layout = self.layout(owner)
-        if layout is None or not self._turnstile.enter_if_free("a change of the conversation"):
+        layout = self.environment.layout(owner)
+        if layout is None or not self._lock.enter_if_free("a change of the conversation"):
             return None
         try:
             change = self.conversation.follow(layout)
         finally:
-            self._turnstile.leave()
+            self._lock.leave()
         if change is not None:
-            self._tell(Changed())
+            self.followers.tell(Changed())
         return change
-
-    def _follow_for(self, course: AskState) -> Change | None:
-        """Let the conversation follow the pages before an ask, which goes by their order."""
-        ask = course.ask
-        if not ask.history or ask.order is not None:
-            return None
-        # The panel is on no page's list; it goes by the newest word.
-        layout = self.layout(None if ask.entry == "panel" else ask.owner)
-        if layout is None:
-            return None
-        course.ask = replace(ask, order=layout.order)
-        return self.conversation.follow(layout)
-
-    def _asked(self, course: AskState, view: View, halt: Halt | None) -> None:
-        """Ask, and keep what came, with what ended it early."""
-        asked, taping = course.ask, self.cassette.insert()
-        setup = self.setup() if taping is None and self._clients.given is None else None
-        aside = self._follow_for(course)
-        ask = course.ask
-        course.context = context = self._context(ask)
-        source = cast(
-            "Client | CassetteSetup | ServiceSetup", self._clients.given or taping or setup
-        )
-        request, course.digest = request_of(ask, context, source.extra_body)
-        course.asked_model = _json.word(request.extra.get("model"))
-        course.play = play = None if taping is None else self._play(ask, context, request)
-        # The view warms its renderer while requests is loaded and the headers awaited.
-        view.began(
-            [
-                *set_aside(aside),
-                *self.cassette.news(),
-                *(play.notes if play is not None else ()),
-                *notes(asked, context),
-            ]
-        )
-        who: AnswerSource = "service" if play is None else play.source
-        client = self._clients.of(who, lambda: self._setup_for(who, setup, taping))
-        through = transports.through(
-            play,
-            self.cassette.current,
-            lambda: transports.Outcome(stream.reply, client.took, client.endpoint.key),
-        )
-        course.added = self.conversation.added
-        halt = _or_new(halt)
-        self._under_way = asked, halt
-        course.stream = stream = client.send(request, halt, through)
-        try:
-            course.problem = listen(stream, view)
-            if course.problem is not None and not stream.reply.text:
-                raise course.problem
-            self._keep(course, stream.reply)
-        except KeyboardInterrupt:
-            stream.close()
-            reply = stream.reply
-            if not reply.text:
-                raise
-            # Stop came when the reply had come: it is paid for, so it is kept all the same.
-            self._keep(course, reply)
-            course.problem = interrupted(reply)
-
-    def set_free(self) -> None:
-        """Ask as the environment says, for nobody's cell; a kernel's commands say otherwise."""
-        self.setup: Callable[[], ServiceSetup] = client_pool.from_environment
-        self.cassette.choose_setup = active.from_environment
-        self.execution: Callable[[], tuple[str | None, str | None]] = _nobody
-        self.layout: Callable[[str | None], Layout | None] = _unknown
 
     def disconnect(self) -> None:
         """Forget the connection and what it told of the credits; the next ask makes its own."""
@@ -394,74 +272,131 @@ class Session:
         """Close the connections that are kept."""
         self._clients.close()
 
-    def _play(self, ask: Ask, context: Context, request: Request) -> Lookup | None:
-        """Find out who answers, while a cassette is in."""
-        asked = Recorded.asked(request, typed=ask.typed, owner=ask.owner)
-        query = Query(asked, ask.execution, ask.order)
-        return self.cassette.look_up(query, self._warnings(ask, context), self._asks_emulator)
+    # --- The steps of one ask ------------------------------------------------------------------
 
-    def _asks_emulator(self) -> bool:
-        """Tell whether the service that is asked is this kernel's emulator."""
-        given = self._clients.given
-        return config.is_emulator(self.setup().endpoint if given is None else given.endpoint)
+    def _run(self, state: AskState, view: View, halt: Halt | None) -> Answer:
+        """Do an ask under the lock; whatever ends it, let go of the lock and the connection."""
+        refuse_empty(state.ask)
+        self._lock.refuse_its_holder()
+        try:
+            try:
+                self._lock.enter(state.ask.asker, view.waiting, halt)
+                self._prepare(state)
+                # The view warms its renderer while requests is loaded and the headers awaited.
+                view.began(state.notes)
+                self._receive(state, self._send(state, halt), view)
+            finally:
+                if self._under_way is not None and self._under_way[0] is state.ask:
+                    self._under_way = None
+                self._lock.leave()
+            return state.deliver(view)
+        except BaseException as error:
+            # Again, for an interrupt that came just before; the same holds for the stream.
+            self._lock.leave()
+            state.abandon(view, error)
+            raise
 
-    def _warnings(self, ask: Ask, context: Context) -> tuple[str, ...]:
-        """Say what of a question another run will not ask as it is asked now."""
-        before = self.conversation.context(ask.owner, ask.execution, order=ask.order).turns
+    def _prepare(self, state: AskState) -> None:
+        """Find out what is sent, and what answers it; nothing is sent yet."""
+        setup = self.cassette.insert(self.environment.cassette())
+        state.cassette = setup
+        if setup is None and self._clients.given is None:
+            state.service = self.environment.service()
+        aside = self._follow_page(state)
+        if state.ask.history:
+            state.context = self.conversation.context(
+                state.ask.owner, state.ask.execution, last=state.ask.last, order=state.order
+            )
+        source = self._clients.given or setup or state.service
+        state.make_request({} if source is None else source.extra_body)
+        if setup is not None:
+            state.lookup = self._look_up(state)
+        state.notes = [*set_aside_note(aside), *self.cassette.news(), *state.what_is_sent()]
+
+    def _follow_page(self, state: AskState) -> Change | None:
+        """Put the turns in the order of the page's cells; the ask goes by it."""
+        ask = state.ask
+        state.order = ask.order
+        if not ask.history or ask.order is not None:
+            return None
+        # The panel is in no page's list; it goes by the page that told last.
+        layout = self.environment.layout(None if ask.entry == "panel" else ask.owner)
+        if layout is None:
+            return None
+        state.order = layout.order
+        return self.conversation.follow(layout)
+
+    def _look_up(self, state: AskState) -> Lookup | None:
+        """Look the request up in the cassette, which says what answers it."""
+        ask = state.ask
+        asked = Recorded.asked(state.request, typed=ask.typed, owner=ask.owner)
+        query = Query(asked, ask.execution, state.order)
+        before = self.conversation.context(ask.owner, ask.execution, order=state.order).turns
         below = [
             turn
             for turn in self.conversation
             if ask.owner is not None and turn.owner != ask.owner and turn not in before
         ]
-        put_in = ask.text if ask.values or ask.entry == "python" else ""
-        return reproducibility.warnings(
-            self.conversation, context, below if ask.history else [], put_in
+        warnings = reproducibility.warnings(
+            self.conversation,
+            state.context,
+            below if ask.history else [],
+            ask.text if ask.values or ask.entry == "python" else "",
         )
+        return self.cassette.look_up(query, warnings, self._asks_emulator)
 
-    def _setup_for(
-        self, who: AnswerSource, setup: ServiceSetup | None, taping: CassetteSetup | None
-    ) -> ServiceSetup:
-        """Say where and how to ask the one who answers."""
-        if taping is not None and who != "service":
-            endpoint = active.CASSETTE if who == "cassette" else client_pool.practice()
-            return ServiceSetup(endpoint, taping.timeout, taping.extra_body)
-        return setup or self.setup()
+    def _asks_emulator(self) -> bool:
+        """Tell whether the service that is asked is this kernel's emulator."""
+        given = self._clients.given
+        endpoint = self.environment.service().endpoint if given is None else given.endpoint
+        return config.is_emulator(endpoint)
 
-    def _context(self, ask: Ask) -> Context:
-        if not ask.history:
-            return NOTHING
-        return self.conversation.context(ask.owner, ask.execution, last=ask.last, order=ask.order)
+    def _send(self, state: AskState, halt: Halt | None) -> Stream:
+        """Hand the request to a client; the cassette stands between that and its transport."""
+        client = self._clients.client(state, self.environment)
+        through = transports.through(
+            state.lookup,
+            self.cassette.current,
+            lambda: transports.Outcome(stream.reply, client.took, client.endpoint.key),
+        )
+        # requests, which this stands on, has been loaded with the client.
+        from chatmagic.client.sockets import Halt  # noqa: PLC0415
 
-    def _keep(self, course: AskState, reply: Reply) -> None:
+        state.added = self.conversation.added
+        halt = Halt() if halt is None else halt
+        self._under_way = state.ask, halt
+        state.stream = stream = client.send(state.request, halt, through)
+        return stream
+
+    def _receive(self, state: AskState, stream: Stream, view: View) -> None:
+        """Read the reply to its end, or to what ends it early; keep what came."""
+        try:
+            state.problem = read(stream, view)
+            if state.problem is not None and not stream.reply.text:
+                raise state.problem
+            self._keep(state, stream.reply)
+        except KeyboardInterrupt:
+            stream.close()
+            reply = stream.reply
+            if not reply.text:
+                raise
+            # Stop came when the reply had come: it is paid for, so it is kept all the same.
+            self._keep(state, reply)
+            state.problem = interrupted(reply)
+
+    def _keep(self, state: AskState, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, once, as the last step."""
-        ask, context = course.ask, course.context
-        client = self._clients.latest
+        client, ask = self._clients.latest, state.ask
         self._took = None if client is None else client.took
-        if course.play is not None and (recorded := course.play.interaction) is not None:
+        if state.lookup is not None and (recorded := state.lookup.interaction) is not None:
             self._took = recorded.took
-            reply = replace(reply, recorded=recorded.origin, by_order=course.play.by_order)
-        turn = turn_of(course, reply, self._took)
-        record = turn.to_record(context.digests, course.digest)
+            reply = replace(reply, recorded=recorded.origin, by_order=state.lookup.by_order)
+        turn = state.turn(reply, self._took)
+        record = turn.to_record(state.context.digests, state.digest)
         if not ask.history:
             record = replace(record, parameters={**record.parameters, "history": False})
         record = record if ask.keep_values else record.bare
-        answer = Answer(reply, record.listing(context.shown))
-        if ask.history and self.conversation.added == course.added:
-            self.conversation.add(replace(turn, record=record), order=ask.order)
-        course.answer = answer
-
-
-def _or_new(halt: Halt | None) -> Halt:
-    """Give what stops an exchange; by now what it needs has been loaded."""
-    from chatmagic.client.sockets import Halt  # noqa: PLC0415 - requests comes with the first question
-
-    return Halt() if halt is None else halt
-
-
-def _nobody() -> tuple[str | None, str | None]:
-    """Tell that no cell is asking."""
-    return None, None
-
-
-def _unknown(_owner: str | None) -> None:
-    """Tell that no page says how its cells stand."""
+        answer = Answer(reply, record.listing(state.context.shown))
+        if ask.history and self.conversation.added == state.added:
+            self.conversation.add(replace(turn, record=record), order=state.order)
+        state.answer = answer

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from environments import GivenEnvironment
 from kernels import kernel
 from shells import KEY, Ran, Shell, alone
 
@@ -815,7 +816,7 @@ def test_values_of_another_day_are_answered_by_order(
         run(session, "2.0")
     assert "asked “echo:v=2.0”, recorded “echo:v=1.0”" in (caught.value.hint or "")
     choice = CassetteConfig(Path(FILE), "replay", by_order=True)
-    session.cassette.choose_setup = lambda: CassetteSetup(choice)
+    session.environment = GivenEnvironment(cassette=lambda: CassetteSetup(choice))
     answers = run(session, "2.0")
     assert [answer.reply.text for answer in answers] == ["v=1.0", "and?"]
     assert [answer.record.by_order for answer in answers] == [True, True]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chatmagic.cassette.interaction import Recorded
-from chatmagic.cassette.merging import merged, named
+from chatmagic.cassette.merging import merged, missing, numbered
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 
@@ -20,7 +20,8 @@ A, B, C, D = map(one, "abcd")
 
 def test_equal_exchanges_have_numbers() -> None:
     """Two of them are two."""
-    assert [*named("xyz", [A, A, B]).values()] == ["x", "y", "z"]
+    assert [*numbered([A, A, B]).values()] == [A, A, B]
+    assert missing([A, A, B], [B, A]) == (A,)
     assert len(merged([A], [A], [A, A])) == 2
     assert merged([A, A], [A, A], [A]) == [(0, A)]
 

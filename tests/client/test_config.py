@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from environments import GivenEnvironment
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.client import config as settings
+from chatmagic.client import kernel
 from chatmagic.client.config import (
     Endpoint,
     is_emulator,
@@ -319,7 +321,7 @@ def test_the_emulator_gets_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(ConnectError, match="%load_ext chatmagic"):
         with_local_emulator(chosen)
     started = ("http://127.0.0.1:8123", Secret("practice-1"))
-    monkeypatch.setattr(settings, "local_emulator", lambda: started)
+    monkeypatch.setattr(kernel, "find_kernel", lambda: GivenEnvironment(emulator=started))
     at_work = with_local_emulator(chosen)
     assert (at_work.base_url, at_work.key) == started
     client = resolve_for_client(environ, base_url=EMULATOR, api_key="sk-mine", auth="none")

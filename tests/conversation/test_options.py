@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.conversation import options
-from chatmagic.conversation.options import OPTIONS, Asked, parse
+from chatmagic.conversation.options import OPTIONS, ParsedLine, parse
 from chatmagic.errors import InputError
 
-PLAIN = Asked(
+PLAIN = ParsedLine(
     temperature=None,
     max_tokens=None,
     last=None,
@@ -59,6 +59,7 @@ def refusal(line: str, defaults: dict[str, Any] | None = None) -> InputError:
         ("--output=_réponse2", {"output": "_réponse2"}),
         ("--raw", {"raw": True}),
         ("-q", {"quiet": True}),
+        ("-o=reply", {"output": "reply"}),
         ("-qt0.5", {"quiet": True, "temperature": 0.5}),
         ("--quiet --no-quiet --raw --no-raw", {}),
         ("--no-history --history --no-stream --stream", {}),
@@ -66,7 +67,7 @@ def refusal(line: str, defaults: dict[str, Any] | None = None) -> InputError:
     ],
 )
 def test_every_option_sets_its_field(line: str, fields: dict[str, Any]) -> None:
-    """Options are read as argparse reads them, and the prompt after them is whole."""
+    """Options are read as argparse would read them, and the prompt after them is whole."""
     assert parse(line) == dataclasses.replace(PLAIN, **fields)
     separator = "" if line.strip() == "--" else " "
     asked = parse(f"{line}{separator} why  not?")
@@ -117,7 +118,7 @@ def test_any_line_is_read_or_refused(text: str) -> None:
 
 
 def test_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    """A wrong line is told by its exception alone, never by argparse."""
+    """A wrong line is told by its exception alone, never by a parser."""
     refusal("--nothing")
     refusal("-t")
     assert capsys.readouterr() == ("", "")
@@ -167,6 +168,7 @@ def test_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         ("-o a.b", "-o/--output takes the name of a variable, not 'a.b'. Nothing was sent."),
         ("-o ->", "-o/--output takes the name of a variable, not '->'. Nothing was sent."),
         ("-o -q", "-o/--output takes the name of a variable; there is none. Nothing was sent."),
+        ("-qx", "-q/--quiet takes no value. Nothing was sent."),
         ("--raw=yes", "--raw takes no value. Nothing was sent."),
         ("--no-raw=yes", "--no-raw takes no value. Nothing was sent."),
     ],
@@ -220,15 +222,15 @@ def test_configured_defaults_hold_until_the_line_says_otherwise() -> None:
         "output": "never",
         "stream": "auto",
     }
-    assert parse("x", configured) == Asked(0.2, 9, 3, False, False, None, True, True, "x")
+    assert parse("x", configured) == ParsedLine(0.2, 9, 3, False, False, None, True, True, "x")
     back = "-t 1 -n 2 --last 0 --history --stream --no-raw --no-quiet x"
-    assert parse(back, configured) == Asked(1.0, 2, 0, True, True, None, False, False, "x")
+    assert parse(back, configured) == ParsedLine(1.0, 2, 0, True, True, None, False, False, "x")
     assert parse("x", {"no_history": False, "quiet": False}) == parse("x")
 
 
 def test_the_table_is_whole() -> None:
     """Every option sets a field, has its trait, and every switch can be taken back."""
-    fields = {field.name for field in dataclasses.fields(Asked)} - {"prompt"}
+    fields = {field.name for field in dataclasses.fields(ParsedLine)} - {"prompt"}
     assert {option.dest for option in OPTIONS} == fields
     assert [option.trait for option in OPTIONS] == [
         "temperature",
@@ -240,8 +242,8 @@ def test_the_table_is_whole() -> None:
         "raw",
         "quiet",
     ]
-    assert all((option.kind is None) == (option.opposite is not None) for option in OPTIONS)
-    assert all((option.kind is None) == (option.metavar is None) for option in OPTIONS)
+    assert all((option.convert is None) == (option.opposite is not None) for option in OPTIONS)
+    assert all((option.convert is None) == (option.metavar is None) for option in OPTIONS)
 
 
 def test_help_and_manual_come_from_the_table() -> None:

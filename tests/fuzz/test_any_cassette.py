@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from environments import GivenEnvironment
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -19,7 +20,6 @@ from chatmagic.cassette.matching import Matcher, Query
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.cassette.storage import CassetteFile
 from chatmagic.client.client import Client
-from chatmagic.client.config import Endpoint
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.session.events import Ask, Listener
 from chatmagic.session.session import Session
@@ -51,18 +51,15 @@ class Kernel:
 
     def __init__(self, path: Path, mode: Mode, service: Paid) -> None:
         """Put the cassette in."""
-        client = Client.connected(Endpoint("http://127.0.0.1:9", "none", None, "a test"))
-        client.close()
-        client._transport = service
         self.config = CassetteConfig(path, mode)
-        self.session = Session(client)
-        self.session.cassette.choose_setup = lambda: CassetteSetup(self.config)
+        environment = GivenEnvironment(cassette=lambda: CassetteSetup(self.config))
+        self.session = Session(Client(transport=service), environment=environment)
 
     @property
     def kept(self) -> list[Recorded]:
         """What it could not save so far."""
         cassette = self.session.cassette
-        left = [one for left in cassette.unsaved for one in left.exchanges]
+        left = [one for left in cassette.unsaved for one in left.interactions]
         return [*left, *(cassette.current.unsaved if cassette.current is not None else ())]
 
 
@@ -170,7 +167,7 @@ class Machine(RuleBasedStateMachine):
         total = self.held()
         kernel.config = config
         try:
-            kernel.session.retape()
+            kernel.session.change_cassette()
         except ChatError:
             assert config.mode == "replay", "there is no file to replay"
         assert not total - self.held()
@@ -199,7 +196,7 @@ class Machine(RuleBasedStateMachine):
         if cassette is None or not cassette.is_recording:
             return
         total = self.held()
-        meant = [one for n, one in enumerate(cassette.exchanges) if n in picks]
+        meant = [one for n, one in enumerate(cassette.interactions) if n in picks]
         with contextlib.suppress(ChatError):
             assert cassette.prune(meant) == len(meant)
         gone = total - self.held()

@@ -12,7 +12,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from chatmagic._json import turn_digest
 from chatmagic.client.client import Client
-from chatmagic.client.config import Endpoint
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
 from chatmagic.models import Reply
@@ -148,10 +147,8 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         """Begin with both empty."""
         super().__init__()
-        client = Client.connected(Endpoint("http://127.0.0.1:9", "none", None, "a test"))
-        client.close()
-        self.service = client._transport = Service()
-        self.session = Session(client)
+        self.service = Service()
+        self.session = Session(Client(transport=self.service))
         self.owners: list[str | None] = []
         self.places: list[list[Said]] = []
         self.past: list[list[list[Said]]] = []
@@ -313,14 +310,14 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def same(self) -> None:
-        """The turns are the model's, each ask was sent once, and nobody holds the turnstile."""
+        """The turns are the model's, each ask was sent once, and nothing holds the lock."""
         said = [
             (turn.prompt, turn.reply.text, turn.execution) for turn in self.session.conversation
         ]
         assert said == [turn for place in self.places for turn in place]
         assert len(self.service.bodies) == self.asks
         assert self.session.conversation.undo_depth == len(self.past)
-        assert self.session._turnstile._thread is None
+        assert self.session._lock._thread is None
 
 
 TestMachine = Machine.TestCase

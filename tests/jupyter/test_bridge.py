@@ -47,7 +47,7 @@ class Front:
     @property
     def bridge(self) -> Bridge:
         """The bridge, which the first reply has built."""
-        found = self.shell.shell.magics_manager.registry["ChatMagics"].commands._bridge
+        found = self.shell.shell.magics_manager.registry["ChatMagics"].environment.bridge
         assert isinstance(found, module.Bridge)
         return found
 
@@ -289,7 +289,7 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
     session = current_session()
     ask = Ask("x", entry="panel")
     for event in (Began(ask, (), ()), Fragment("x"), Ended(ask, None, ServiceError("no"))):
-        session._tell(event)
+        session.followers.tell(event)
     front.bridge.say("From the panel.")
     front.is_told("From the panel.")
 
@@ -339,13 +339,13 @@ def test_a_page_that_cannot_be_reached_ends_nothing(
 
 def test_machines_and_terminals_get_no_bridge(front: Front) -> None:
     """Only a person's page that tells its cells can have one; loading builds none."""
-    commands = front.shell.shell.magics_manager.registry["ChatMagics"].commands
+    environment = front.shell.shell.magics_manager.registry["ChatMagics"].environment
     front.shell.machine("%%chat\necho:a")
     front.shell.do("%%chat\necho:a")
     front.shell.fails("%%chat", cell="a")
-    assert commands._bridge is None
+    assert environment.bridge is None
     front.ask("a")
-    assert commands._bridge is not None
+    assert environment.bridge is not None
 
 
 def test_without_anywidget_all_works_in_the_order_as_run(
@@ -375,8 +375,8 @@ def test_unloading_closes_the_bridge(front: Front) -> None:
     front.shell.do("%unload_ext chatmagic")
     assert not bridge._thread.is_alive()
     assert bridge._hidden.comm is None
-    assert current_session().layout("a") is None
-    assert current_session()._followers == ()
+    assert current_session().environment.layout("a") is None
+    assert current_session().followers.functions == ()
     front.shell.do("%load_ext chatmagic")
     front.ask("b")
     assert front.bridge is not bridge

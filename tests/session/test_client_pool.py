@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from environments import GivenEnvironment
 from shells import FIXED, KEY
 
 import chatmagic
@@ -16,17 +17,19 @@ from chatmagic.errors import (
     InputError,
 )
 from chatmagic.protocol.auth import Secret
-from chatmagic.session.client_pool import ServiceSetup
+from chatmagic.session.environment import ServiceSetup
 from chatmagic.session.session import Session
 
 
 def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) -> None:
     """Another address or key does; other fields and time-outs keep connection and ledger."""
     held: dict[str, Any] = {"url": emulator.url, "extra": {}, "key": KEY, "timeout": None}
-    session.setup = lambda: ServiceSetup(
-        Endpoint(held["url"], "bearer", Secret(held["key"]), "test", "test"),
-        timeout=held["timeout"],
-        extra_body=dict(held["extra"]),
+    session.environment = GivenEnvironment(
+        service=lambda: ServiceSetup(
+            Endpoint(held["url"], "bearer", Secret(held["key"]), "test", "test"),
+            timeout=held["timeout"],
+            extra_body=dict(held["extra"]),
+        )
     )
     session.ask("echo:a")
     session.ask("echo:b")

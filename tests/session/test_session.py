@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from environments import GivenEnvironment
 from shells import FIXED, KEY
 
 from chatmagic.conversation.cell_order import Layout
@@ -252,10 +253,10 @@ def test_a_failure_changes_nothing(
     session: Session, emulator: Emulator, settings: Settings, kind: type[Exception]
 ) -> None:
     """What fails before its first fragment leaves the conversation as it was."""
-    session.execution = lambda: ("cell", "first")
+    session.environment = GivenEnvironment(cell=("cell", "first"))
     session.ask("echo:before")
     before = session.conversation.turns
-    session.execution = lambda: ("cell", "second")
+    session.environment = GivenEnvironment(cell=("cell", "second"))
     emulator.settings = settings
     view = Seen()
     with pytest.raises(kind):
@@ -284,12 +285,12 @@ def test_an_error_of_the_listener(session: Session) -> None:
 
 def test_a_cell_owns_its_turn(session: Session, emulator: Emulator) -> None:
     """What a kernel says of the running cell holds for Python too: same rules, same turns."""
-    session.execution = lambda: ("one", "1")
+    session.environment = GivenEnvironment(cell=("one", "1"))
     session.ask("echo:a")
     session.ask("echo:b")
-    session.execution = lambda: ("two", "2")
+    session.environment = GivenEnvironment(cell=("two", "2"))
     session.ask("echo:c")
-    session.execution = lambda: ("one", "3")
+    session.environment = GivenEnvironment(cell=("one", "3"))
     session.ask("echo:A")
     assert prompts(session) == ["echo:A", "echo:c"]
     assert len(emulator.requests[-1].body["messages"]) == 1
@@ -504,7 +505,9 @@ def test_what_the_pages_say_holds_for_every_ask(session: Session, emulator: Emul
     """Turns of cells that are gone are set aside, which is said; the order is the page's."""
     for name in "abc":
         session.run(Ask(f"echo:{name}", owner=name), Seen())
-    session.layout = lambda owner: Layout(("c", "a", owner or ""), {"a", "c"}, frozenset("b"))
+    session.environment = GivenEnvironment(
+        layout=lambda owner: Layout(("c", "a", owner or ""), {"a", "c"}, frozenset("b"))
+    )
     seen = Seen()
     session.run(Ask("echo:new", owner="n"), seen)
     assert ("began", ["set aside 1 turn whose cell is gone from the page"]) in seen.told
@@ -520,7 +523,7 @@ def test_several_turns_set_aside_are_counted(session: Session) -> None:
     """An ask without history leaves the conversation alone, and sets nothing aside."""
     for name in "ab":
         session.run(Ask(f"echo:{name}", owner=name), Seen())
-    session.layout = lambda _: Layout((), (), frozenset("ab"))
+    session.environment = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("ab")))
     alone, seen = Seen(), Seen()
     session.run(Ask("echo:alone", history=False), alone)
     assert ("began", []) in alone.told
@@ -533,7 +536,7 @@ def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -
     heard: list[Event] = []
     assert session.follow_pages() is None
     session.run(Ask("echo:one", owner="a"), Seen())
-    session.layout = lambda _: Layout((), (), frozenset("a"))
+    session.environment = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("a")))
     session.follow(heard.append)
     seen = Seen(at_fragment=lambda _: outcomes.append(session.follow_pages()))
     outcomes: list[object] = []
@@ -541,9 +544,12 @@ def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -
     assert outcomes
     assert set(outcomes) == {None}
     elsewhere = threading.Thread(target=lambda: outcomes.append(session.follow_pages()))
-    with session._turnstile._lock:
+
+    def while_it_changes(_: Conversation) -> None:
         elsewhere.start()
         elsewhere.join(PATIENCE)
+
+    session.change(while_it_changes)
     assert set(outcomes) == {None}
     assert prompts(session) == ["echo:one", "echo:two"]
     heard.clear()

@@ -17,7 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from chatmagic.client import config as settings
-from chatmagic.client import keystore
+from chatmagic.client import kernel, keystore
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.session import current
 
@@ -209,9 +209,9 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
     monkeypatch.setattr(keystore, "_keyring", lambda: None)
-    monkeypatch.setattr(current, "on_session", None)
     monkeypatch.setattr(current, "_current", None)
-    monkeypatch.setattr(settings, "local_emulator", None)
+    monkeypatch.setattr(current, "_find_environment", None)
+    monkeypatch.setattr(kernel, "find_kernel", None)
     monkeypatch.setattr(settings, "_told", set())
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     hook = sys.excepthook

@@ -1,12 +1,11 @@
 """What a panel's page asks for: to ask, to stop, to undo, to put turns into the notebook.
 
-:meth:`Errands.take` runs in the desk's teller, quickly; what takes time is done by a
-thread of its own, the *asker*, so that the kernel stays free.
+:meth:`Actions.take` runs in the drawing loop's thread, quickly; what takes time is done by a
+thread of its own, the worker, so that the kernel stays free.
 """
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import secrets
 import threading
@@ -15,10 +14,12 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import _lazy
+from chatmagic._log import log_swallowed, swallowed
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.jupyter import transcript
-from chatmagic.jupyter.panel import cell_export, messages
+from chatmagic.jupyter.panel import cell_export
+from chatmagic.jupyter.panel.saved import saved
 from chatmagic.session.events import Ask, Silent
 from chatmagic.text import without_lone_surrogates
 
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
-    from chatmagic.jupyter.panel.pending import Log, UnderWay
+    from chatmagic.jupyter.panel import messages
+    from chatmagic.jupyter.panel.pending import PendingAsk, PendingAsks
     from chatmagic.session.events import Answer
     from chatmagic.session.session import Session
+
+    Send = Callable[[messages.Answer], object]
 
 LONGEST_PROMPT: Final = 1_000_000
 STEPS: Final[Mapping[str, Callable[[Conversation], Change | None]]] = {
@@ -38,94 +42,94 @@ STEPS: Final[Mapping[str, Callable[[Conversation], Change | None]]] = {
     "redo": Conversation.redo,
     "clear": Conversation.reset,
 }
+WITHDRAWN: Final = "Taken back before it was sent."
 CLEARED: Final = "A new conversation begins; Undo brings the old one back."
 FAILED: Final = "{what}: the panel's part of the kernel failed ({error}). %%chat goes on working."
 
-Say = dict[str, Any]
 
-
-class Errands:
+class Actions:
     """Does what pages ask for.
 
     Args:
         session: the kernel's session.
-        log: the asks under way.
+        pending: the asks under way.
         defaults: gives the parameters of the panel's questions, as :class:`Ask` names them.
-        later: has the teller call something.
-        tell: tells every panel.
-        over: tells every panel that an ask is over before it was sent.
+        later: has something called in the drawing loop's thread.
+        show: shows every panel the stage of an ask.
+        over: tells every panel, in words, that an ask is over before it was sent.
     """
 
     def __init__(
         self,
         session: Session,
-        log: Log,
+        pending: PendingAsks,
         *,
         defaults: Callable[[], dict[str, Any]],
         later: Callable[[Callable[[], object]], object],
-        tell: Callable[[Say], object],
-        over: Callable[[UnderWay, str], object],
+        show: Callable[[PendingAsk], object],
+        over: Callable[[PendingAsk, str], object],
     ) -> None:
-        """Start the asker, in the context of the cell that shows the first panel."""
+        """Start the worker, in the context of the cell that shows the first panel."""
         self._session = session
-        self._log = log
+        self._pending = pending
         self._defaults = defaults
         self._later = later
-        self._tell = tell
+        self._show = show
         self._over = over
         self._records: dict[int, Record] = {}
         self._work: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
-        work = contextvars.copy_context().run
-        threading.Thread(target=work, args=[self._do], name="chatmagic-ask", daemon=True).start()
+        run = contextvars.copy_context().run
+        threading.Thread(target=run, args=[self._do], name="chatmagic-ask", daemon=True).start()
 
-    def take(self, said: Mapping[str, Any], answer: Callable[[Say], object]) -> None:
+    def take(self, message: messages.FromPage, answer: Send) -> None:
         """Do what a page asks for, or have it done.
 
         Args:
-            said: the page's message, whatever it holds.
-            answer: answers that page.
+            message: the page's.
+            answer: sends an answer to that view.
         """
         try:
-            self._take(said, answer)
+            self._take(message, answer)
         except Exception as error:  # noqa: BLE001 - whatever it is, a page waits for an answer
-            self._excuse(said, answer, error)
+            log_swallowed(error)
+            self._fail(message, answer, error)
 
-    def _take(self, said: Mapping[str, Any], answer: Callable[[Say], object]) -> None:
-        match said.get("kind"):
-            case "ask":
-                self._offer(said, answer)
-            case "go":
-                self._go(self._log.get(said.get("key")))
-            case "stop":
-                self._stop(self._log.get(said.get("key")), answer)
-            case "step":
-                self._step(str(said.get("step")), answer)
-            case "earlier":
-                now = copy(self._session.conversation)
-                turns, earlier = messages.turns(now, before=said.get("before"))
-                answer({"kind": "earlier", "turns": turns, "earlier": earlier})
-            case "saved":
-                html, text = messages.saved(copy(self._session.conversation))
-                answer({"kind": "saved", "data": {"text/html": html, "text/plain": text}})
-            case "put":
-                self._plan(said, answer)
-            case "placed":
-                self._hand_over(self._turn(said.get("turn")), said.get("cell"))
+    def _take(self, message: messages.FromPage, answer: Send) -> None:
+        if message["kind"] == "ask":
+            self._offer(message, answer)
+        elif message["kind"] == "go":
+            self._go(self._pending.get(message["key"]))
+        elif message["kind"] == "stop":
+            self._stop(self._pending.get(message["key"]), answer)
+        elif message["kind"] == "step":
+            self._step(message["step"], answer)
+        elif message["kind"] == "save":
+            html, text = saved(copy(self._session.conversation))
+            answer({"kind": "saved", "data": {"text/html": html, "text/plain": text}})
+        elif message["kind"] == "put":
+            turns = self._session.conversation.turns
+            cells = cell_export.planned(turns, message["turns"], message["cells"], self._records)
+            answer({"kind": "insert", "cells": cells})
+        elif message["kind"] == "placed":
+            self._hand_over(self._turn(message["turn"]), message["cell"])
 
-    def _excuse(
-        self, said: Mapping[str, Any], answer: Callable[[Say], object], error: Exception
+    def _fail(
+        self,
+        message: messages.FromPage,
+        answer: Send,
+        error: Exception,
     ) -> None:
-        """Say that an errand failed; only of what kind the error is, as it may quote anything."""
-        kind, one = said.get("kind"), self._log.get(said.get("key"))
-        what = "Nothing was sent" if kind in {"ask", "go"} else "That was not done"
-        why = FAILED.format(what=what, error=type(error).__name__)
-        if kind == "ask":
-            answer({"kind": "refused", "why": why, "nonce": said.get("nonce")})
-        elif kind == "go" and one is not None:
-            self._log.drop(one)
-            self._over(one, why)
+        """Say that something failed; only of what kind the error is, as it may quote anything."""
+        unsent = message["kind"] in {"ask", "go"}
+        what = "Nothing was sent" if unsent else "That was not done"
+        words = FAILED.format(what=what, error=type(error).__name__)
+        if message["kind"] == "ask":
+            answer({"kind": "refused", "words": words, "nonce": message["nonce"]})
+        elif message["kind"] == "go" and (pending := self._pending.get(message["key"])):
+            self._pending.drop(pending)
+            self._over(pending, words)
         else:
-            answer({"kind": "said", "words": why})
+            answer({"kind": "notice", "words": words})
 
     def keep_record(self, ask: Ask, answer: Answer) -> None:
         """Keep the record of a turn of the panel's, for the cell that it may become."""
@@ -135,30 +139,30 @@ class Errands:
                 return
 
     def close(self) -> None:
-        """Let the asker end."""
+        """Let the worker end."""
         self._work.put(None)
 
-    def _offer(self, said: Mapping[str, Any], answer: Callable[[Say], object]) -> None:
+    def _offer(self, message: messages.Ask, answer: Send) -> None:
         """Offer to ask; the page says `go`, unless the reader has taken it back meanwhile."""
-        text, instead = said.get("text"), said.get("instead")
-        old = self._turn(instead)
+        text, nonce = message["text"], message["nonce"]
+        old = self._turn(message["replaces"])
         if text is None and old is not None:
             text = old.prompt  # which pages may show otherwise
-        reply = {"nonce": said.get("nonce")}
+        for pending in self._pending:
+            if pending.stage == "asked":
+                # Its page has gone before it could say go.
+                self._stop(pending, answer)
         why = ""
-        for one in [one for one in self._log if one.stage == "asked"]:
-            # Its page has gone before it could say go.
-            self._stop(one, answer)
-        if any(one.mine for one in self._log):
+        if any(pending.mine for pending in self._pending):
             why = "A question from the panel is under way already; this one was not sent."
-        elif instead is not None and (old is None or old.entry != "panel"):
+        elif message["replaces"] is not None and (old is None or old.entry != "panel"):
             why = "That turn is not the panel's any more. Nothing was sent."
-        elif not isinstance(text, str) or not text.strip():
+        elif text is None or not text.strip():
             why = "The prompt is empty. Nothing was sent."
         elif len(text) > LONGEST_PROMPT:
             why = "The prompt is longer than a million characters. Nothing was sent."
         if why:
-            answer({"kind": "refused", "why": why, **reply})
+            answer({"kind": "refused", "words": why, "nonce": nonce})
             return
         # A turn of the panel is asked again as a cell is run again: in the same place.
         ask = Ask(
@@ -169,86 +173,75 @@ class Errands:
             asker="the panel",
             **self._defaults(),
         )
-        one = self._log.add(ask)
-        one.place(self._session.conversation.turns)
-        self._tell({"kind": "live", **one.values()})
-        answer({"kind": "offer", "key": one.key, **reply})
+        pending = self._pending.add(ask)
+        pending.place(self._session.conversation.turns)
+        self._show(pending)
+        answer({"kind": "offer", "key": pending.key, "nonce": nonce})
 
-    def _go(self, one: UnderWay | None) -> None:
-        if one is None or one.stage != "asked":
+    def _go(self, pending: PendingAsk | None) -> None:
+        if pending is None or pending.stage != "asked":
             return
         # requests comes with the first question, and by one way: two threads that load it from
         # two ends, as when a cell asks at the same moment, may each find the other's half.
         _lazy.load("chatmagic.client.transport")
         from chatmagic.client.sockets import Halt  # noqa: PLC0415
 
-        one.stage = "sending"
-        ask, halt = one.ask, Halt()
-        one.halt = halt
-        view = _Waiting(lambda holder: self._later(lambda: self._waits(one, holder)))
+        pending.stage = "sending"
+        ask, halt = pending.ask, Halt()
+        pending.halt = halt
+        view = _Waiting(lambda holder: self._later(lambda: self._waits(pending, holder)))
         self._work.put(lambda: self._session.run(ask, view, halt))
 
-    def _waits(self, one: UnderWay, holder: str) -> None:
-        if self._log.get(one.key) is one:
-            one.stage, one.note = "waiting", f"Waiting for the reply to {holder} to end."
-            self._tell({"kind": "live", **one.values()})
+    def _waits(self, pending: PendingAsk, holder: str) -> None:
+        if self._pending.get(pending.key) is pending:
+            pending.stage = "waiting"
+            pending.note = f"Waiting for the reply to {holder} to end."
+            self._show(pending)
 
-    def _stop(self, one: UnderWay | None, answer: Callable[[Say], object]) -> None:
-        if one is None:
+    def _stop(self, pending: PendingAsk | None, answer: Send) -> None:
+        if pending is None:
             return
-        if one.stage == "asked":
-            self._log.drop(one)
-            self._over(one, "Taken back before it was sent.")
+        if pending.stage == "asked":
+            self._pending.drop(pending)
+            self._over(pending, WITHDRAWN)
             return
-        done = self._session.stop(one.ask)
-        if one.halt is not None:
-            one.halt.stop()
-            done = True
-        if done:
+        stopped = self._session.stop(pending.ask)
+        if pending.halt is not None:
+            pending.halt.stop()
+            stopped = True
+        if stopped:
             answer({"kind": "stopping"})
 
-    def _step(self, step: str, answer: Callable[[Say], object]) -> None:
-        if step not in STEPS:
-            return
-
+    def _step(self, step: str, answer: Send) -> None:
         def work() -> None:
             try:
                 change = self._session.change(STEPS[step])
-                said = {"undo": transcript.undone, "redo": transcript.redone}.get(step)
-                words = CLEARED if said is None else said(change)
+                say = {"undo": transcript.undone, "redo": transcript.redone}.get(step)
+                words = CLEARED if say is None else say(change)
             except Exception as error:  # noqa: BLE001 - as in `take`
+                log_swallowed(error)
                 words = FAILED.format(what="That was not done", error=type(error).__name__)
-            self._later(lambda: answer({"kind": "said", "words": words}))
+            self._later(lambda: answer({"kind": "notice", "words": words}))
 
         self._work.put(work)
 
-    def _plan(self, said: Mapping[str, Any], answer: Callable[[Say], object]) -> None:
-        """Give turns as cells; the page says `placed` for each that stands."""
-        wanted, page = said.get("turns"), said.get("cells")
-        new = cell_export.planned(
-            self._session.conversation.turns,
-            wanted if isinstance(wanted, list) else None,
-            [one for one in page if isinstance(one, str)] if isinstance(page, list) else [],
-            self._records,
-        )
-        answer({"kind": "insert", "cells": new})
-
-    def _hand_over(self, turn: Turn | None, cell: object) -> None:
-        if turn is None or turn.entry != "panel" or not isinstance(cell, str):
+    def _hand_over(self, turn: Turn | None, cell: str) -> None:
+        """Let the cell that stands own the turn: run, it replaces it."""
+        if turn is None or turn.entry != "panel":
             return
         number, owner = turn.number, owner_of(cell)
         self._work.put(
             lambda: self._session.change(lambda conversation: conversation.hand_over(number, owner))
         )
 
-    def _turn(self, number: Any) -> Turn | None:
+    def _turn(self, number: int | None) -> Turn | None:
         turns = self._session.conversation.turns
         return next((turn for turn in turns if turn.number == number), None)
 
     def _do(self) -> None:
         while (work := self._work.get()) is not None:
-            with contextlib.suppress(Exception, KeyboardInterrupt):
-                # Who follows the session has heard of it.
+            # Followers of the session have heard of what fails.
+            with swallowed(Exception, KeyboardInterrupt):
                 work()
 
 
@@ -256,7 +249,7 @@ class _Waiting(Silent):
     """The view of the panel's own asks: what else there is to know comes by following."""
 
     def __init__(self, waiting: Callable[[str], object]) -> None:
-        self._tell = waiting
+        self._say = waiting
 
     def waiting(self, holder: str) -> None:
-        self._tell(holder)
+        self._say(holder)

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
+    from chatmagic.jupyter.panel.messages import NewCell
 
 
 def source(text: str) -> str:
-    """Give the cell that sends a prompt, letter for letter.
+    """Return the source of the cell that sends a prompt, letter for letter.
 
     Args:
         text: the prompt as the panel sent it.
@@ -42,35 +43,35 @@ def planned(
     wanted: Collection[int] | None,
     on_page: Sequence[str],
     records: Mapping[int, Record],
-) -> list[dict[str, Any]]:
-    """Give the cells to make, in order, and where.
+) -> list[NewCell]:
+    """Return the cells to make, in order, and where.
 
     Args:
         turns: the live turns, in order.
         wanted: numbers of the panel's turns that are wanted; ``None`` is all.
         on_page: ids of the page's cells, from top to bottom.
         records: what is known of the turns, by number.
-
-    Returns:
-        For each the ``turn``'s number, the ``cell`` as a notebook has it, and the id of the
-        cell that it goes ``after`` or ``before``, where there is one.
     """
-    ids: dict[str | None, str] = {owner_of(one): one for one in on_page}
+    ids: dict[str | None, str] = {owner_of(id): id for id in on_page}
     owners = [turn.owner for turn in turns]
     put = [turn.entry == "panel" and (wanted is None or turn.number in wanted) for turn in turns]
     shown = {turn.digest for turn, is_put in zip(turns, put, strict=True) if is_put or turn.shown}
-    new = []
+    new: list[NewCell] = []
     for place, turn in enumerate(turns):
         if not put[place]:
             continue
         above = [ids[owner] for owner in owners[:place] if owner in ids]
         below = [ids[owner] for owner in owners[place + 1 :] if owner in ids]
-        beside = {"after": above[-1]} if above else {"before": below[0]} if below else {}
         own = str(uuid.uuid4())
         ids[turn.owner] = own
         record = records.get(turn.number)
         known = None if record is None else replace(record, owner=owner_of(own)).listing(shown)
-        new.append({"turn": turn.number, **beside, "cell": _cell(turn, own, known)})
+        cell: NewCell = {"turn": turn.number, "cell": _cell(turn, own, known)}
+        if above:
+            cell["after"] = above[-1]
+        elif below:
+            cell["before"] = below[0]
+        new.append(cell)
     return new
 
 

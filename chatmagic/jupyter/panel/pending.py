@@ -1,14 +1,14 @@
-"""What a panel's log shows besides turns: asks under way, and what came to nothing.
+"""The asks under way, and the asides: asks that failed or were not kept.
 
-Not for several threads: the desk's teller owns it.
+Not for several threads: the drawing loop's thread owns it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
 
-from chatmagic.jupyter.panel import messages
+from chatmagic.jupyter.panel import snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from chatmagic.client.sockets import Halt
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.turn import Turn
+    from chatmagic.jupyter.panel import messages
     from chatmagic.session.events import Answer, Ask
 
 MOST_ASIDES: Final = 50
@@ -25,7 +26,7 @@ Stage = Literal["asked", "sending", "waiting", "began"]
 
 
 @dataclass(slots=True)
-class UnderWay:
+class PendingAsk:
     """An ask that is not over.
 
     Args:
@@ -35,10 +36,9 @@ class UnderWay:
             ``began``.
         note: what there is to say of it.
         after: number of the turn behind which it stands; ``None`` is the end.
-        instead: numbers of the turns that its turn will replace.
+        replaces: numbers of the turns that its turn will replace.
         halt: stops it, where the panel asked it.
-        pieces: what came of the reply.
-        html: what pages were shown of it.
+        html: what pages were shown of its reply.
     """
 
     key: int
@@ -46,9 +46,8 @@ class UnderWay:
     stage: Stage = "asked"
     note: str = ""
     after: int | None = None
-    instead: Sequence[int] = ()
+    replaces: Sequence[int] = ()
     halt: Halt | None = None
-    pieces: list[str] = field(default_factory=list)
     html: str = ""
 
     @property
@@ -57,67 +56,65 @@ class UnderWay:
         return self.ask.entry == "panel"
 
     @property
-    def prompt(self) -> str:
+    def typed(self) -> str:
         """The prompt as typed."""
         return self.ask.text if self.ask.typed is None else self.ask.typed
 
     def place(self, turns: Sequence[Turn]) -> None:
-        """Find out where the turn will stand among the live ones, and instead of which."""
+        """Find the place of its turn among the live ones, and the turns that it replaces."""
         owner, execution = self.ask.owner, self.ask.execution
         own = [turn for turn in turns if owner and turn.owner == owner]
         if own:
             self.after = own[-1].number
-            self.instead = [turn.number for turn in own if turn.execution != execution]
+            self.replaces = [turn.number for turn in own if turn.execution != execution]
 
-    def values(self) -> dict[str, Any]:
-        """Give it as a page draws it."""
+    def values(self) -> messages.Pending:
+        """Return it as a page draws it."""
         return {
             "key": self.key,
-            "by": messages.by(self.ask.asker, self.ask.entry),
-            "mine": self.mine,
-            **messages.prompt(self.prompt),
+            **snapshot.prompt(self.typed, self.ask.asker, self.ask.entry),
             "stage": self.stage,
             "note": self.note,
             "after": self.after,
-            "instead": list(self.instead),
+            "replaces": list(self.replaces),
             "html": self.html,
         }
 
 
-class Log:
-    """Asks under way by their keys, and asides: what failed, or was not kept."""
+class PendingAsks:
+    """The asks under way by their keys, and the asides."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
-        self.asides: list[dict[str, Any]] = []
-        self._live: dict[int, UnderWay] = {}
+        """Begin with none."""
+        self.asides: list[snapshot.Aside] = []
+        self._asks: dict[int, PendingAsk] = {}
         self._count = 0
 
-    def __iter__(self) -> Iterator[UnderWay]:
+    def __iter__(self) -> Iterator[PendingAsk]:
         """Go through the asks under way."""
-        return iter(self._live.values())
+        return iter(tuple(self._asks.values()))
 
-    def get(self, key: Any) -> UnderWay | None:
-        """Find one by whatever a page said is its key."""
-        return self._live.get(key) if isinstance(key, int) else None
+    def get(self, key: int) -> PendingAsk | None:
+        """Return the ask of a key, unless it is over."""
+        return self._asks.get(key)
 
-    def of(self, ask: Ask) -> UnderWay | None:
-        """Find the one of an ask."""
-        return next((one for one in self if one.ask is ask), None)
+    def of(self, ask: Ask) -> PendingAsk | None:
+        """Return the entry of an ask, unless it is over."""
+        return next((pending for pending in self if pending.ask is ask), None)
 
-    def add(self, ask: Ask) -> UnderWay:
-        """Take note of an ask."""
+    def add(self, ask: Ask) -> PendingAsk:
+        """Add an ask."""
         self._count += 1
-        one = self._live[self._count] = UnderWay(self._count, ask)
-        return one
+        pending = self._asks[self._count] = PendingAsk(self._count, ask)
+        return pending
 
-    def drop(self, one: UnderWay) -> None:
-        """Forget one that is over."""
-        self._live.pop(one.key, None)
+    def drop(self, pending: PendingAsk) -> None:
+        """Remove an ask that is over."""
+        self._asks.pop(pending.key, None)
 
     def put_aside(
         self,
-        one: UnderWay,
+        pending: PendingAsk,
         answer: Answer | None,
         error: BaseException | None,
         conversation: Conversation,
@@ -125,23 +122,23 @@ class Log:
         """Keep what the conversation does not show of an ask that is over.
 
         Args:
-            one: the ask.
-            answer: what came of it.
+            pending: the ask.
+            answer: its reply, whole or in part.
             error: what ended it early.
             conversation: as it is now.
         """
-        kept = answer is not None and one.ask.history
-        what, hint = (NOT_KEPT, "") if error is None else messages.failure(error)
-        live = conversation.turns
+        kept = answer is not None and pending.ask.history
+        what, hint = (NOT_KEPT, "") if error is None else snapshot.failure(error)
+        turns = conversation.turns
         self._count += 1
-        aside = {
-            "after": one.after or (live[-1].number if live else 0),
-            "by": messages.by(one.ask.asker, one.ask.entry),
-            "mine": one.mine,
-            **messages.prompt("" if kept else one.prompt),
-            "what": what,
-            "hint": hint,
-            "failed": error is not None,
-            "reply": None if answer is None or kept else messages.reply(answer.reply),
+        entry: messages.Entry = {
+            "id": -self._count,
+            "version": "",
+            **snapshot.prompt("" if kept else pending.typed, pending.ask.asker, pending.ask.entry),
+            "notes": [],
+            "took": None,
+            "reply": None if answer is None or kept else snapshot.reply(answer.reply),
+            "problem": {"what": what, "hint": hint, "failed": error is not None},
         }
-        self.asides = [*self.asides, aside][-MOST_ASIDES:]
+        after = pending.after or (turns[-1].number if turns else 0)
+        self.asides = [*self.asides, snapshot.Aside(after, entry)][-MOST_ASIDES:]

@@ -1,49 +1,41 @@
-"""The chat panel and the live gauge: widgets over the kernel's one conversation.
-
-Their pages are in ``static``: one small file each, joined here, without a build step.
-"""
+"""The chat panel and the live gauge: widgets over the kernel's one conversation."""
 
 from __future__ import annotations
 
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import anywidget
 from IPython.display import DisplayHandle, display
 from traitlets import Unicode
 
-from chatmagic.jupyter.panel import messages
-from chatmagic.jupyter.panel.hub import Desk, Page
+from chatmagic.jupyter import assets
+from chatmagic.jupyter.panel.hub import Hub, Recipient
+from chatmagic.jupyter.panel.saved import GAUGE_ABSENT, PANEL_ABSENT, saved
 from chatmagic.render import gauge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.jupyter.panel.hub import Kernel
+    from chatmagic.jupyter.drawing import DrawingLoop
+    from chatmagic.jupyter.panel.hub import Kernel, Role
     from chatmagic.session.session import Session
 
-
-def _static(*names: str) -> str:
-    folder = files("chatmagic") / "jupyter" / "static"
-    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
-
-
-_GAUGE_VIEW: Final = "\nexport default { render: renderGauge };\n"
+    _Key = tuple[Role, str | None]
 
 
 class ChatPanel(anywidget.AnyWidget):
-    """A chat in a page. Its history is no trait: pages ask for it, and are told what is new."""
+    """The chat panel in a page. Its history is no trait: views ask for what they lack."""
 
-    _esm = _static("gauge.js", "notebook.js", "log.js", "panel.js")
-    _css = _static("gauge.css", "panel.css")
+    _esm = assets.script("panel.js")
+    _css = assets.styles("gauge.css", "panel.css")
     draft = Unicode("", help="What is typed and not sent.").tag(sync=True)
 
 
 class LiveGauge(anywidget.AnyWidget):
     """The credits in a page, after every request of this kernel."""
 
-    _esm = _static("gauge.js") + _GAUGE_VIEW
-    _css = _static("gauge.css")
+    _esm = assets.script("gauge_widget.js")
+    _css = assets.styles("gauge.css")
 
 
 class Panels:
@@ -52,14 +44,15 @@ class Panels:
     Args:
         session: the kernel's session.
         kernel: what else there is to know.
+        drawing: the kernel's drawing loop.
     """
 
-    def __init__(self, session: Session, kernel: Kernel) -> None:
+    def __init__(self, session: Session, kernel: Kernel, drawing: DrawingLoop) -> None:
         """Follow the session."""
         self._session = session
         self._kernel = kernel
-        self._desk = Desk(session, kernel)
-        self._shown: dict[tuple[str, str | None], tuple[anywidget.AnyWidget, list[Page]]] = {}
+        self._hub = Hub(session, kernel, drawing)
+        self._shown: dict[_Key, tuple[anywidget.AnyWidget, list[Recipient]]] = {}
 
     def show_panel(self, cell: str | None) -> None:
         """Show a panel.
@@ -69,7 +62,7 @@ class Panels:
         """
         before = self._remove(("panel", cell))
         widget = ChatPanel(draft=before.draft if isinstance(before, ChatPanel) else "")
-        self._show(("panel", cell), widget, messages.PANEL_ABSENT, self._saved_conversation)
+        self._show(("panel", cell), widget, PANEL_ABSENT, self._saved_conversation)
 
     def show_gauge(self, cell: str | None) -> None:
         """Show a live gauge.
@@ -78,48 +71,49 @@ class Panels:
             cell: hash of the cell that shows it.
         """
         self._remove(("gauge", cell))
-        self._show(("gauge", cell), LiveGauge(), messages.GAUGE_ABSENT, self._saved_credits)
+        self._show(("gauge", cell), LiveGauge(), GAUGE_ABSENT, self._saved_credits)
 
     def look(self) -> None:
         """See whether what they show is still in force, as after a cell."""
-        self._desk.look()
+        self._hub.look()
 
     def close(self) -> None:
         """Take them all away."""
         for key in list(self._shown):
             self._remove(key)
-        self._desk.close()
+        self._hub.close()
 
     def _show(
         self,
-        key: tuple[str, str | None],
+        key: _Key,
         widget: anywidget.AnyWidget,
         absent: dict[str, str],
-        saved: Callable[[], tuple[str, str]],
+        content: Callable[[], tuple[str, str]],
     ) -> None:
-        page = Page("panel" if key[0] == "panel" else "gauge", widget.send)
-        widget.on_msg(lambda _widget, said, _buffers: self._desk.hear(page, said))
+        role, _ = key
+        page = Recipient(role, widget.send)
+        widget.on_msg(lambda _widget, message, _buffers: self._hub.receive(page, message))
         data, _ = widget._repr_mimebundle_() or ({}, {})
         display({**data, **absent}, raw=True)
         # An output of its own: in one bundle with the widget, a page without a kernel shows
         # "model not found" instead. Where the widget lives, its style sheet hides this one.
         handle = DisplayHandle()
-        handle.display(_bundle(*saved()), raw=True)
-        output = Page("output", lambda _: handle.update(_bundle(*saved()), raw=True))
+        handle.display(_bundle(*content()), raw=True)
+        output = Recipient("output", lambda _: handle.update(_bundle(*content()), raw=True))
         self._shown[key] = widget, [page, output]
-        for one in (page, output):
-            self._desk.join(one)
+        for recipient in (page, output):
+            self._hub.join(recipient)
 
-    def _remove(self, key: tuple[str, str | None]) -> anywidget.AnyWidget | None:
-        widget, pages = self._shown.pop(key, (None, []))
-        for page in pages:
-            self._desk.leave(page)
+    def _remove(self, key: _Key) -> anywidget.AnyWidget | None:
+        widget, recipients = self._shown.pop(key, (None, []))
+        for recipient in recipients:
+            self._hub.leave(recipient)
         if widget is not None:
             widget.close()
         return widget
 
     def _saved_conversation(self) -> tuple[str, str]:
-        return messages.saved(self._session.conversation)
+        return saved(self._session.conversation)
 
     def _saved_credits(self) -> tuple[str, str]:
         figures, took = self._session.credits, self._session.took

@@ -1,118 +1,161 @@
-// What the panel asks of the page around it: new cells, typesetting, the clipboard, an
-// interrupt. None of it is a public interface, so each says whether it worked.
+// What the panel reads of the front end around it: cells, a typesetter, an interrupt. None of it
+// is a public interface of JupyterLab or Notebook 7: where it is missing, each function says so.
 
-/** @param {any} model @returns {?any} the notebook's model */
-function notebookModel(model) {
-  const context = model.widget_manager && model.widget_manager.context;
-  const notebook = context && context.model;
-  const shared = notebook && notebook.sharedModel;
-  return shared && typeof shared.insertCell === "function" && notebook.cells ? notebook : null;
+import { make } from "./dom.js";
+
+/**
+ * @typedef {{connect(slot: Function): void, disconnect(slot: Function): void}} Signal
+ * @typedef {{metadata?: Record<string, any>, toJSON(): any}} Output
+ * @typedef {{length: number, get(index: number): Output,
+ *   set(index: number, output: object): void}} Outputs
+ * @typedef {{id: string, type: string, mimeType: string, outputs?: Outputs,
+ *   sharedModel: {getSource(): string}, contentChanged: Signal, mimeTypeChanged: Signal}} Cell
+ * @typedef {{length: number, get(index: number): Cell, changed: Signal}} Cells
+ * @typedef {{cells: Cells, sharedModel: {insertCell(index: number, cell: object): void}}
+ *   & Record<symbol, any>} NotebookModel
+ * @typedef {object} Context
+ * @property {NotebookModel} model
+ * @property {string} path
+ * @property {string} [localPath]
+ * @property {{session?: {id: string}, kernelChanged?: Signal}} [sessionContext]
+ * @property {Signal} [disposed]
+ * @typedef {object} WidgetManager
+ * @property {Context} [context]
+ * @property {{interrupt?: () => void}} [kernel]
+ * @property {{latexTypesetter?: {typeset(node: Element): void}}} [rendermime]
+ */
+
+/**
+ * @typedef {object} Model a widget's, as anywidget gives it
+ * @property {WidgetManager} [widget_manager]
+ * @property {(name: string, listener: (content: any) => void) => void} on
+ * @property {(name: string, listener: (content: any) => void) => void} off
+ * @property {(content: object) => void} send
+ * @property {(name: string) => any} get
+ * @property {(name: string, value: any) => void} set
+ * @property {() => void} save_changes
+ */
+
+export const BRIDGE = Symbol.for("chatmagic.bridge");
+const PANELS = Symbol.for("chatmagic.panels");
+const DRAFT = Symbol.for("chatmagic.draft");
+
+/** @param {Model} model @returns {NotebookModel | null} null where cells cannot be made */
+export function notebookModel(model) {
+  const notebook = model.widget_manager?.context?.model;
+  const known = notebook?.cells && typeof notebook.sharedModel?.insertCell === "function";
+  return known ? notebook : null;
 }
 
-/** @param {any} model @returns {boolean} whether the bridge tells of the cells' replies */
-function bridgeSpeaks(model) {
-  const notebook = notebookModel(model);
-  const bridge = notebook && notebook[Symbol.for("chatmagic.bridge")];
+/** Whether the bridge announces the replies to cells. @param {Model} model */
+export function bridgeSpeaks(model) {
+  const bridge = notebookModel(model)?.[BRIDGE];
   return Boolean(bridge && !bridge.stopped);
 }
 
-/** @param {any} model @returns {Set<object>} the views of panels in this notebook, the oldest first */
-function panelViews(model) {
-  const notebook = notebookModel(model) || {};
-  const panels = Symbol.for("chatmagic.panels");
-  return (notebook[panels] = notebook[panels] || new Set());
+/** Return the views of panels in this notebook, the oldest first. @param {Model} model */
+export function panelViews(model) {
+  /** @type {Record<symbol, any>} */
+  const notebook = notebookModel(model) ?? {};
+  return /** @type {Set<object>} */ (notebook[PANELS] ??= new Set());
 }
 
-const LOST_DRAFT = Symbol.for("chatmagic.draft");
-
-/** Keep what was typed in a panel without a kernel for the next panel of this notebook. */
-function keepLostDraft(model, text) {
+/**
+ * Keep what was typed in a panel without a kernel for the next panel of this notebook.
+ * @param {Model} model
+ * @param {string} text
+ */
+export function keepLostDraft(model, text) {
   const notebook = notebookModel(model);
-  if (notebook) notebook[LOST_DRAFT] = text;
+  if (notebook) notebook[DRAFT] = text;
 }
 
-/** @returns {string} what was kept so, once */
-function takeLostDraft(model) {
-  const notebook = notebookModel(model) || {};
-  const text = notebook[LOST_DRAFT] || "";
-  delete notebook[LOST_DRAFT];
+/** Return what was kept so, once. @param {Model} model @returns {string} */
+export function takeLostDraft(model) {
+  const notebook = notebookModel(model);
+  const text = notebook?.[DRAFT] ?? "";
+  if (notebook) delete notebook[DRAFT];
   return text;
 }
 
-/** @param {any} model @returns {string[]} the cells' ids from top to bottom */
-function cellIds(model) {
-  const notebook = notebookModel(model);
-  const ids = [];
-  for (let i = 0; notebook && i < notebook.cells.length; i++) ids.push(notebook.cells.get(i).id);
-  return ids;
+/** Return the cells' ids from top to bottom. @param {Model} model */
+export function cellIds(model) {
+  const cells = notebookModel(model)?.cells;
+  return Array.from({ length: cells?.length ?? 0 }, (_, index) => cells?.get(index).id ?? "");
 }
 
-/** The place of the cell that shows an element; the last cell's where none of them does. */
-function placeOf(model, element) {
-  const cell = element.closest(".jp-Notebook .jp-Cell");
+/**
+ * Return the index of the cell that shows an element; the last cell's where none of them does.
+ * @param {Model} model
+ * @param {Element} element
+ */
+export function cellIndex(model, element) {
   const last = cellIds(model).length - 1;
-  if (!cell) return last;
-  const place = Number(cell.dataset.windowedListIndex);
-  if (Number.isInteger(place) && cell.dataset.windowedListIndex !== undefined) return place;
-  const cells = Array.from(cell.closest(".jp-Notebook").querySelectorAll(".jp-Cell"));
-  return cells.length - 1 === last ? cells.indexOf(cell) : last;
+  const cell = element.closest(".jp-Notebook .jp-Cell");
+  if (!(cell instanceof HTMLElement)) return last;
+  const index = Number.parseInt(cell.dataset.windowedListIndex ?? "", 10);
+  if (!Number.isNaN(index)) return index;
+  const all = Array.from(cell.closest(".jp-Notebook")?.querySelectorAll(".jp-Cell") ?? []);
+  return all.length - 1 === last ? all.indexOf(cell) : last;
 }
 
 /**
  * Insert a cell.
- * @param {any} model
- * @param {number} place
+ * @param {Model} model
+ * @param {number} index
  * @param {object} cell as a notebook file has it
- * @returns {?string} its id, or null where the page does not let us
+ * @returns {?string} its id, or null where the front end does not allow it
  */
-function insertCell(model, place, cell) {
+export function insertCell(model, index, cell) {
   const notebook = notebookModel(model);
-  if (!notebook) return null;
   try {
-    notebook.sharedModel.insertCell(place, cell);
-    return notebook.cells.get(place).id;
+    notebook?.sharedModel.insertCell(index, cell);
+    return notebook?.cells.get(index).id ?? null;
   } catch {
     return null;
   }
 }
 
 /**
- * Bring a cell into sight, once it is drawn.
+ * Scroll a cell into view, once it is drawn.
  * @param {Element} element in the cell that shows the panel; a view beside the notebook has none
- * @param {number} place
+ * @param {number} index the cell's
  */
-function scrollToCell(element, place) {
+export function scrollToCell(element, index) {
   const shown = document.querySelectorAll(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook");
-  const notebook = element.closest(".jp-Notebook") || (shown.length === 1 ? shown[0] : null);
+  const notebook = element.closest(".jp-Notebook") ?? (shown.length === 1 ? shown[0] : null);
+  const scroll = () => {
+    const cells = Array.from(notebook?.querySelectorAll(".jp-Notebook-cell") ?? []);
+    const place = (/** @type {Element} */ cell, /** @type {number} */ at) => {
+      return Number(/** @type {HTMLElement} */ (cell).dataset.windowedListIndex ?? at);
+    };
+    cells.find((cell, at) => place(cell, at) === index)?.scrollIntoView({ block: "nearest" });
+  };
   // One frame for the notebook to put it in, and one to lay it out.
-  requestAnimationFrame(() =>
-    requestAnimationFrame(() => {
-      const cells = notebook ? Array.from(notebook.querySelectorAll(".jp-Notebook-cell")) : [];
-      const cell = cells.find((node, i) => Number(node.dataset.windowedListIndex ?? i) === place);
-      if (cell) cell.scrollIntoView({ block: "nearest" });
-    }),
-  );
+  requestAnimationFrame(() => requestAnimationFrame(scroll));
 }
 
-/** Typeset the formulas of the replies in a node, and nothing else of it, where the front end has a typesetter to lend. */
-function typeset(model, node) {
-  const rendermime = model.widget_manager && model.widget_manager.rendermime;
-  const typesetter = rendermime && rendermime.latexTypesetter;
-  for (const reply of node.querySelectorAll(".cm-reply")) {
-    if (typesetter && reply.querySelector(".mathjax_process")) typesetter.typeset(reply);
+/**
+ * Typeset the formulas of the replies in a node, and nothing else of it.
+ * @param {Model} model
+ * @param {Element} node
+ */
+export function typeset(model, node) {
+  const typesetter = model.widget_manager?.rendermime?.latexTypesetter;
+  for (const reply of node.querySelectorAll(".cm-reply:has(.mathjax_process)")) {
+    typesetter?.typeset(reply);
   }
 }
 
-/** @returns {Promise<boolean>} whether the text is on the clipboard */
-async function copyText(text) {
+/** @param {string} text @returns {Promise<boolean>} whether it is on the clipboard */
+export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
     // Pages that are not served securely have the old way only.
-    const area = make("textarea", "", "", { "aria-hidden": "true" });
+    const area = make("textarea", "", "", { "aria-hidden": "true", style: "position: fixed" });
     area.value = text;
-    area.style.position = "fixed";
     document.body.append(area);
     area.select();
     const done = document.execCommand("copy");
@@ -122,33 +165,36 @@ async function copyText(text) {
 }
 
 /**
- * Hear of it when the notebook has another kernel, or none.
- * @returns {() => void} what to call to hear no more
+ * Call a listener when the notebook has another kernel, or none.
+ * @param {Model} model
+ * @param {() => void} listener
+ * @returns {() => void} ends it
  */
-function followKernel(model, listener) {
-  const context = model.widget_manager && model.widget_manager.context;
-  const changed = context && context.sessionContext && context.sessionContext.kernelChanged;
-  if (!changed) return () => {};
-  changed.connect(listener);
-  return () => changed.disconnect(listener);
+export function followKernel(model, listener) {
+  const changed = model.widget_manager?.context?.sessionContext?.kernelChanged;
+  changed?.connect(listener);
+  return () => changed?.disconnect(listener);
 }
 
-/** @returns {boolean} whether the kernel could be told to interrupt what runs */
-function interruptKernel(model) {
-  const kernel = model.widget_manager && model.widget_manager.kernel;
-  if (!kernel || typeof kernel.interrupt !== "function") return false;
-  kernel.interrupt();
-  return true;
+/** @param {Model} model @returns {boolean} whether the kernel was told to interrupt what runs */
+export function interruptKernel(model) {
+  const kernel = model.widget_manager?.kernel;
+  kernel?.interrupt?.();
+  return Boolean(kernel?.interrupt);
 }
 
-/** Bring the output that is saved beside the widget up to date, in the notebook's model. */
-function saveOutput(model, element, data) {
-  const notebook = notebookModel(model);
-  const cell = notebook && element.closest(".jp-Cell") && notebook.cells.get(placeOf(model, element));
-  const outputs = cell && cell.outputs;
-  for (let i = 0; outputs && i < outputs.length; i++) {
-    const output = outputs.get(i).toJSON();
-    const html = output.data && output.data["text/html"];
-    if (html && String(html).includes("chatmagic-saved")) outputs.set(i, { ...output, data });
+/**
+ * Bring the output that is saved beside the widget up to date, in the notebook's model.
+ * @param {Model} model
+ * @param {Element} element the widget's
+ * @param {Record<string, string>} data
+ */
+export function saveOutput(model, element, data) {
+  const notebook = element.closest(".jp-Cell") && notebookModel(model);
+  const outputs = notebook?.cells.get(cellIndex(model, element)).outputs;
+  for (let index = 0; outputs && index < outputs.length; index++) {
+    const output = outputs.get(index).toJSON();
+    const html = String(output.data?.["text/html"] ?? "");
+    if (html.includes("chatmagic-saved")) outputs.set(index, { ...output, data });
   }
 }

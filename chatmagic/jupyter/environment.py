@@ -1,0 +1,280 @@
+"""What a session needs of this kernel: its configuration, cassette, cells and emulator."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+from chatmagic.cassette.mode import CassetteOptions, resolve
+from chatmagic.client import config, extras, keystore, url
+from chatmagic.client.extras import OF_AN_ADDRESS
+from chatmagic.errors import ChatError, InputError
+from chatmagic.jupyter import execution
+from chatmagic.protocol.auth import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from chatmagic.cassette.active import CassetteSetup
+    from chatmagic.cassette.mode import CassetteConfig
+    from chatmagic.client.config import Endpoint
+    from chatmagic.conversation.cell_order import Layout, Pages
+    from chatmagic.emulator.server import Emulator
+    from chatmagic.jupyter.bridge import Bridge
+    from chatmagic.jupyter.settings import Kept
+    from chatmagic.session.environment import ServiceSetup
+
+
+class Settings(Protocol):
+    """The settings of ``%config ChatMagics`` that a session asks by."""
+
+    base_url: Any
+    auth: Any
+    timeout: Any
+    model: Any
+    extra_body: Any
+    stream_usage: Any
+    extra_headers: Any
+    cassette: Any
+    mode: Any
+    order: Any
+    kept: Kept
+
+
+class KernelEnvironment:
+    """The environment of one kernel's session (:class:`chatmagic.session.environment.Environment`).
+
+    Args:
+        shell: the kernel's shell.
+        settings: its settings, read at each use.
+    """
+
+    def __init__(self, shell: InteractiveShell, settings: Settings) -> None:
+        """Choose nothing yet; loads nothing and starts nothing."""
+        self.chosen: str | None = None
+        """The address that ``%chat_connect`` chose."""
+        self.typed: dict[str, Secret] = {}
+        """The keys that were typed here, by origin."""
+        self.bridge: Bridge | None = None
+        """What the kernel's pages tell of their cells; ``None`` before the first reply in one."""
+        self._shell = shell
+        self._settings = settings
+        self._emulator: Emulator | None = None
+        self._emulator_at = "", Secret("none")
+        self._has_person = False
+
+    # --- What a session asks for ---------------------------------------------------------------
+
+    def service(self) -> ServiceSetup:
+        """Return where and how the session asks, as things are set now.
+
+        Raises:
+            ChatError: nothing is connected, or a setting cannot be used.
+        """
+        from chatmagic.session.environment import ServiceSetup  # noqa: PLC0415 - with the session
+
+        endpoint = config.with_local_emulator(self.endpoint())
+        for warning in config.news(endpoint.warnings):
+            print(warning, file=sys.stderr)
+        return ServiceSetup(
+            endpoint,
+            self._settings.timeout,
+            self.extra_body(),
+            extras.headers(self._of_this_address("extra_headers")),
+        )
+
+    def cassette(self) -> CassetteSetup | None:
+        """Return which cassette the session puts in now; ``None`` for no cassette.
+
+        Raises:
+            InputError: what is set does not go together.
+        """
+        from chatmagic.cassette.active import CassetteSetup  # noqa: PLC0415 - with the session
+
+        choice = self.choice()
+        if choice is None:
+            return None
+        return CassetteSetup(choice, self._settings.timeout, self.extra_body())
+
+    def cell(self) -> tuple[str | None, str | None]:
+        """Return the hash of the running cell, and the identity of its execution."""
+        running = execution.execution(self._shell)
+        return running.cell, running.id
+
+    def layout(self, owner: str | None) -> Layout | None:
+        """Return how the cells stand on the page of a cell; ``None`` where no page tells.
+
+        Args:
+            owner: the hash of the cell; ``None`` takes the page that told last.
+        """
+        from chatmagic.conversation import cell_order  # noqa: PLC0415 - with the session
+
+        if self._settings.order == "run":
+            return cell_order.AS_RUN
+        return None if self.pages is None else self.pages.layout(owner)
+
+    def start_emulator(self) -> tuple[str, Secret]:
+        """Start this kernel's emulator, once; return its address, and a key of its own."""
+        if self._emulator is None:
+            # tornado's server comes with the first practice.
+            from chatmagic.emulator import server  # noqa: PLC0415
+
+            self._emulator = server.Emulator(server.FRESH)
+            self._emulator_at = self._emulator.start(), Secret(f"practice-{secrets.token_hex(8)}")
+        return self._emulator_at
+
+    def replaying(self) -> str | None:
+        """Return why nothing is sent from this kernel, as a clause; ``None`` where it is.
+
+        Raises:
+            InputError: what is set does not go together.
+        """
+        choice = self.choice()
+        if choice is None or choice.mode != "replay":
+            return None
+        return f"{choice.name} is replayed here ({choice.mode_from})"
+
+    # --- What the commands show and change -----------------------------------------------------
+
+    def choice(self) -> CassetteConfig | None:
+        """Return which cassette is chosen, as things are set now; ``None`` for no cassette.
+
+        Raises:
+            InputError: what is set does not go together.
+        """
+        # A panel's question has no sender who could tell; the cells before it had.
+        self._has_person |= execution.execution(self._shell).audience != "machine"
+        kept = self._settings.kept
+        return resolve(
+            os.environ,
+            kept.cassette,
+            CassetteOptions(self._settings.cassette, self._settings.mode),
+            changed_later=frozenset(kept.said_later),
+            interactive=self._has_person,
+        )
+
+    @property
+    def pages(self) -> Pages | None:
+        """What the kernel's pages told last; ``None`` where none does."""
+        return None if self.bridge is None else self.bridge.pages
+
+    def is_replaying(self) -> bool:
+        """Tell whether nothing is sent, or something is wrong with what is set."""
+        try:
+            return self.replaying() is not None
+        except ChatError:
+            return True
+
+    def endpoint(self) -> Endpoint:
+        """Return where requests go and with which key, as things are set now.
+
+        Raises:
+            ChatError: nothing is connected, or a setting cannot be used.
+        """
+        return config.resolve(
+            os.environ,
+            **self._addresses(),
+            auth_config=self._settings.auth,
+            typed=self.typed,
+            store=keystore.open_store(os.environ),
+        )
+
+    def model(self) -> str | None:
+        """Return the model that requests name; ``None`` where none was set for this address."""
+        named = self.extra_body().get("model")
+        return None if named is None else str(named)
+
+    def extra_body(self) -> dict[str, Any]:
+        """Return the fields that requests have beside the interface's own.
+
+        Raises:
+            InputError: two models are named.
+        """
+        given = self._settings.extra_body
+        if self._settings.stream_usage:
+            given = {"stream_options": {"include_usage": True}, **given}
+        return extras.fields(given, self._of_this_address("model"))
+
+    def elsewhere(self) -> list[str]:
+        """Return the names of the settings that were set for another address than this."""
+        return [
+            name
+            for name in OF_AN_ADDRESS
+            if getattr(self._settings, name) and self._of_this_address(name) is None
+        ]
+
+    def belong_here(self, names: Iterable[str]) -> None:
+        """Let settings belong to the address that is asked now, or else to the first one."""
+        here = self._here()
+        self._settings.kept.homes.update((name, here) for name in OF_AN_ADDRESS if name in names)
+
+    def unused_address(self) -> str | None:
+        """Return a line about an address that ``%config`` set and that is not used."""
+        base_url = self._settings.base_url
+        if not base_url or base_url == self._settings.kept.file_url:
+            return None
+        if self._here() == _normalized(base_url):
+            return None
+        by = config.resolve_address(os.environ, **self._addresses()).url_from
+        return (
+            f"ChatMagics.base_url is not used: {by} names another address. "
+            "%chat_connect URL beats them all."
+        )
+
+    def known_keys(self) -> tuple[Secret, ...]:
+        """Return the keys that are known, for whichever address."""
+        try:
+            endpoint = self.endpoint()
+        except ChatError:
+            return (*config.known_keys(os.environ), *self.typed.values())
+        return tuple(key for key in (*endpoint.guarded, endpoint.key) if key is not None)
+
+    def close(self) -> None:
+        """Stop the emulator that was started for this kernel."""
+        if self._emulator is not None:
+            self._emulator.stop()
+            self._emulator = None
+
+    def _of_this_address(self, name: str) -> Any:
+        """Return a setting, if it belongs to the address that is asked now; else ``None``.
+
+        What a file sets belongs to the file's address, or to the environment's. What was set
+        before there was an address belongs to the first one.
+        """
+        value = getattr(self._settings, name)
+        if not value:
+            return None
+        homes, here = self._settings.kept.homes, self._here()
+        if name not in homes:
+            own = self._settings.kept.file_url or os.environ.get("CHATMAGIC_BASE_URL", "")
+            homes[name] = _normalized(own) if own.strip() else None
+        if homes[name] is None:
+            homes[name] = here
+        return value if homes[name] == here else None
+
+    def _here(self) -> str | None:
+        """Return where requests are posted to now; ``None`` while nothing is connected."""
+        try:
+            return _normalized(config.resolve_address(os.environ, **self._addresses()).base_url)
+        except ChatError:
+            return None
+
+    def _addresses(self) -> dict[str, str | None]:
+        """Return the addresses that were set here, by what set them."""
+        base_url, file_url = self._settings.base_url, self._settings.kept.file_url
+        cell_url = base_url if base_url != file_url else None
+        return {"chosen": self.chosen, "cell_config": cell_url, "file_config": file_url}
+
+
+def _normalized(base_url: str) -> str:
+    """Return an address in one way of writing it; empty for one that cannot be used."""
+    if base_url.strip().lower() == url.EMULATOR:
+        return url.EMULATOR
+    try:
+        return url.request_url(base_url)
+    except InputError:
+        return ""

@@ -1,0 +1,229 @@
+"""What the panel and the live gauge show, as values of :mod:`chatmagic.jupyter.panel.messages`.
+
+What a page puts in as HTML is made by :mod:`chatmagic.render.markdown`; everything else is
+plain text, with the characters that act made visible, and the page puts it in as text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from copy import copy
+from dataclasses import dataclass
+from functools import lru_cache
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from chatmagic import _json
+from chatmagic.archive import output
+from chatmagic.conversation.turn import is_stale
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import ratelimit
+from chatmagic.render import gauge, markdown
+from chatmagic.session.events import HELD_BACK
+from chatmagic.text import PROSE, one_line, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+
+    from chatmagic import models
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.errors import ChatError, ChatInterrupted
+    from chatmagic.jupyter.panel import messages
+    from chatmagic.protocol.ratelimit import RequestLimit
+
+PAGE: Final = 30
+"""How many turns a view shows at least, and how many more it asks for at once."""
+
+MOST_PROMPT_DRAWN: Final = 20_000
+"""How many characters a prompt has at most that is drawn as Markdown: pages wait for it."""
+
+MOST_DRAWN: Final = 128
+"""How many replies are kept as HTML: the saved transcript is made anew with each turn."""
+
+STALE: Final = "stale: what stands above it has changed since"
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """An ask that failed or was not kept, shown behind a turn.
+
+    Args:
+        after: number of that turn; 0 is the top.
+        entry: what is shown; its id is below 0.
+    """
+
+    after: int
+    entry: messages.Entry
+
+
+class Entries:
+    """The entries of the log at one moment: the live turns, with the asides behind theirs.
+
+    Args:
+        conversation: the conversation; asks may add to it meanwhile.
+        asides: in the order in which they came.
+    """
+
+    def __init__(self, conversation: Conversation, asides: Sequence[Aside]) -> None:
+        """Note which turns are live now."""
+        self._turns = copy(conversation).turns
+        self._asides = asides
+
+    def window(
+        self, start: int | None = None, before: int | None = None
+    ) -> tuple[list[tuple[int, str]], int]:
+        """Return ids and versions of a window, in order, and how many turns stand before it.
+
+        Args:
+            start: number of the turn with which it begins.
+            before: number of the turn that a page of turns before it is wanted of.
+
+        Returns:
+            The window reaches to the end. Without ``start`` and ``before``, or where those are
+            not live any more, it has the newest turns, and begins anew only with each page:
+            a view that follows asks for nothing again.
+        """
+        numbers = [turn.number for turn in self._turns]
+        first = max(0, (len(numbers) - PAGE) // PAGE * PAGE)
+        if start in numbers:
+            first = numbers.index(start)
+        elif before in numbers:
+            first = max(0, numbers.index(before) - PAGE)
+        listed = [] if first else self._behind([0])
+        for index in range(first, len(numbers)):
+            listed.append((numbers[index], self._version(index)))
+            listed += self._behind([numbers[index]])
+        gone = {aside.after for aside in self._asides} - {0, *numbers}
+        return listed + self._behind(gone), first
+
+    def draw(self, ids: Collection[int]) -> list[messages.Entry]:
+        """Return entries, the newest page of those that are wanted and still there.
+
+        Args:
+            ids: as a window lists them, or whatever a page asks for.
+        """
+        wanted = [index for index, turn in enumerate(self._turns) if turn.number in ids]
+        asides = [aside.entry for aside in self._asides if aside.entry["id"] in ids]
+        return [self._draw(index) for index in wanted[-PAGE:]] + asides
+
+    def _behind(self, turns: Collection[int]) -> list[tuple[int, str]]:
+        entries = [aside.entry for aside in self._asides if aside.after in turns]
+        return [(entry["id"], entry["version"]) for entry in entries]
+
+    def _version(self, index: int) -> str:
+        turn, notes = self._turns[index], self._notes(index)
+        shown = (turn.digest, turn.entry, turn.asker, turn.took, turn.reply.state, notes)
+        return hashlib.blake2b(repr(shown).encode(), digest_size=4).hexdigest()
+
+    def _notes(self, index: int) -> list[str]:
+        """Return what is particular about a turn."""
+        turn = self._turns[index]
+        notes = [STALE] if is_stale(self._turns, index) else []
+        if settings := gauge.settings_words(turn.parameters, turn.asked_model):
+            notes.append(settings)
+        if turn.last is not None:
+            notes.append(f"sent with the last {len(turn.carried):,} turns")
+        if turn.reply.origin != "live":
+            notes.append(turn.reply.origin)
+        if turn.reply.held_back:
+            notes.append(HELD_BACK)
+        return notes
+
+    def _draw(self, index: int) -> messages.Entry:
+        turn = self._turns[index]
+        return {
+            "id": turn.number,
+            "version": self._version(index),
+            **prompt(turn.as_typed, turn.asker, turn.entry),
+            "notes": self._notes(index),
+            "took": turn.took,
+            "reply": reply(turn.reply),
+            "problem": None,
+        }
+
+
+def reply(reply: models.Reply) -> messages.Reply:
+    """Return a reply, whole or in part."""
+    # The gauge above the log tells the credits, once and as they are now.
+    return {
+        "html": reply_html(reply.text),
+        "text": visible(reply.text),
+        "states": [visible(line) for line in output.state_lines(reply)],
+        "tokens": gauge.usage_words(reply.usage),
+    }
+
+
+def prompt(text: str, asker: str, entry: str) -> messages.Prompt:
+    """Return a prompt.
+
+    Args:
+        text: the prompt as typed.
+        asker: who asked it, in words.
+        entry: where it was asked, as :class:`~chatmagic.conversation.turn.Turn` has it.
+    """
+    mine = entry == "panel"
+    by = "the panel" if mine else one_line(asker or entry, 40)
+    return {"by": by, "mine": mine, "prompt": visible(text), "prompt_html": prompt_html(text)}
+
+
+@lru_cache(maxsize=MOST_DRAWN)
+def reply_html(text: str) -> str:
+    """Return a whole reply as safe HTML."""
+    return markdown.to_html(text)
+
+
+@lru_cache(maxsize=MOST_DRAWN)
+def prompt_html(text: str) -> str:
+    """Return a prompt as safe HTML: its Markdown, line for line, and each formula as typed."""
+    if len(text) > MOST_PROMPT_DRAWN:
+        return f'<pre dir="auto" style="{PROSE}">{escape(visible(text))}</pre>'
+    return markdown.to_html(text, live=True, breaks=True)
+
+
+def credits(
+    figures: models.Credits | None,
+    took: int | None,
+    *,
+    now: datetime,
+    requests: RequestLimit | None = None,
+) -> messages.Credits:
+    """Return the figures of the gauge.
+
+    Args:
+        figures: the latest credits; ``None`` is unknown.
+        took: about how many credits the last turn took; ``None`` is not known.
+        now: the time by which the page counts, aware.
+        requests: how many requests are left; ``None`` is unknown.
+    """
+    return {
+        "words": crediting.left_words(figures),
+        "level": crediting.level(figures),
+        "limit": None if figures is None else figures.limit,
+        "left": None if figures is None else figures.remaining,
+        "took": took,
+        "resets": _json.iso(None if figures is None else figures.resets_at),
+        "seen": _json.iso(None if figures is None else figures.seen_at),
+        "now": str(_json.iso(now)),
+        "requests": "" if requests is None else ratelimit.words(requests),
+        "until": None if requests is None else _json.iso(requests.ends_at),
+    }
+
+
+def failure(error: BaseException) -> tuple[str, str]:
+    """Return what happened and what to do, in plain words."""
+    ours: ChatError | ChatInterrupted | None = (
+        error if hasattr(error, "hint") else None  # type: ignore[assignment] # ours have one
+    )
+    if ours is None:
+        return one_line(f"{type(error).__name__}: {error}", 300), ""
+    return visible(ours.message), visible(ours.hint or "")
+
+
+def ended_words(reply: models.Reply) -> str:
+    """Return how a reply ended, for the status region."""
+    count = len(reply.text.split())
+    words = f"{count:,} word{'' if count == 1 else 's'}"
+    if reply.state == "complete":
+        return f"Complete, {words}."
+    return f"{reply.state.capitalize()} after {words}; what came is kept, marked."

@@ -1,0 +1,186 @@
+// Asks of one view: sending, stopping, and who announces how they go.
+
+import { ANSWER_MS } from "./connection.js";
+import { bridgeSpeaks, interruptKernel, panelViews } from "./notebook.js";
+
+/** How long a kernel that runs a cell may take to hear Stop before it is interrupted. */
+const INTERRUPT_MS = 700;
+const UNDER_WAY = "A question from the panel is under way; Escape stops it.";
+const NO_ANSWER =
+  "The kernel has not answered yet: it is busy, or gone. Escape takes the prompt back.";
+const BUSY_WITH_A_CELL =
+  "The kernel is busy with a cell, and hears Stop when that ends or is interrupted.";
+const NO_INTERRUPT =
+  "This front end lets nobody interrupt from here: use its own Stop button.";
+
+/** @typedef {import("./messages.js").Pending} Pending */
+
+export class Asking {
+  /**
+   * @param {import("./notebook.js").Model} model
+   * @param {import("./connection.js").KernelConnection} connection
+   * @param {import("./store.js").Store} store
+   * @param {import("./composer.js").Composer} composer
+   */
+  constructor(model, connection, store, composer) {
+    this.model = model;
+    this.connection = connection;
+    this.store = store;
+    this.composer = composer;
+    /** @type {?{nonce: string, text: string, timer: number}} sent, and not yet answered */
+    this.sent = null;
+    /** @type {number | undefined} the ask that this view sent last, by key as all below */
+    this.own = undefined;
+    /** @type {number | undefined} the ask whose beginning this view announced */
+    this.announced = undefined;
+    /** @type {number | undefined} the ask that this view has stopped */
+    this.stopped = undefined;
+    /** @type {number | undefined} the ask that this view took back before it was sent */
+    this.withdrawn = undefined;
+    this.timer = 0;
+  }
+
+  /** Whether a question of the panel's is under way. */
+  get busy() {
+    const asks = Array.from(this.store.pending.values());
+    return this.sent !== null || (!this.connection.lost && asks.some((ask) => ask.mine));
+  }
+
+  /** Whether there is something to stop. */
+  get active() {
+    return this.sent !== null || (!this.connection.lost && this.store.pending.size > 0);
+  }
+
+  /**
+   * Send a prompt.
+   * @param {string} text
+   * @param {?number} [replaces] the turn in whose place the new one stands
+   * @param {boolean} [again] ask exactly what that turn asked
+   * @returns {boolean} whether it was sent
+   */
+  ask(text, replaces = null, again = false) {
+    if (this.busy) this.composer.announce(UNDER_WAY);
+    if (this.busy) return false;
+    const nonce = Math.random().toString(36).slice(2);
+    const timer = window.setTimeout(() => this.composer.announce(NO_ANSWER), ANSWER_MS);
+    this.sent = { nonce, text, timer };
+    this.composer.recalled = null;
+    this.composer.announce("Sending.");
+    const exact = again ? null : text.replace(/\n+$/, "");
+    this.connection.send({ kind: "ask", nonce, text: exact, replaces });
+    this.composer.focus();
+    return true;
+  }
+
+  /** Forget what was sent. @param {boolean} [keep] what is typed */
+  forget(keep = false) {
+    clearTimeout(this.sent?.timer);
+    const text = this.sent?.text;
+    this.sent = null;
+    if (!keep && this.composer.text === text) this.composer.text = "";
+  }
+
+  /**
+   * Forget what was sent, and give its prompt back.
+   * @param {string} words
+   * @param {boolean} wrong
+   */
+  giveBack(words, wrong) {
+    const text = this.sent?.text ?? "";
+    this.forget(true);
+    this.composer.announce(words, { wrong });
+    if (!this.composer.text) this.composer.text = text;
+  }
+
+  /** Take back what was sent, or stop an ask: the panel's own, else the latest. */
+  stop() {
+    const asks = Array.from(this.store.pending.values());
+    const ask = asks.find(({ mine }) => mine) ?? asks.at(-1);
+    if (this.sent) return this.giveBack("Taken back before it was sent.", false);
+    if (!ask || this.connection.lost) return void this.composer.stopEditing();
+    this.connection.send({ kind: "stop", key: ask.key });
+    if (this.stopped !== ask.key) this.composer.announce("Stopping.");
+    this.stopped = ask.key;
+    // Old kernels hear nothing while a cell runs. An interrupt ends the cell, so it is ours to
+    // send only where that cell is what is stopped.
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(
+      () => this.store.pending.has(ask.key) && !this.connection.lost && this.unheard(ask),
+      ask.mine ? ANSWER_MS : INTERRUPT_MS,
+    );
+  }
+
+  /** Nothing was heard after Stop. @param {Pending} ask */
+  unheard(ask) {
+    if (ask.mine) this.composer.announce(BUSY_WITH_A_CELL, { wrong: true });
+    else if (interruptKernel(this.model)) this.composer.announce("Interrupting the kernel.");
+    else this.composer.announce(NO_INTERRUPT, { wrong: true });
+  }
+
+  heardStop() {
+    clearTimeout(this.timer);
+  }
+
+  /**
+   * Let the kernel ask, unless the prompt was taken back.
+   * @param {import("./messages.js").Offer} offer
+   */
+  takeOffer({ nonce, key }) {
+    const wanted = this.sent?.nonce === nonce;
+    this.connection.send({ kind: wanted ? "go" : "stop", key });
+    if (!wanted) this.withdrawn = key;
+    if (!wanted) return;
+    this.own = key;
+    this.forget();
+  }
+
+  /** @param {import("./messages.js").Refused} refusal */
+  takeRefusal({ nonce, words }) {
+    if (this.sent?.nonce === nonce) this.giveBack(words, true);
+  }
+
+  /** Announce the stage of an ask. @param {Pending} ask */
+  takePending(ask) {
+    const silent = this.elsewhere(ask);
+    if (ask.stage === "waiting") this.composer.announce(ask.note, { silent });
+    else if (ask.stage === "began" && !silent) this.announced = ask.key;
+  }
+
+  /** Announce the first text of a reply. @param {Pending | undefined} ask */
+  replyStarted(ask) {
+    if (!ask) return;
+    const words = ask.mine ? "Reply started." : `Reply to ${ask.by} started.`;
+    this.composer.announce(words, { silent: ask.key !== this.announced });
+  }
+
+  /**
+   * Announce how an ask ended, and give back a prompt that was not answered.
+   * @param {import("./messages.js").Ended} ended
+   * @param {Pending | undefined} ask as it was
+   */
+  takeEnd({ key, words, fine, prompt }, ask) {
+    if (key === this.withdrawn) return;
+    // The view that announced the beginning announces the end: a bridge may have come since.
+    const silent = ask !== undefined && key !== this.announced && this.elsewhere(ask);
+    this.composer.announce(words, { wrong: !fine, silent });
+    // It stands in full in the log.
+    this.composer.status.classList.toggle("cm-brief", !fine);
+    clearTimeout(this.timer);
+    if (prompt !== null && !this.composer.text) this.composer.text = prompt;
+  }
+
+  /**
+   * Whether an ask is announced elsewhere: by the view that sent it, the bridge, an older view.
+   * @param {Pending} ask
+   */
+  elsewhere(ask) {
+    if (ask.mine) return ask.key !== this.own;
+    const [oldest = this.connection] = panelViews(this.model);
+    return bridgeSpeaks(this.model) || oldest !== this.connection;
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    clearTimeout(this.sent?.timer);
+  }
+}

@@ -1,0 +1,189 @@
+// The composer: the prompt that is typed, its draft, the prompts of before, and an edit.
+
+import { button, enable, make } from "./dom.js";
+import { keepLostDraft, takeLostDraft } from "./notebook.js";
+
+/** After how many milliseconds without a key the kernel is told what is typed. */
+const DRAFT_MS = 400;
+const KEYS = "Enter sends · Shift+Enter new line · Esc stops";
+const EDITING =
+  "Editing a past prompt: the new reply takes the old one's place. Escape leaves it.";
+
+/** What is typed and not sent: the next view finds it, also where the kernel is gone. */
+class Draft {
+  /**
+   * @param {import("./notebook.js").Model} model
+   * @param {import("./connection.js").KernelConnection} connection
+   */
+  constructor(model, connection) {
+    this.model = model;
+    this.connection = connection;
+    this.timer = 0;
+    const lost = takeLostDraft(model);
+    this.first = String(model.get("draft") || lost);
+  }
+
+  /** @param {string} text */
+  keep(text) {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    if (this.connection.lost) return keepLostDraft(this.model, text);
+    this.connection.attempt(() => {
+      // A view that opens at once finds it here; the kernel, for the next panel, is told rarely.
+      this.model.set("draft", text);
+      this.timer = window.setTimeout(() => this.flush(), DRAFT_MS);
+    });
+  }
+
+  /** Tell the kernel now. */
+  flush() {
+    if (!this.timer) return;
+    clearTimeout(this.timer);
+    this.timer = 0;
+    this.connection.attempt(() => this.model.save_changes());
+  }
+}
+
+export class Composer {
+  /**
+   * @param {import("./notebook.js").Model} model
+   * @param {import("./connection.js").KernelConnection} connection
+   * @param {object} actions
+   * @param {() => void} actions.submit
+   * @param {() => void} actions.stop
+   * @param {() => string[]} actions.prompts gives the prompts of before, the newest first
+   */
+  constructor(model, connection, actions) {
+    this.actions = actions;
+    this.draft = new Draft(model, connection);
+    /** @type {?number} which prompt of before is shown, while it is not changed */
+    this.recalled = null;
+    /** @type {?{turn: number, draft: string}} the turn that is edited, and what stood here */
+    this.editing = null;
+    this.banner = make("div", "cm-banner", EDITING);
+    this.banner.hidden = true;
+    this.input = make("textarea", "cm-input", "", {
+      rows: "1",
+      dir: "auto",
+      "aria-label": "Prompt",
+      placeholder: "Ask something",
+    });
+    this.send = button("send", "Send", actions.submit, "Send");
+    this.stop = button("stop", "Stop", actions.stop, "Stop");
+    // What streams moves it away between press and release: a press on it is a click on it.
+    this.stop.addEventListener("pointerdown", (event) => {
+      this.stop.setPointerCapture(event.pointerId);
+    });
+    this.status = make("div", "cm-status", "", { role: "status", "aria-live": "polite" });
+    this.node = make("div", "cm-composer", [
+      this.banner,
+      make("div", "cm-row", [this.input, this.stop, this.send]),
+      make("div", "cm-under", [this.status, make("div", "cm-keys", KEYS)]),
+    ]);
+    this.input.addEventListener("blur", () => this.draft.flush());
+    this.input.addEventListener("input", () => this.changed());
+    // In another width the text, or the placeholder, takes other lines.
+    let width = 0;
+    this.resized = new ResizeObserver(([entry]) => {
+      if (entry.contentRect.width !== width) this.grow();
+      width = entry.contentRect.width;
+    });
+    this.resized.observe(this.input);
+    this.input.value = this.draft.first;
+  }
+
+  get text() {
+    return this.input.value;
+  }
+
+  /** @param {string} text */
+  set text(text) {
+    this.input.value = text;
+    this.changed();
+  }
+
+  changed() {
+    this.recalled = null;
+    this.grow();
+    this.draft.keep(this.text);
+  }
+
+  grow() {
+    this.input.style.height = "auto";
+    const height = this.input.scrollHeight;
+    if (height) this.input.style.height = `${height + 2}px`;
+  }
+
+  focus() {
+    this.input.focus({ preventScroll: true });
+  }
+
+  /**
+   * Say in the status region what happened.
+   * @param {string} words
+   * @param {object} [how]
+   * @param {boolean} [how.wrong]
+   * @param {boolean} [how.silent] shown only, as they are read out elsewhere
+   */
+  announce(words, { wrong = false, silent = false } = {}) {
+    this.status.setAttribute("aria-live", silent ? "off" : "polite");
+    this.status.textContent = words;
+    this.status.className = wrong ? "cm-status cm-wrong" : "cm-status";
+  }
+
+  /** Edit the prompt of a turn. @param {number} turn @param {string} prompt */
+  edit(turn, prompt) {
+    this.editing = { turn, draft: this.editing?.draft ?? this.text };
+    this.banner.hidden = false;
+    this.announce("");
+    this.text = prompt;
+    this.input.focus();
+  }
+
+  /** End an edit; what was typed before it comes back. @returns {?number} the turn */
+  stopEditing() {
+    const editing = this.editing;
+    this.editing = null;
+    this.banner.hidden = true;
+    if (editing) this.text = editing.draft;
+    return editing && editing.turn;
+  }
+
+  /** @param {KeyboardEvent} event in the input */
+  key(event) {
+    const modified = event.shiftKey || event.ctrlKey || event.altKey || event.metaKey;
+    if (event.key === "Enter" && !modified) {
+      event.preventDefault();
+      this.actions.submit();
+    } else if (event.key === "ArrowUp" && (!this.text || this.recalled !== null)) {
+      this.recall(event, 1);
+    } else if (event.key === "ArrowDown" && this.recalled !== null) {
+      this.recall(event, -1);
+    }
+  }
+
+  /**
+   * Bring back a prompt of before.
+   * @param {KeyboardEvent} event
+   * @param {number} step 1 is further back
+   */
+  recall(event, step) {
+    const prompts = this.actions.prompts();
+    const at = (this.recalled ?? -1) + step;
+    if (at >= prompts.length) return;
+    event.preventDefault();
+    this.text = prompts[at] ?? "";
+    this.recalled = at < 0 ? null : at;
+  }
+
+  /** @param {boolean} asking whether Stop has something to stop @param {boolean} free to send */
+  enable(asking, free) {
+    this.stop.hidden = !asking;
+    enable(this.send, free);
+  }
+
+  close() {
+    this.draft.flush();
+    this.resized.disconnect();
+  }
+}

@@ -1,0 +1,60 @@
+// Types of the messages between the kernel and a page, as chatmagic/jupyter/panel/messages.py
+// has them; tests of both sides read the same examples of each.
+
+/**
+ * @typedef {{words: string, level: "unknown"|"ok"|"low"|"empty", limit: ?number,
+ *   left: ?number, took: ?number, resets: ?string, seen: ?string, now: string,
+ *   requests: string, until: ?string}} Credits figures and times (ISO 8601) of the gauge
+ * @typedef {{html: string, text: string, states: string[], tokens: string}} Reply
+ * @typedef {{what: string, hint: string, failed: boolean}} Problem
+ * @typedef {{id: number, version: string, by: string, mine: boolean, prompt: string,
+ *   prompt_html: string, notes: string[], took: ?number, reply: ?Reply, problem: ?Problem}} Entry
+ *   a turn of the conversation or, with a problem and an id below 0, an ask that is not in it
+ * @typedef {{key: number, by: string, mine: boolean, prompt: string, prompt_html: string,
+ *   stage: "asked"|"sending"|"waiting"|"began", note: string, after: ?number,
+ *   replaces: number[], html: string}} Pending an ask under way
+ * @typedef {{key: number, words: string, fine: boolean, prompt: ?string}} Ended how an ask
+ *   ended, and the prompt of the panel that was not answered
+ * @typedef {{state: string, rows: [string, string][]}} Standing
+ * @typedef {{credits: Credits, standing: Standing, undo: boolean, redo: boolean, count: number}}
+ *   State
+ * @typedef {{kind: "snapshot", view?: string, entries: [number, string][], earlier: number,
+ *   new: Entry[], pending: Pending[], ended?: ?Ended, reloaded?: boolean} & State} Snapshot
+ *   ids and versions of the newest entries, and how many turns stand before them
+ * @typedef {{kind: "entries", view: string, entries: Entry[]}} Entries
+ * @typedef {{kind: "pending"} & Pending} PendingMessage
+ * @typedef {{kind: "text", key: number, html: string}} Text the reply under way so far
+ * @typedef {{kind: "offer", view: string, key: number, nonce: string}} Offer
+ * @typedef {{kind: "refused", view: string, nonce: string, words: string}} Refused
+ * @typedef {{kind: "stopping", view: string}} Stopping
+ * @typedef {{kind: "notice", view: string, words: string}} Notice
+ * @typedef {{turn: number, cell: object, after?: string, before?: string}} NewCell
+ * @typedef {{kind: "insert", view: string, cells: NewCell[]}} Insert
+ * @typedef {{kind: "saved", view: string, data: Record<string, string>}} Saved
+ * @typedef {{kind: "pong"}} Pong
+ * @typedef {{kind: "credits", credits: Credits}} CreditsMessage to a live gauge
+ * @typedef {Snapshot|Entries|PendingMessage|Text|Offer|Refused|Stopping|Notice|Insert|Saved|Pong}
+ *   FromKernel
+ */
+
+/**
+ * @typedef {{kind: "sync", start?: ?number, before?: number, first?: boolean}} Sync asks for a
+ *   snapshot from a turn on, or from a page of turns before one on
+ * @typedef {{kind: "want", ids: number[]}} Want
+ * @typedef {{kind: "ask", nonce: string, text: ?string, replaces: ?number}} Ask
+ * @typedef {{kind: "go"|"stop", key: number}} Go
+ * @typedef {{kind: "step", step: "undo"|"redo"|"clear"}} Step
+ * @typedef {{kind: "put", turns: ?number[], cells: string[]}} Put
+ * @typedef {{kind: "placed", turn: number, cell: string}} Placed
+ * @typedef {{kind: "ping"|"save"}} Ping
+ * @typedef {Sync|Want|Ask|Go|Step|Put|Placed|Ping} FromPage
+ */
+
+/**
+ * @typedef {{kind: "marks", marks: Record<string, string>}} Marks words by the cell's id
+ * @typedef {{kind: "say", text: string, first?: boolean}} Say first: a panel has said it already
+ * @typedef {{kind: "tell"}} Tell
+ * @typedef {Marks|Say|Tell} ToBridge
+ */
+
+export {};

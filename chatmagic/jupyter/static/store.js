@@ -1,0 +1,114 @@
+// What one view knows of the conversation. The kernel says which entries there are, by id and
+// version; the view asks for those that it lacks. No DOM here.
+
+/** @typedef {import("./messages.js").Entry} Entry */
+/** @typedef {import("./messages.js").FromPage} FromPage */
+/** @typedef {import("./messages.js").Pending} Pending */
+/** @typedef {import("./messages.js").Snapshot} Snapshot */
+
+/** How many entries are asked for at once: the newest, which the reader sees, first. */
+const CHUNK = 30;
+
+export class Store {
+  /** The view's entries in order, in a conversation that the kernel knows whole. */
+  constructor() {
+    /** @type {Map<number, string>} the version of each entry that is shown, by id, in order */
+    this.versions = new Map();
+    /** @type {Map<number, Entry>} */
+    this.entries = new Map();
+    /** @type {Map<number, Pending>} asks under way by key */
+    this.pending = new Map();
+    /** @type {Map<number, string>} the versions that were asked for */
+    this.requested = new Map();
+    /** @type {?number} the turn with which the view begins; null is the kernel's choice */
+    this.start = null;
+    /** How many turns stand before those that are shown. */
+    this.earlier = 0;
+    /** @type {?Snapshot} the last one */
+    this.state = null;
+  }
+
+  /**
+   * Take a snapshot over.
+   * @param {Snapshot} snapshot
+   * @returns {FromPage[]} what to ask the kernel for
+   */
+  takeSnapshot(snapshot) {
+    const listed = new Map(snapshot.entries);
+    let before = /** @type {[number, string][]} */ ([]);
+    if (this.start !== null && snapshot.view) {
+      const [first = null] = Array.from(listed.keys()).filter((id) => id > 0);
+      this.start = listed.has(this.start) ? first : null;
+    } else if (this.start !== null && !listed.has(this.start)) {
+      // The view shows earlier turns as well: they stay until the kernel has listed them.
+      const known = Array.from(this.versions);
+      const index = known.findIndex(([id]) => listed.has(id));
+      before = known.slice(0, Math.max(index, 0));
+      if (index < 0) this.start = null;
+    }
+    this.versions = new Map([...before, ...snapshot.entries]);
+    this.earlier = Math.max(0, snapshot.earlier - before.filter(([id]) => id > 0).length);
+    this.state = snapshot;
+    this.pending = new Map(snapshot.pending.map((ask) => [ask.key, ask]));
+    for (const known of [this.entries, this.requested]) {
+      for (const id of known.keys()) if (!this.versions.has(id)) known.delete(id);
+    }
+    const more = this.takeEntries(snapshot.new);
+    return before.length ? [{ kind: "sync", start: this.start }, ...more] : more;
+  }
+
+  /**
+   * Take entries over.
+   * @param {Entry[]} entries
+   * @returns {FromPage[]} what to ask the kernel for
+   */
+  takeEntries(entries) {
+    for (const entry of entries) {
+      if (!this.versions.has(entry.id)) continue;
+      this.entries.set(entry.id, entry);
+      this.versions.set(entry.id, entry.version);
+      this.requested.delete(entry.id);
+    }
+    const lacking = Array.from(this.versions).filter(([id, version]) => {
+      return ![this.entries.get(id)?.version, this.requested.get(id)].includes(version);
+    });
+    const asked = lacking.slice(-CHUNK);
+    for (const [id, version] of asked) this.requested.set(id, version);
+    return asked.length ? [{ kind: "want", ids: asked.map(([id]) => id) }] : [];
+  }
+
+  /**
+   * Take the text so far of a reply under way over.
+   * @param {import("./messages.js").Text} text
+   * @returns {boolean} whether it is the first
+   */
+  takeText({ key, html }) {
+    const ask = this.pending.get(key);
+    const first = ask !== undefined && !ask.html;
+    if (ask) ask.html = html;
+    return first;
+  }
+
+  /** Ask for the turns before those that are shown. @returns {FromPage} */
+  wantEarlier() {
+    const first = this.turns()[0];
+    this.start = first?.id ?? null;
+    return first ? { kind: "sync", before: first.id } : { kind: "sync" };
+  }
+
+  /** Return the entries that are here, in order. @returns {Entry[]} */
+  shown() {
+    return Array.from(this.versions.keys()).flatMap((id) => this.entries.get(id) ?? []);
+  }
+
+  /** Return the turns that are here, in order. */
+  turns() {
+    return this.shown().filter((entry) => entry.id > 0);
+  }
+
+  /** Return the prompts that were asked, the newest first: the panel's, where they failed. */
+  prompts() {
+    const shown = this.shown().filter((entry) => entry.id > 0 || (entry.mine && entry.prompt));
+    return shown.map((entry) => entry.prompt).reverse();
+  }
+}

@@ -1,0 +1,102 @@
+"""What a session needs of the place where it runs, as one object that is handed to it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from chatmagic.cassette import active
+from chatmagic.client import config
+from chatmagic.client.kernel import Kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from chatmagic.cassette.active import CassetteSetup
+    from chatmagic.client.config import Endpoint
+    from chatmagic.client.timeouts import Timeout
+    from chatmagic.conversation.cell_order import Layout
+    from chatmagic.protocol.auth import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSetup:
+    """Where and how a session asks.
+
+    Args:
+        endpoint: the address and its key.
+        timeout: as for :class:`chatmagic.Client`, in seconds.
+        extra_body: fields that every request has beside the interface's own.
+        extra_headers: headers that every request has beside the connection's own.
+    """
+
+    endpoint: Endpoint
+    timeout: Timeout | Mapping[str, float | None] | float | None = None
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class Environment(Kernel, Protocol):
+    """Where a session runs: read anew at each ask, so that what is set in between counts.
+
+    A plain Python process has :class:`PlainPython`, a kernel
+    :class:`chatmagic.jupyter.environment.KernelEnvironment`.
+    """
+
+    def service(self) -> ServiceSetup:
+        """Return where and how to ask; called only where no cassette answers.
+
+        Raises:
+            ChatError: no address is known, or what is set cannot be used.
+        """
+
+    def cassette(self) -> CassetteSetup | None:
+        """Return the cassette that is chosen; ``None`` for none.
+
+        Raises:
+            InputError: what is set does not go together.
+        """
+
+    def cell(self) -> tuple[str | None, str | None]:
+        """Return the hash of the running cell and the identity of its execution, if known."""
+
+    def layout(self, owner: str | None) -> Layout | None:
+        """Return the order of the cells on the page of a cell; ``None`` where no page tells.
+
+        Args:
+            owner: the hash of the cell; ``None`` takes the page that told last.
+        """
+
+
+class PlainPython:
+    """The environment of a process without a kernel: its variables, and nothing else."""
+
+    def service(self) -> ServiceSetup:
+        """Return where the variables say to ask; see :class:`Environment`."""
+        return ServiceSetup(config.resolve_for_client(os.environ))
+
+    def cassette(self) -> CassetteSetup | None:
+        """Return the cassette that the variables name; ``None`` for none."""
+        return active.from_environment()
+
+    def cell(self) -> tuple[str | None, str | None]:
+        """Return that no cell is known."""
+        return None, None
+
+    def layout(self, owner: str | None) -> Layout | None:
+        """Return that no page tells an order."""
+        del owner
+        return None
+
+    def start_emulator(self) -> tuple[str, Secret]:
+        """Return the address and a key of this process's emulator, where a kernel has one.
+
+        Raises:
+            ConnectError: there is no kernel.
+        """
+        return config.local_emulator()
+
+    def replaying(self) -> str | None:
+        """Return why nothing is ever sent; ``None`` where requests are sent."""
+        return config.replaying(os.environ)

@@ -1,0 +1,71 @@
+"""A hub with one view, and a service to ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from panel_views import Kernel, Service, View
+from shells import alone
+
+from chatmagic.jupyter import drawing
+from chatmagic.jupyter.drawing import DrawingLoop
+from chatmagic.jupyter.panel.hub import Hub
+from chatmagic.session.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """Give a server."""
+    made = Service()
+    with made.server:
+        yield made
+
+
+@pytest.fixture
+def session(service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Session]:
+    """Give a session that the environment connects to the server."""
+    with alone(monkeypatch, tmp_path):
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", service.server.origin)
+        monkeypatch.setenv("CHATMAGIC_AUTH", "none")
+        made = Session()
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def kernel() -> Kernel:
+    """Give what the hub reads of its kernel."""
+    return Kernel()
+
+
+@pytest.fixture
+def loop(session: Session) -> Iterator[DrawingLoop]:
+    """Give the kernel's drawing loop."""
+    made = DrawingLoop()
+    leave = session.follow(made.hear)
+    yield made
+    leave()
+    made.close()
+
+
+@pytest.fixture
+def hub(
+    session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Hub]:
+    """Give a hub that draws every fragment."""
+    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(drawing, "BYTES_A_SECOND", float("inf"))
+    made = Hub(session, kernel, loop)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(hub: Hub) -> View:
+    """Give a panel's view."""
+    return View(hub)

@@ -1,0 +1,44 @@
+"""Turns of the panel as cells of the notebook."""
+
+from __future__ import annotations
+
+import pytest
+from panel_views import turn
+
+from chatmagic.conversation.record import owner_of
+from chatmagic.jupyter.panel import cell_export
+
+
+def test_where_cells_go() -> None:
+    """Below the cell of the turn above, else above that of the turn below, else anywhere."""
+    turns = [
+        turn(1, number=1, entry="panel", owner="p1"),
+        turn(2, number=2, owner=owner_of("A")),
+        turn(3, number=3, entry="panel", owner="p3"),
+    ]
+    plan = cell_export.planned(turns, None, ["A"], {})
+    assert [(one.get("before"), one.get("after")) for one in plan] == [("A", None), (None, "A")]
+    (alone_,) = cell_export.planned(turns, [3], [], {})
+    assert "before" not in alone_
+    assert "after" not in alone_
+    assert alone_["cell"]["outputs"][0]["metadata"] == {}
+
+
+def test_the_records_of_cells_do_not_grow_with_the_panel() -> None:
+    """Each lists the turn whose cell stands before it, and those that no cell shows."""
+    turns = [turn(number, number=number, entry="panel", owner=f"p{number}") for number in range(5)]
+    digests = [one.digest for one in turns]
+    records = {n: one.to_record(digests[:n], "0" * 64) for n, one in enumerate(turns)}
+    for wanted, expected in (
+        (None, [[], *([digest] for digest in digests[:4])]),
+        ([0, 2, 4], [[], digests[:2], digests[2:4]]),
+    ):
+        plan = cell_export.planned(turns, wanted, [], records)
+        told = [one["cell"]["outputs"][0]["metadata"]["chatmagic"] for one in plan]
+        assert [one["carried"] for one in told] == expected
+
+
+@pytest.mark.parametrize("text", ["# NBVAL_SKIP\nx", "#| echo: false\nx", "{{ x }}"])
+def test_a_cell_sends_the_prompt_letter_for_letter(text: str) -> None:
+    """What a cell would refuse or fill in is marked as raw."""
+    assert cell_export.source(text) == f"%%chat --raw\n{text}"

@@ -1,0 +1,556 @@
+"""The hub without a browser: what views are sent while asks go on."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import closing
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from loopback import DONE, Peer, document, event, head, stream, wait_for
+from panel_views import (
+    HOSTILE,
+    LIMITS,
+    PATIENCE,
+    Kernel,
+    Service,
+    View,
+    fill,
+    holding,
+    turn,
+    words,
+    words_cut,
+)
+
+import chatmagic
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.jupyter import drawing
+from chatmagic.jupyter.panel.hub import Hub, Recipient
+from chatmagic.jupyter.panel.snapshot import STALE, Entries
+from chatmagic.session.events import Ask, Began, Ended, Fragment, Silent
+
+if TYPE_CHECKING:
+    from chatmagic.jupyter.drawing import DrawingLoop
+    from chatmagic.session.session import Session
+
+
+def following(session: Session, page: View, fragments: list[str]) -> list[dict[str, Any]]:
+    """Let a view follow a reply, and return the messages that it got of it."""
+    ask = Ask("a question", entry="cell", asker="cell [7]", owner="0123456789abcdef")
+    before = len(page.messages)
+    session.followers.tell(Began(ask, (), session.conversation.turns))
+    for fragment in fragments:
+        session.followers.tell(Fragment(fragment))
+    session.followers.tell(Ended(ask, None, chatmagic.errors.ServiceError("down")))
+    page.until("snapshot", words="down")
+    return page.messages[before:]
+
+
+def test_what_a_fragment_costs_does_not_depend_on_the_history(
+    session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 60 turns and with 600 a reply is told in the same messages, byte for byte."""
+    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(drawing, "BYTES_A_SECOND", float("inf"))
+    fragments = [f"word{number} " for number in range(50)]
+    heard = []
+    for count in (60, 600):
+        session.conversation = Conversation()
+        fill(session, count)
+        with closing(Hub(session, kernel, loop)) as hub:
+            page = View(hub)
+            first = page.sync()
+            assert (len(first["entries"]), first["earlier"]) == (30, count - 30)
+            heard.append(following(session, page, fragments))
+    few, many = ([one for one in messages if one["kind"] == "text"] for messages in heard)
+    assert len(few) == len(fragments)
+    assert few == many
+    assert [one["kind"] for one in heard[0]] == [one["kind"] for one in heard[1]]
+    sizes = [[len(json.dumps(one)) for one in messages] for messages in heard]
+    assert max(abs(a - b) for a, b in zip(*sizes, strict=True)) < 50  # numbers grow longer
+
+
+def test_drawing_is_paced_by_the_length(
+    session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first fragment is drawn at once; then nothing until the pause is over."""
+    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 3600.0)
+    with closing(Hub(session, kernel, loop)) as hub:
+        page = View(hub)
+        heard = following(session, page, ["one ", "two ", "three"])
+    assert ["one" in one["html"] for one in heard if one["kind"] == "text"] == [True]
+    assert "two" not in json.dumps(heard)
+
+
+def test_a_reply_is_told_in_order(session: Session, page: View, service: Service) -> None:
+    """Offered, begun, drawn, ended; the turn is the panel's and stands in the conversation."""
+    service.reply = lambda peer: peer.send(words("**one** ", "two"))
+    page.sync()
+    over = page.asked("why?")
+    assert page.kinds == ["snapshot", "pending", "offer", "pending", "text", "snapshot"]
+    stages = [message["stage"] for message in page.messages if message["kind"] == "pending"]
+    assert stages == ["asked", "began"]
+    (new,) = over["new"]
+    assert over["entries"] == [[new["id"], new["version"]]]
+    assert (new["prompt"], new["by"], new["mine"]) == ("why?", "the panel", True)
+    assert "<strong>one</strong>" in new["reply"]["html"]
+    assert new["reply"]["text"] == "**one** two"
+    assert over["ended"]["words"] == "Complete, 2 words."
+    assert (over["ended"]["fine"], over["ended"]["prompt"], over["pending"]) == (True, None, [])
+    assert (over["undo"], over["redo"], over["count"]) == (True, False, 1)
+    (only,) = session.conversation.turns
+    assert only.entry == "panel"
+
+
+def test_a_cell_is_followed_and_named(session: Session, page: View) -> None:
+    """What a cell asks is told as it streams, with the cell's number, by every panel."""
+    session.run(Ask("why?", owner="c" * 16, entry="cell", asker="cell [3]"), Silent())
+    ask = page.until("pending")
+    assert (ask["by"], ask["mine"], ask["prompt"]) == ("cell [3]", False, "why?")
+    (new,) = page.until("snapshot")["new"]
+    assert (new["by"], new["mine"]) == ("cell [3]", False)
+
+
+def test_the_next_cell_carries_the_panels_turn_and_says_so(
+    session: Session, page: View, service: Service
+) -> None:
+    """The panel's own next question carries it, too, and needs no words about it."""
+    page.asked("first")
+    page.asked("second")
+    session.run(Ask("third", owner="c" * 16, asker="cell [3]"), Silent())
+    page.until("pending", by="cell [3]")
+    assert service.bodies[-1] == ["first", "fine", "second", "fine", "third"]
+    notes = [
+        (message["by"], message["note"])
+        for message in page.messages
+        if message["kind"] == "pending" and message["stage"] == "began"
+    ]
+    assert notes == [
+        ("the panel", ""),
+        ("the panel", ""),
+        ("cell [3]", "with 2 turns from the panel"),
+    ]
+
+
+def test_two_panels_agree(hub: Hub, page: View) -> None:
+    """What one asks both are told; answers to one view go to its page alone."""
+    other = View(hub)
+    over = page.asked("why?")
+    assert other.until("snapshot")["new"] == over["new"]
+    assert "offer" not in other.kinds
+    page.sync()
+    assert [one.get("view") for one in other.messages if one["kind"] == "snapshot"] == [None]
+
+
+def test_views_that_open_late_show_what_the_first_one_shows(
+    hub: Hub, page: View, session: Session
+) -> None:
+    """By asking for what they lack; also after an undo, another order and a turn in between."""
+    page.asked("one")
+    session.run(Ask("cell", owner="c" * 16, asker="cell [3]"), Silent())
+    page.asked("two")
+    session.change(lambda conversation: conversation.undo())
+    page.until("snapshot", redo=True)
+    shown = View(hub).log()
+    assert [entry["prompt"] for entry in shown] == ["one", "cell"]
+    assert page.log() == shown
+
+
+def test_a_page_that_went_away_silences_nobody(hub: Hub, page: View) -> None:
+    """The others are told on."""
+    page.went = True
+    other = View(hub)
+    other.asked("why?")
+    hub.leave(page.recipient)
+
+
+def test_a_view_that_opens_in_the_middle_sees_what_came(
+    page: View, hub: Hub, service: Service
+) -> None:
+    """The ask under way is in what it is told first, with the text so far; so is a reload."""
+    service.reply, go_on = holding("half ")
+    key = page.ask("why?")
+    page.until("text")
+    late = View(hub)
+    first = late.sync(first=True)
+    assert first["reloaded"] is False
+    (ask,) = first["pending"]
+    assert (ask["key"], ask["stage"]) == (key, "began")
+    assert "half" in ask["html"]
+    go_on.set()
+    page.until("snapshot", key=key)
+    late.until("snapshot", key=key)
+    assert late.sync(first=False)["reloaded"] is False
+    assert late.sync(first=True)["reloaded"] is True
+
+
+def test_without_streaming_a_reply_is_drawn_once(
+    page: View, kernel: Kernel, service: Service
+) -> None:
+    """`ChatMagics.stream = off` tells nothing between the beginning and the end."""
+    kernel.shows = False
+    service.reply = lambda peer: peer.send(words("one ", "two"))
+    page.asked("why?")
+    assert "text" not in page.kinds
+
+
+def test_stop_ends_the_panels_reply_and_keeps_what_came(
+    session: Session, page: View, service: Service
+) -> None:
+    """The connection is closed; the turn stays, marked, and nothing goes back."""
+    gone = threading.Event()
+
+    def play(peer: Peer) -> None:
+        peer.send(head(headers={"Content-Type": "text/event-stream"}) + event("half a reply "))
+        assert peer.gone()
+        gone.set()
+
+    service.reply = play
+    key = page.ask("why?")
+    page.until("text")
+    page.say("stop", key=key)
+    over = page.until("snapshot", key=key)
+    wait_for(gone)
+    assert over["ended"]["words"] == "Interrupted after 3 words; what came is kept, marked."
+    assert (over["ended"]["fine"], over["ended"]["prompt"]) == (False, None)
+    (new,) = over["new"]
+    assert new["reply"]["states"] == ["Interrupted: this reply is not complete."]
+    assert session.conversation.turns[0].state == "interrupted"
+
+
+def test_a_waiting_ask_says_for_which_and_can_be_stopped(
+    session: Session, page: View, service: Service
+) -> None:
+    """Stopped, it is never sent, and its prompt goes back; the cell's reply goes on."""
+    service.reply, go_on = holding("half ")
+    cell = threading.Thread(
+        target=session.run, args=[Ask("cell", asker="cell [3]", owner="c" * 16), Silent()]
+    )
+    cell.start()
+    page.until("text")
+    key = page.ask("panel")
+    waits = page.until("pending", stage="waiting")
+    assert waits["note"] == "Waiting for the reply to cell [3] to end."
+    page.say("stop", key=key)
+    over = page.until("snapshot", key=key)
+    assert over["ended"]["prompt"] == "panel"
+    assert over["entries"] == []
+    go_on.set()
+    cell.join(PATIENCE)
+    page.until("snapshot", fine=True)
+    assert service.bodies == [["cell"]]
+
+
+def test_stop_ends_a_cells_reply_by_name(session: Session, page: View, service: Service) -> None:
+    """A cell's ask is stopped from the panel; one that is over stops no other one."""
+    service.reply, go_on = holding("half ")
+    stopped: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            session.run(Ask("cell", asker="cell [3]", owner="c" * 16), Silent())
+        except KeyboardInterrupt as error:
+            stopped.append(error)
+
+    cell = threading.Thread(target=run)
+    cell.start()
+    key = page.until("pending", stage="began")["key"]
+    page.until("text")
+    page.say("stop", key=key)
+    page.until("stopping")
+    assert page.until("snapshot", key=key)["new"][0]["reply"]["states"]
+    cell.join(PATIENCE)
+    go_on.set()
+    assert isinstance(stopped[0], chatmagic.errors.ChatInterrupted)
+    page.say("stop", key=key)
+    page.say("ping")
+    page.until("pong")
+    assert page.kinds.count("stopping") == 1
+
+
+def test_a_page_is_told_in_the_context_in_which_it_spoke(hub: Hub) -> None:
+    """By it a kernel knows the thread that takes what the page says next."""
+    spoken: ContextVar[str] = ContextVar("spoken", default="nowhere")
+    seen: list[str] = []
+    page = View(hub)
+    take = page.recipient.send
+
+    def note(message: dict[str, Any]) -> None:
+        seen.append(spoken.get())
+        take(message)
+
+    page.recipient = Recipient("panel", note)
+    hub.join(page.recipient)
+
+    def speak() -> None:
+        spoken.set("a subshell")
+        page.say("ping")
+
+    speaker = threading.Thread(target=speak)
+    speaker.start()
+    speaker.join(PATIENCE)
+    page.until("pong")
+    assert seen == ["a subshell"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        {"kind": None},
+        {"kind": []},
+        {"kind": "go", "key": "x"},
+        {"kind": "go", "key": None},
+        {"kind": "stop", "key": []},
+        {"kind": "step", "step": "dump"},
+        {"kind": "sync", "before": {}},
+        {"kind": "sync", "start": 99, "before": -1},
+        {"kind": "want", "ids": [None]},
+        {"kind": "want", "ids": [99, -99]},
+        {"kind": "ask", "nonce": "n", "text": ["x"], "replaces": None},
+        {"kind": "ask", "nonce": "n", "text": None, "replaces": {}},
+        {"kind": "put", "turns": "all", "cells": [1, None]},
+        {"kind": "placed", "turn": [], "cell": 3},
+        {"kind": "placed", "turn": 99, "cell": "A"},
+        {"kind": "sync", "view": {"deep": []}},
+        "not a dict",
+    ],
+)
+def test_no_message_of_a_page_stops_the_hub(page: View, hub: Hub, content: Any) -> None:
+    """Whatever a page says, it is served on."""
+    hub.receive(page.recipient, content)
+    page.say("ping")
+    page.until("pong")
+    assert page.asked("still there?")["ended"]["fine"]
+
+
+def test_an_end_that_cannot_be_drawn_is_no_wait_without_end(
+    page: View, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The view hears that it is over, and asks for what it lacks; what came is not lost."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Entries, "draw", lambda *_: 1 / 0)
+        over = page.asked("one")
+    assert over["new"] == []
+    assert len(over["entries"]) == 1
+    assert [entry["prompt"] for entry in page.log()] == ["one"]
+    assert page.asked("two")["ended"]["fine"]
+
+
+def test_a_failure_stands_in_the_log_with_what_to_do(
+    session: Session, page: View, service: Service
+) -> None:
+    """What happened, what to do, and the prompt goes back; the next view sees it, too."""
+    session.conversation.add(turn(1))
+    service.reply = lambda peer: peer.send(
+        document({"error": "invalid", "message": f"bad key {HOSTILE}"}, "401 Unauthorized")
+    )
+    over = page.asked("why?")
+    assert (over["ended"]["fine"], over["ended"]["prompt"]) == (False, "why?")
+    assert [id > 0 for id, _ in over["entries"]] == [True, False]
+    aside = over["new"][-1]
+    assert (aside["prompt"], aside["problem"]["failed"]) == ("why?", True)
+    assert "bad key <script>" in aside["problem"]["what"]
+    assert "\u202e" not in aside["problem"]["what"] + over["ended"]["words"]
+    assert "\x1b" not in aside["problem"]["what"] + over["ended"]["words"]
+    assert aside["problem"]["hint"]
+    assert page.log()[-1] == aside
+    page.asked("again?")
+    assert [entry["prompt"] for entry in page.log()] == ["question 1", "why?", "again?"]
+    page.say("step", step="clear")
+    assert page.until("snapshot", count=0)["entries"] == []
+
+
+def test_a_reply_that_was_cut_off_is_kept_with_the_reason_below(
+    page: View, service: Service
+) -> None:
+    """The turn is there, marked; the reason stands behind it without the prompt again."""
+    service.reply = lambda peer: peer.send(words_cut("half "))
+    over = page.asked("why?")
+    new, aside = over["new"]
+    assert (aside["prompt"], aside["reply"], over["ended"]["prompt"]) == ("", None, None)
+    assert new["reply"]["states"] == ["Cut off: this reply is not complete."]
+    assert [id for id, _ in over["entries"]] == [new["id"], aside["id"]]
+
+
+def test_without_history_a_reply_is_shown_and_not_kept(
+    session: Session, page: View, kernel: Kernel
+) -> None:
+    """The settings of every question count here, too."""
+    kernel.given = {"history": False, "temperature": 0.5}
+    (aside,) = page.asked("why?")["new"]
+    assert aside["reply"]["text"] == "fine"
+    assert aside["problem"]["what"].startswith("Not kept")
+    assert len(session.conversation) == 0
+
+
+def test_what_is_hostile_is_shown_and_acts_nowhere(page: View, service: Service) -> None:
+    """Prompt, reply and model: as safe HTML, or as text without characters that act."""
+    hostile = f'{{"model": {json.dumps(HOSTILE)}, "choices": [{{"delta": {{"content": '
+    hostile += f"{json.dumps(HOSTILE)}}}}}]}}"
+    service.reply = lambda peer: peer.send(stream(f"data: {hostile}\n\n".encode(), DONE))
+    (new,) = page.asked(HOSTILE)["new"]
+    texts = [one["html"] for one in page.messages if one["kind"] == "text"]
+    assert texts
+    for html in (new["reply"]["html"], *texts):
+        assert "<script" not in html
+        assert "<img" not in html
+        assert "href" not in html
+        assert "&lt;script&gt;" in html
+    everything = json.dumps(page.messages, ensure_ascii=False)
+    assert "\u202e" not in everything
+    assert "\\u001b" not in everything
+    assert new["prompt"].startswith("<script>")  # as text
+
+
+def test_a_loop_in_a_cell_replaces_nothing_of_its_own(session: Session, page: View) -> None:
+    """The second ask of one execution stands behind the first; the next execution's replaces."""
+    asks = []
+    for execution in ("1", "1", "2"):
+        ask = Ask("why?", owner="c" * 16, execution=execution, asker="cell [3]")
+        session.run(ask, Silent())
+        asks.append(page.until("pending"))
+        page.until("snapshot", key=asks[-1]["key"])
+    assert [one["replaces"] for one in asks] == [[], [], [1, 2]]
+    assert [one["after"] for one in asks] == [None, 1, 2]
+
+
+def test_clear_and_undo_are_shown(session: Session, page: View) -> None:
+    """Cleared: all gone; undone: back in their order, with what stands in them."""
+    page.asked("one")
+    page.asked("two")
+    page.say("step", step="clear")
+    assert page.until("snapshot", count=0)["entries"] == []
+    page.say("step", step="undo")
+    back = page.until("snapshot", count=2, redo=True)
+    assert [id for id, _ in back["entries"]] == [1, 2]
+    assert [entry["prompt"] for entry in back["new"]] == ["one", "two"]
+    assert len(session.conversation) == 2
+
+
+def test_a_long_conversation_is_shown_page_by_page(session: Session, page: View) -> None:
+    """A view opens with the newest turns; it asks for those before, and gets as many at once."""
+    fill(session, 100)
+    first = page.sync()
+    assert [id for id, _ in first["entries"]] == list(range(61, 101))
+    assert first["earlier"] == 60
+    page.say("want", ids=list(range(1, 101)))
+    assert [entry["id"] for entry in page.until("entries")["entries"]] == list(range(71, 101))
+    more = page.sync(before=61)
+    assert (more["entries"][0][0], more["entries"][-1][0], more["earlier"]) == (31, 100, 30)
+    assert page.sync(before=31)["earlier"] == 0
+    again = page.sync(start=31)
+    assert again["entries"] == more["entries"]
+    # What is not there any more asks for nothing special.
+    assert page.sync(start=4711)["entries"] == first["entries"]
+    # What changes is told of the newest; the others keep their version, or get another one.
+    session.change(lambda conversation: conversation.hand_over(40, "c" * 16))
+    assert page.until("snapshot", view=None, count=100)["entries"] == first["entries"]
+    session.run(Ask("why?", owner="c" * 16, execution="2", asker="cell [3]"), Silent())
+    later = dict(page.sync(start=31)["entries"])
+    now = {id: version for id, version in more["entries"] if later.get(id) == version}
+    assert list(now) == list(range(31, 40))  # those behind it are stale
+
+
+def test_a_turn_that_is_stale_has_another_version(page: View) -> None:
+    """And is sent again, with the reason."""
+    page.asked("one")
+    page.asked("two")
+    over = page.asked("one, edited", replaces=1)
+    assert [id for id, _ in over["entries"]] == [3, 2]
+    edited, stale = over["new"]
+    assert (edited["prompt"], edited["notes"]) == ("one, edited", [])
+    assert (stale["prompt"], stale["notes"]) == ("two", [STALE])
+
+
+def test_another_order_is_shown(session: Session, page: View) -> None:
+    """The same turns, not sent again."""
+    for owner in ("a", "b"):
+        session.conversation.add(turn(1, owner=owner, carried=(1,) * (owner == "b")))
+    before = page.sync()["entries"]
+    session.change(lambda conversation: conversation.arrange(["b", "a"]))
+    after = page.until("snapshot", view=None, count=2)
+    assert [id for id, _ in after["entries"]] == [2, 1]
+    assert [id for id, _ in before] == [1, 2]
+    assert all(entry["notes"] == [STALE] for entry in after["new"])
+
+
+def test_a_turn_that_comes_while_pages_are_told_is_told_next(
+    session: Session, page: View, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cell's reply and the panel's that end at the same moment are both in the log."""
+    window = Entries.window
+
+    def meanwhile(entries: Entries, *arguments: Any) -> Any:
+        listed = window(entries, *arguments)
+        if len(session.conversation) == 1:
+            session.conversation.add(turn(7))
+        return listed
+
+    monkeypatch.setattr(Entries, "window", meanwhile)
+    session.ask("one")
+    first = page.until("snapshot")
+    session.ask("two")
+    second = page.until("snapshot")
+    assert [[one["id"] for one in sent["new"]] for sent in (first, second)] == [[1], [2, 3]]
+
+
+def test_under_a_turn_stand_its_tokens_and_no_credits(page: View, service: Service) -> None:
+    """The gauge above the log tells the credits, once."""
+    usage = {"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8}
+    choice = {"message": {"role": "assistant", "content": "fine"}, "finish_reason": "stop"}
+    whole = {"model": "m", "choices": [choice], "usage": usage}
+    service.reply = lambda peer: peer.send(document(whole, headers=LIMITS))
+    over = page.asked("why?")
+    (new,) = over["new"]
+    assert new["reply"]["tokens"] == "3 + 5 tokens"
+    assert over["credits"]["words"] == "9 of 10 credits left"
+    assert "credits" not in json.dumps(new)
+
+
+def test_gauges_follow_every_request(session: Session, hub: Hub) -> None:
+    """Whoever asks; what is unknown is said to be unknown."""
+    gauge = View(hub, "gauge")
+    gauge.say("sync")
+    unknown = gauge.until("credits")["credits"]
+    assert (unknown["words"], unknown["level"]) == ("credits unknown", "unknown")
+    assert unknown["limit"] is unknown["left"] is unknown["resets"] is unknown["seen"] is None
+    session.ask("why?")
+    known = gauge.until("credits")["credits"]
+    assert (known["words"], known["limit"], known["left"]) == ("9 of 10 credits left", 10, 9)
+    assert (known["resets"], known["seen"]) == ("2026-01-02T00:00:00Z", "2026-01-01T12:00:00Z")
+    assert known["now"] == "2026-01-01T12:00:00Z"
+    assert gauge.kinds == ["credits"]
+
+
+def test_requests_left_are_told_beside_the_credits(page: View, service: Service) -> None:
+    """With the end of their window, after which they say nothing."""
+    headers = {"RateLimit": '"a";r=93;t=30', "RateLimit-Policy": '"a";q=100', **LIMITS}
+    service.reply = lambda peer: peer.send(stream(event("fine"), DONE, headers=headers))
+    credits = page.asked("why?")["credits"]
+    assert credits["requests"] == "93 of 100 requests left in this window"
+    assert credits["until"] == "2026-01-01T12:00:30Z"
+
+
+def test_a_kernel_that_cannot_say_its_state_still_has_a_panel(
+    page: View, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A setting that is wrong is shown where the settings are."""
+    monkeypatch.setattr(kernel, "standing", lambda: 1 / 0)
+    assert page.sync()["standing"]["state"] == "unknown"
+
+
+def test_what_a_cell_has_set_is_shown(
+    page: View, hub: Hub, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the cell's end, if it is something that a panel shows; not what has not changed."""
+    assert page.sync()["standing"]["state"] == "live"
+    hub.look()
+    page.say("ping")
+    page.until("pong")
+    assert page.kinds == ["snapshot", "pong"]
+    monkeypatch.setattr(kernel, "standing", lambda: {"state": "replay", "rows": []})
+    hub.look()
+    assert page.until("snapshot")["standing"]["state"] == "replay"

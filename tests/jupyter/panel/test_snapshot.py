@@ -1,0 +1,133 @@
+"""What the panel and the live gauge show, as values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from loopback import document
+from panel_views import HOSTILE, NOON, Service, View, turn
+
+import chatmagic
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.turn import Turn
+from chatmagic.jupyter.panel import snapshot
+from chatmagic.jupyter.panel.saved import saved
+from chatmagic.models import Credits, Reply
+from chatmagic.session.events import HELD_BACK
+
+if TYPE_CHECKING:
+    from chatmagic.jupyter.panel.messages import Entry, Problem
+
+
+def drawn(conversation: Conversation) -> list[Entry]:
+    """Return the entries of a conversation."""
+    entries = snapshot.Entries(conversation, ())
+    listed, _ = entries.window()
+    return entries.draw([id for id, _ in listed])
+
+
+def test_failures_are_told_without_what_acts() -> None:
+    """Whatever an error says, whoever raised it."""
+    ours = chatmagic.errors.ServiceError("bad \x1b[2J", hint="do \u202e this")
+    assert snapshot.failure(ours) == ("bad \u241b[2J", "do \ufffd this")
+    assert snapshot.failure(ValueError("x\x1b")) == ("ValueError: x\u241b", "")
+
+
+def test_a_turn_says_what_it_was_asked_with() -> None:
+    """As its cell does; nothing where the service's own settings counted."""
+    conversation = Conversation()
+    conversation.add(turn(1, entry="panel"))
+    conversation.add(replace(turn(2, entry="panel"), temperature=0.2, asked_model="small"))
+    plain, set_so = drawn(conversation)
+    assert plain["notes"] == []
+    assert set_so["notes"][-1] == "t 0.2 · model small"
+
+
+def test_a_turn_that_was_held_back_says_so() -> None:
+    """In the panel as at its cell, and not in what a notebook saves of the panel."""
+    conversation = Conversation()
+    held = turn(1, entry="panel")
+    conversation.add(replace(held, reply=replace(held.reply, held_back=True)))
+    (entry,) = drawn(conversation)
+    assert HELD_BACK in entry["notes"]
+    assert HELD_BACK not in "".join(saved(conversation))
+
+
+def test_a_prompt_is_shown_as_markdown_that_cannot_act(page: View, service: Service) -> None:
+    """Line for line, with its formulas as typed; under way, as a turn, and as what failed."""
+    text = f"**bold**\nand $x$\n- point\n\n{HOSTILE}"
+    key = page.ask(text)
+    ask = page.until("pending", key=key, stage="asked")
+    (new,) = page.until("snapshot", key=key)["new"]
+    service.reply = lambda peer: peer.send(document({"error": "down"}, "500 Down"))
+    (aside,) = page.asked(text)["new"]
+    for shown in (ask, new, aside):
+        assert shown["prompt"].startswith("**bold**\nand $x$")
+        assert "<strong>bold</strong><br>\nand <code>$x$</code>" in shown["prompt_html"]
+        assert "<li>point" in shown["prompt_html"]
+        assert "&lt;script&gt;" in shown["prompt_html"]
+        assert not re.search("<(script|img)|href=.javascript|\u202e", shown["prompt_html"])
+
+
+def one_of(prompt: str) -> Conversation:
+    """Give a conversation of one turn."""
+    conversation = Conversation()
+    conversation.add(Turn(prompt=prompt, reply=Reply("fine"), entry="panel"))
+    return conversation
+
+
+def test_a_long_prompt_is_shown_as_typed() -> None:
+    """Nobody waits until a pasted file is drawn."""
+    (shown,) = drawn(one_of("**x** & y\n" * 5_000))
+    assert "**x** &amp; y\n" * 5_000 in shown["prompt_html"]
+    (shown,) = drawn(one_of("**x** & y"))
+    assert "<strong>x</strong> &amp; y" in shown["prompt_html"]
+
+
+def test_low_and_empty_are_said_in_words() -> None:
+    """The page gets the words and the level, not a colour."""
+    low = snapshot.credits(Credits(100, 10, 90, None, NOON), 2, now=NOON)
+    assert (low["level"], low["words"], low["took"]) == ("low", "credits low: 10 of 100 left", 2)
+    empty = snapshot.credits(Credits(100, 0, 100, None, NOON), None, now=NOON)
+    assert (empty["level"], empty["words"]) == ("empty", "no credits left of 100")
+
+
+def test_asides_stand_behind_their_turns() -> None:
+    """At the top, behind a turn, and in the end where the turn is gone; none without its turn."""
+    conversation = Conversation()
+    for number in range(65):
+        conversation.add(turn(number, carried=tuple(range(1, number + 1))))
+    asides = [snapshot.Aside(after, aside(-1 - after)) for after in (0, 2, 64, 99)]
+    entries = snapshot.Entries(conversation, asides)
+    newest = [id for id, _ in entries.window()[0]]
+    assert newest == [*range(31, 65), -65, 65, -100]
+    whole = [id for id, _ in entries.window(start=1)[0]]
+    assert whole == [-1, 1, 2, -3, *range(3, 65), -65, 65, -100]
+    assert [entry["id"] for entry in entries.draw(whole)][-4:] == [-1, -3, -65, -100]
+
+
+def aside(id: int) -> Entry:
+    """Return an aside."""
+    problem: Problem = {"what": "w", "hint": "", "failed": True}
+    return {
+        **snapshot.prompt("p", "", "panel"),
+        "id": id,
+        "version": "",
+        "notes": [],
+        "took": None,
+        "reply": None,
+        "problem": problem,
+    }
+
+
+@pytest.mark.parametrize(("count", "earlier"), [(0, 0), (59, 0), (60, 30), (89, 30), (90, 60)])
+def test_a_window_begins_anew_with_each_page(count: int, earlier: int) -> None:
+    """Between one page and two of them, so that a view that follows asks for nothing again."""
+    conversation = Conversation()
+    for number in range(count):
+        conversation.add(turn(number))
+    listed, before = snapshot.Entries(conversation, ()).window()
+    assert (len(listed), before) == (count - earlier, earlier)

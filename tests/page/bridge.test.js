@@ -1,0 +1,72 @@
+// The page's end of the bridge.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Model, isListed, pass, samples } from "./browser.js";
+import bridge from "../../chatmagic/jupyter/static/bridge.js";
+
+const [MARKS, SAY, FIRST, TELL] = samples("to the bridge");
+const region = () => document.getElementById("chatmagic-status");
+
+function open(model = new Model()) {
+  return { model, stop: bridge.initialize({ model }) };
+}
+
+test("it tells the cells when it opens and when it is asked to", () => {
+  const { model, stop } = open();
+  const [opened] = model.take();
+  assert.ok(isListed("of the bridge", opened));
+  assert.deepEqual(opened.cells, [["a", true, null], ["b", true, null]]);
+  assert.deepEqual([opened.opened, opened.name], [true, "lesson.ipynb"]);
+  model.receive(TELL);
+  const [again] = model.take();
+  assert.deepEqual([again.opened, again.page], [false, opened.page]);
+  stop();
+});
+
+test("it speaks through one region; what a panel has said it does not repeat", () => {
+  const { model, stop } = open();
+  model.receive(SAY);
+  assert.equal(region().textContent, SAY.text);
+  region().textContent = "";
+  model.receive(FIRST);
+  assert.equal(region().textContent, FIRST.text);
+  region().textContent = "";
+  model.widget_manager.context.model[Symbol.for("chatmagic.panels")] = new Set([{}]);
+  model.receive(FIRST);
+  assert.equal(region().textContent, "");
+  model.receive(MARKS);
+  stop();
+});
+
+test("what was to be said before it opened is said a moment later", () => {
+  const model = new Model();
+  model.values.first = "Reply started.";
+  const { stop } = open(model);
+  assert.equal(region().textContent, "");
+  pass(200);
+  assert.equal(region().textContent, "Reply started.");
+  stop();
+});
+
+test("prompts are shown as prose, and as they were when it stops", () => {
+  const model = new Model();
+  const [cell] = model.cells;
+  cell.sharedModel.getSource = () => "%%chat\nWhy?";
+  const { stop } = open(model);
+  assert.equal(cell.mimeType, "text/x-ipythongfm");
+  assert.equal(model.cells[1].mimeType, "text/x-ipython");
+  stop();
+  assert.equal(cell.mimeType, "text/x-ipython");
+});
+
+test("a notebook has one bridge; where the page is another one there is none", () => {
+  const { model, stop } = open();
+  const second = open(model);
+  assert.equal(Object.keys(model.listeners).length, 2);
+  second.stop();
+  stop();
+  assert.deepEqual(Object.keys(model.listeners), []);
+  assert.equal(bridge.initialize({ model: {} }), undefined);
+});

@@ -1,0 +1,62 @@
+// The words of the gauge, by the service's clock.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Model, isListed, samples } from "./browser.js";
+import { Gauge, gaugeWords, spanWords } from "../../chatmagic/jupyter/static/gauge.js";
+import widget from "../../chatmagic/jupyter/static/gauge_widget.js";
+
+const [{ credits: EMPTY }] = samples("to the live gauge");
+const KNOWN = samples("to the panel")[0].credits;
+const UNKNOWN = samples("to the panel").at(-1).credits;
+const NOON = Date.parse("2026-01-01T12:00:00Z");
+
+test("spans have at most two units", () => {
+  const spans = { 0: "0 s", 59_999: "59 s", 61_000: "1 min 01 s", 3_600_000: "1 h 0 min", 90_000_000: "1 d 1 h" };
+  for (const [ms, words] of Object.entries(spans)) assert.equal(spanWords(Number(ms)), words);
+});
+
+test("it counts down to the reset, and then says that it is over", () => {
+  assert.match(gaugeWords(KNOWN, NOON).reset, /^resets in 12 h 0 min \(/);
+  assert.equal(gaugeWords(KNOWN, NOON + 12 * 3_600_000).reset, "reset since; the next reply tells");
+  assert.equal(gaugeWords(UNKNOWN, NOON).reset, "reset unknown");
+});
+
+test("it says how old the figures are, and what the last turn took", () => {
+  const details = gaugeWords(KNOWN, NOON + 3 * 60_000).details;
+  assert.equal(details[0], "The last turn took about 1.");
+  assert.match(details[1], /^As of .*, 3 min ago\.$/);
+  assert.doesNotMatch(gaugeWords(KNOWN, NOON + 59_000).details[1], /ago/);
+  assert.deepEqual(gaugeWords(UNKNOWN, NOON).details, ["No answer has told them yet."]);
+});
+
+test("requests are shown until their window ends", () => {
+  assert.match(gaugeWords(UNKNOWN, NOON).requests, /^93 of 100/);
+  assert.equal(gaugeWords(UNKNOWN, NOON + 30_000).requests, "");
+});
+
+test("the bar is never empty while anything is left, and absent where nothing is known", () => {
+  const gauge = new Gauge(true);
+  gauge.show({ ...KNOWN, left: 1, limit: 1_000_000 });
+  assert.match(gauge.fill.style.width, /^max\(2px, /);
+  assert.equal(gauge.figure.textContent, "1 credit left");
+  gauge.show(EMPTY);
+  assert.equal(gauge.fill.style.width, "0");
+  assert.equal(gauge.node.dataset.level, "empty");
+  assert.equal(gauge.bar.hidden, false);
+  gauge.show(UNKNOWN);
+  assert.equal(gauge.bar.hidden, true);
+  assert.equal(gauge.figure.textContent, "Credits left: unknown");
+});
+
+test("the widget asks for the figures and shows them", () => {
+  const model = new Model();
+  const el = document.createElement("div");
+  const close = widget.render({ model, el });
+  assert.ok(model.take().every((message) => isListed("of the panel", { first: true, ...message })));
+  model.receive({ kind: "credits", credits: EMPTY });
+  assert.equal(el.all("cm-words")[0].textContent, "no credits left of 100");
+  close();
+  assert.deepEqual(Object.keys(model.listeners), []);
+});
