@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.models import Credits, Reply, Usage
-from chatmagic.protocol.reply_builder import JOINED_AT, Assembly
+from chatmagic.protocol.reply_builder import JOINED_AT, ReplyBuilder
 from chatmagic.protocol.wire import Chunk
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -16,33 +16,33 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 def made(*chunks: Chunk) -> tuple[list[str], Reply]:
     """Give what each chunk adds, and the reply that they make."""
-    assembly = Assembly()
-    added = [assembly.add(chunk) for chunk in chunks]
-    return [*added, assembly.rest()], assembly.reply("complete")
+    builder = ReplyBuilder()
+    added = [builder.add(chunk) for chunk in chunks]
+    return [*added, builder.rest()], builder.reply("complete")
 
 
 def test_nothing_is_an_empty_reply() -> None:
     """Before anything has come there is no text, and nothing has begun."""
-    assembly = Assembly()
-    assert not assembly.begun
-    assert assembly.reply("interrupted") == Reply("", state="interrupted")
+    builder = ReplyBuilder()
+    assert not builder.begun
+    assert builder.reply("interrupted") == Reply("", state="interrupted")
 
 
 def test_each_fact_is_the_latest_that_was_told() -> None:
     """Text and refusal grow; model, finish reason and usage are the last that were told."""
-    assembly = Assembly()
-    assembly.credits, assembly.date = Credits(9, 8, 1, None, NOW), NOW
-    assembly.add(Chunk("Hel", model="a", usage=Usage(1)))
-    assembly.add(Chunk("lo", model="b", usage=Usage(2), finish_reason="stop"))
-    assembly.add(Chunk(refusal="I will "))
-    assembly.add(Chunk(refusal="not."))
-    assert assembly.begun
-    assert assembly.reply("complete") == Reply(
+    builder = ReplyBuilder()
+    builder.credits, builder.date = Credits(9, 8, 1, None, NOW), NOW
+    builder.add(Chunk("Hel", model="a", usage=Usage(1)))
+    builder.add(Chunk("lo", model="b", usage=Usage(2), finish_reason="stop"))
+    builder.add(Chunk(refusal="I will "))
+    builder.add(Chunk(refusal="not."))
+    assert builder.begun
+    assert builder.reply("complete") == Reply(
         "Hello",
         model="b",
         finish_reason="stop",
         usage=Usage(2),
-        credits=assembly.credits,
+        credits=builder.credits,
         refusal="I will not.",
         date=NOW,
     )
