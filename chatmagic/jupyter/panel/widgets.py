@@ -16,6 +16,7 @@ from chatmagic.render import gauge
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.panel.hub import Kernel, Role
     from chatmagic.session.session import Session
 
@@ -43,13 +44,14 @@ class Panels:
     Args:
         session: the kernel's session.
         kernel: what else there is to know.
+        drawing: the kernel's drawing loop.
     """
 
-    def __init__(self, session: Session, kernel: Kernel) -> None:
+    def __init__(self, session: Session, kernel: Kernel, drawing: DrawingLoop) -> None:
         """Follow the session."""
         self._session = session
         self._kernel = kernel
-        self._hub = Hub(session, kernel)
+        self._hub = Hub(session, kernel, drawing)
         self._shown: dict[_Key, tuple[anywidget.AnyWidget, list[Recipient]]] = {}
 
     def show_panel(self, cell: str | None) -> None:
