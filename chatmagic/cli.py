@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 SANITIZE_FILE: Final = Path(__file__).with_name("nbval-sanitize.cfg")
-"""What makes nbval leave out the HTML of our outputs, whose text it still compares."""
+"""File by which nbval leaves out the HTML of chatmagic's outputs and compares their text."""
 LINE_ENDS: Final = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 
 _HIGHEST_PORT: Final = 65_535
@@ -37,34 +37,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the words after ``chatmagic``; ``None`` takes them from the process.
 
     Returns:
-        The exit code: 0, also after Ctrl-C once the command runs; 1 where something is
-        missing or failed; 2 for what was asked wrongly; 130 for Ctrl-C before that; 141
-        where nobody reads the output to its end, as of a program that SIGPIPE ends.
+        The exit code: 0, also after Ctrl-C once the command runs; 1 where something is missing
+        or failed; 2 for wrong arguments; 130 for Ctrl-C before that; 141 where the output is
+        not read to its end, as of a program that SIGPIPE ends.
     """
     try:
         try:
-            asked = vars(_parser().parse_args(argv))
-            code: int = asked.pop("run")(asked)
+            arguments = vars(_parser().parse_args(argv))
+            code: int = arguments.pop("run")(arguments)
         finally:
-            # Here, not at Python's end, which would complain of a pipe that is closed.
+            # Here, not at Python's end, which would complain of a closed pipe.
             sys.stdout.flush()
     except BrokenPipeError:
-        # What is left to print goes nowhere, in silence.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + _SIGPIPE
-    except InputError as error:
-        print(f"chatmagic: {error}", file=sys.stderr)
-        return 2
     except ChatError as error:
         print(f"chatmagic: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, InputError) else 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     return code
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that says what is wrong in one line."""
+    """A parser that takes no abbreviations and reports an error in one line."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}.", hint=f"{self.prog} --help shows what there is.")
@@ -76,7 +75,6 @@ def _parser() -> _Parser:
         description="Chat with a completion service from a Jupyter notebook.",
         epilog="\n".join(("In a notebook %%chat? shows how to ask.", *MANUAL)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"chatmagic {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -86,7 +84,6 @@ def _parser() -> _Parser:
             help="open the lesson notebooks in JupyterLab, without a key or a network",
             description="Copy the lesson notebooks that FOLDER lacks, and open them in "
             "JupyterLab, connected to an emulator: no account, no key, no network.",
-            allow_abbrev=False,
         )
     )
     _add_emulator(
@@ -97,7 +94,6 @@ def _parser() -> _Parser:
             "It is for practice and for tests. Any word is a key that does not begin with "
             "'invalid', and has credits of its own.",
             argument_default=argparse.SUPPRESS,
-            allow_abbrev=False,
         )
     )
     _add_audit(
@@ -107,7 +103,6 @@ def _parser() -> _Parser:
             description="Tabulate what notebooks tell of their conversations. Nothing in them "
             "is run. The exit status is 1 if a reply is not the one that was recorded, a turn "
             "was asked after others than those above it, or a file cannot be read.",
-            allow_abbrev=False,
         )
     )
     commands.add_parser(
@@ -116,7 +111,6 @@ def _parser() -> _Parser:
         description="Print where the file is that makes nbval leave out the HTML of "
         "chatmagic's outputs, and compare their text: "
         'pytest --nbval --nbval-sanitize-with "$(chatmagic sanitize-file)"',
-        allow_abbrev=False,
     ).set_defaults(run=_sanitize_file)
     return parser
 
@@ -151,68 +145,6 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_demo)
 
 
-def _add_emulator(parser: argparse.ArgumentParser) -> None:
-    """Add the port, and one option for each field of :class:`Settings`."""
-    add = parser.add_argument
-    add("--port", type=_port, default=0, metavar="N", help="default: any free one")
-    add(
-        "--credits", type=int, metavar="N", help=f"credit limit of a key (default: {FRESH.credits})"
-    )
-    add("--cost", type=int, metavar="N", help=f"credits a request takes (default: {FRESH.cost})")
-    add(
-        "--delay",
-        type=float,
-        metavar="SECONDS",
-        help=f"pause between fragments (default: {FRESH.delay})",
-    )
-    add("--now", type=_time, metavar="ISO", help="stop the clock at this time, with its zone")
-    add("--period", type=int, metavar="SECONDS", help="between two resets (default: a day)")
-    choices = parser.add_argument_group("where the interface leaves the choice")
-    add = choices.add_argument
-    add(
-        "--rate-limit-status",
-        type=int,
-        metavar="N",
-        help=f"HTTP status of the rate-limit error (default: {FRESH.rate_limit_status})",
-    )
-    add(
-        "--no-headers-on-errors",
-        dest="headers_on_errors",
-        action="store_false",
-        help="errors carry no rate-limit headers",
-    )
-    add(
-        "--no-blank-lines",
-        dest="blank_lines",
-        action="store_false",
-        help="no blank line follows an event",
-    )
-    add("--line-end", choices=LINE_ENDS, help="what ends a line of a stream (default: lf)")
-    add(
-        "--no-chunk-extras",
-        dest="chunk_extras",
-        action="store_false",
-        help="chunks carry no model, finish reason and usage",
-    )
-    add(
-        "--precedence",
-        nargs="+",
-        choices=[way for way in AUTH_WAYS if way != "none"],
-        metavar="WAY",
-        help="of several ways of the key, the first of these counts: %(choices)s "
-        "(default: several are refused)",
-    )
-    faults = parser.add_argument_group("what goes wrong on demand")
-    faults.add_argument("--fault", choices=FAULTS, help="the fault of each accepted request")
-    faults.add_argument(
-        "--fault-after",
-        type=int,
-        metavar="N",
-        help="fragments before it (default: 0; -1 is before the headers)",
-    )
-    parser.set_defaults(run=_emulator)
-
-
 def _port(word: str) -> int:
     port = int(word) if word.isdecimal() else -1
     if not 0 <= port <= _HIGHEST_PORT:
@@ -227,29 +159,85 @@ def _time(word: str) -> datetime:
         raise argparse.ArgumentTypeError(f"write it as 2026-01-31T12:00Z, not {word!r}") from None
 
 
-def _emulator(asked: Mapping[str, Any]) -> int:
-    settings = emulator_settings(asked)
-    # The server comes with tornado, which the demo and the help do without.
+_HELP: Final = {
+    "credits": "credit limit of a key",
+    "cost": "credits a request takes",
+    "delay": "pause between fragments",
+    "now": "stop the clock at this time, with its zone",
+    "period": "time between two resets",
+    "rate_limit_status": "HTTP status of the rate-limit error",
+    "headers_on_errors": "errors carry no rate-limit headers",
+    "blank_lines": "no blank line follows an event",
+    "line_end": "what ends a line of a stream (default: lf)",
+    "chunk_extras": "chunks carry no model, finish reason and usage",
+    "precedence": "of several ways of the key, the first of these counts: %(choices)s "
+    "(default: several are refused)",
+    "fault": "the fault of each accepted request",
+    "fault_after": "fragments before it; -1 is before the headers",
+}
+"""What the help says of each field of the emulator's settings."""
+_HEADINGS: Final = {
+    "rate_limit_status": "where the interface leaves the choice",
+    "fault": "what goes wrong on demand",
+}
+"""The headings of the help, each by the first field below it."""
+_FORMS: Final[dict[str, dict[str, Any]]] = {
+    "delay": {"metavar": "SECONDS"},
+    "now": {"type": _time, "metavar": "ISO"},
+    "period": {"metavar": "SECONDS"},
+    "line_end": {"choices": LINE_ENDS, "metavar": None},
+    "precedence": {
+        "nargs": "+",
+        "choices": [way for way in AUTH_WAYS if way != "none"],
+        "metavar": "WAY",
+    },
+    "fault": {"choices": FAULTS, "metavar": None},
+}
+"""What an option takes, where that is not a number."""
+
+
+def _add_emulator(parser: argparse.ArgumentParser) -> None:
+    """Add the port, and an option for each field of :class:`Settings`."""
+    add = parser.add_argument
+    add("--port", type=_port, default=0, metavar="N", help="default: any free one")
+    for field in fields(Settings):
+        if field.name in _HEADINGS:
+            add = parser.add_argument_group(_HEADINGS[field.name]).add_argument
+        name, text = field.name.replace("_", "-"), _HELP[field.name]
+        default = getattr(FRESH, field.name)
+        if isinstance(default, bool):
+            add(f"--no-{name}", dest=field.name, action="store_false", help=text)
+            continue
+        form: dict[str, Any] = {"metavar": "N"}
+        if isinstance(default, (int, float)):
+            form["type"], text = type(default), f"{text} (default: {default})"
+        add(f"--{name}", help=text, **form | _FORMS.get(field.name, {}))
+    parser.set_defaults(run=_emulator)
+
+
+def _emulator(arguments: Mapping[str, Any]) -> int:
+    settings = emulator_settings(arguments)
+    # Loads tornado, which the demo and the help do without.
     from chatmagic.emulator.server import serve  # noqa: PLC0415
 
-    # A shell may have told a background process to ignore Ctrl-C; here it is how to end.
+    # A shell may have told a background process to ignore Ctrl-C, which is how to end this one.
     with demo.on_signals(signal.default_int_handler):
-        serve(settings, asked["port"])
+        serve(settings, arguments["port"])
     return 0
 
 
-def emulator_settings(asked: Mapping[str, Any]) -> Settings:
-    """Give the settings that the command line asks for.
+def emulator_settings(arguments: Mapping[str, Any]) -> Settings:
+    """Return the emulator's settings as the command line asks for them.
 
     Args:
-        asked: the options that were given, by field; others are left aside. What is not
-            given is as in a kernel's own emulator, but for the clock, which runs.
+        arguments: those that were given, by field; others are ignored. What is not given is as
+            in a kernel's own emulator, but for the clock, which runs.
 
     Raises:
         InputError: a value makes no sense.
     """
     names = {field.name for field in fields(Settings)}
-    given = {name: value for name, value in asked.items() if name in names}
+    given = {name: value for name, value in arguments.items() if name in names}
     if "line_end" in given:
         given["line_end"] = LINE_ENDS[given["line_end"]]
     if "precedence" in given:
@@ -257,18 +245,18 @@ def emulator_settings(asked: Mapping[str, Any]) -> Settings:
     return replace(FRESH, **{"now": None, **given})
 
 
-def _audit(asked: Mapping[str, Any]) -> int:
-    # It comes with the first notebook, which the other commands do without.
+def _audit(arguments: Mapping[str, Any]) -> int:
+    # Loads nbformat, which the other commands do without.
     from chatmagic.audit import audit, table  # noqa: PLC0415
 
-    found = audit.audit_all(asked["files"])
-    if asked["csv"]:
-        print(table.as_csv(found), end="")
-    elif asked["json"]:
-        print(table.as_json(found, values=asked["values"]))
+    audits = audit.audit_all(arguments["files"])
+    if arguments["csv"]:
+        print(table.as_csv(audits), end="")
+    elif arguments["json"]:
+        print(table.as_json(audits, values=arguments["values"]))
     else:
-        print(table.table(found, values=asked["values"]))
-    return 0 if all(one.in_order for one in found) else 1
+        print(table.table(audits, values=arguments["values"]))
+    return 0 if all(item.in_order for item in audits) else 1
 
 
 def _sanitize_file(_: Mapping[str, Any]) -> int:
@@ -276,5 +264,5 @@ def _sanitize_file(_: Mapping[str, Any]) -> int:
     return 0
 
 
-def _demo(asked: Mapping[str, Any]) -> int:
-    return demo.run(asked["folder"], port=asked["port"], browser=asked["browser"])
+def _demo(arguments: Mapping[str, Any]) -> int:
+    return demo.run(arguments["folder"], port=arguments["port"], browser=arguments["browser"])

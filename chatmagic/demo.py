@@ -1,6 +1,6 @@
-"""The demo: the lessons in a folder of your own, opened in JupyterLab against the emulator.
+"""``chatmagic demo``: the lessons copied to a folder and opened in JupyterLab, with the emulator.
 
-No account, no key, no network. What it starts, it ends.
+It needs no account, key or network, and ends every process that it starts.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
+from chatmagic._log import swallowed
 from chatmagic.errors import ChatError, InputError
 
 if TYPE_CHECKING:
@@ -38,17 +39,17 @@ _SECONDS_TO_START: Final = 120.0
 _SECONDS_TO_END: Final = 10.0
 _LAST_LINES: Final = 15
 _OTHER_PORTS: Final = 20
-# It asks to fetch news whatever the server's settings say, so it stays out of the page.
+# This JupyterLab extension asks to fetch news whatever the server's settings say.
 _NEWS: Final = "@jupyterlab/apputils-extension:announcements"
 
 
 def run(folder: Path, *, port: int, browser: bool) -> int:
-    """Copy the lessons that a folder lacks and open them in JupyterLab, until it is ended.
+    """Copy the lessons that a folder lacks, and run JupyterLab there until it is ended.
 
     Args:
-        folder: where the notebooks go.
+        folder: the notebooks' folder; made if it does not exist.
         port: JupyterLab's; 0 takes any free one.
-        browser: whether to open one.
+        browser: whether to open a browser.
 
     Returns:
         The exit code.
@@ -75,9 +76,9 @@ def run(folder: Path, *, port: int, browser: bool) -> int:
 
 
 def lesson_places() -> list[Path]:
-    """Give the places where the lessons may be, the best first.
+    """Return the folders where the lessons may be, the preferred one first.
 
-    An editable install copies them once; the source beside the package is the newer one.
+    An editable install has an old copy of them; those beside the package's source are newer.
     """
     installed = Path("share", "chatmagic", "notebooks")
     bases = (sys.prefix, sysconfig.get_path("data"), site.getuserbase())
@@ -88,10 +89,13 @@ def lesson_places() -> list[Path]:
 
 
 def find_lessons(places: Iterable[Path]) -> Path:
-    """Give the first of these places that has the first lesson.
+    """Return the first folder that holds the first lesson.
+
+    Args:
+        places: the folders to look in.
 
     Raises:
-        ChatError: none has.
+        ChatError: none holds it.
     """
     for place in places:
         if (place / FIRST).is_file():
@@ -103,15 +107,15 @@ def find_lessons(places: Iterable[Path]) -> Path:
 
 
 def copy_lessons(lessons: Path, folder: Path) -> tuple[list[str], list[str]]:
-    """Copy the files that a folder lacks, with those in folders; never overwrite one.
+    """Copy the files that a folder lacks, with their subfolders; none is overwritten.
 
     Args:
         lessons: where they come from; hidden files in it are left out, and the reference pages,
             which only a checkout has there.
-        folder: where they go; made if it is not there.
+        folder: the target; made if it does not exist.
 
     Returns:
-        The names that were copied, and the names that were there already.
+        The names of the files that were copied, and of those that existed already.
 
     Raises:
         InputError: the folder cannot be written to.
@@ -126,8 +130,8 @@ def copy_lessons(lessons: Path, folder: Path) -> tuple[list[str], list[str]]:
             if not source.is_file() or is_hidden or name.parts[0] == REFERENCE:
                 continue
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            done = copied if _copied(source, folder / name) else kept
-            done.append(name.as_posix())
+            names = copied if _copied(source, folder / name) else kept
+            names.append(name.as_posix())
     except OSError as error:
         raise InputError(
             f"The lessons cannot be copied to {folder} ({error.strerror or error}).",
@@ -137,7 +141,7 @@ def copy_lessons(lessons: Path, folder: Path) -> tuple[list[str], list[str]]:
 
 
 def _copied(source: Path, target: Path) -> bool:
-    """Copy a file, unless there is one; a copy that fails leaves no half of a file."""
+    """Copy a file, whole or not at all; return ``False`` where the target exists."""
     content = source.read_bytes()
     try:
         opened = target.open("xb")
@@ -153,12 +157,12 @@ def _copied(source: Path, target: Path) -> bool:
 
 
 def lab_command(folder: Path, *, port: int, browser: bool) -> list[str]:
-    """Give the command that starts JupyterLab.
+    """Return the command that starts JupyterLab.
 
     Args:
         folder: the notebooks' folder, absolute.
-        port: where it listens; a later one, should somebody take it meanwhile.
-        browser: whether it opens one.
+        port: where it listens; one of the next ones if another process takes it first.
+        browser: whether it opens a browser.
     """
     return [
         sys.executable,
@@ -181,14 +185,13 @@ def lab_command(folder: Path, *, port: int, browser: bool) -> list[str]:
 
 
 def lab_environment(environment: Mapping[str, str], private: Path) -> dict[str, str]:
-    """Give the environment of JupyterLab and its kernels.
+    """Return the environment of JupyterLab and its kernels.
 
-    Nothing that configures chatmagic comes along, so no real key can, and every kernel
-    starts an emulator of its own.
+    It has no configuration of chatmagic, hence no real key; each kernel starts an emulator.
 
     Args:
-        environment: this process's.
-        private: a folder for what is to be forgotten with the demo.
+        environment: that of this process.
+        private: a temporary folder for JupyterLab's configuration and state.
     """
     own = {name: text for name, text in environment.items() if not name.startswith("CHATMAGIC_")}
     settings = [str(private / "config"), environment.get("JUPYTER_CONFIG_PATH", "")]
@@ -202,13 +205,13 @@ def lab_environment(environment: Mapping[str, str], private: Path) -> dict[str, 
 
 
 def _run_lab(command: list[str], private: Path, caught: list[int]) -> int:
-    """Run JupyterLab until it ends or a signal is caught; then nothing of it is left."""
+    """Run JupyterLab until it ends or a signal is caught, and return the exit code."""
     page = private / "config" / "labconfig" / "page_config.json"
     page.parent.mkdir(parents=True)
     page.write_text(json.dumps({"disabledExtensions": {_NEWS: True}}), encoding="utf-8")
-    said = private / "said"
-    with said.open("wb") as out:
-        # In a session of its own Ctrl-C does not reach it, and it ends when it is told to.
+    log = private / "log"
+    with log.open("wb") as out:
+        # In a session of its own it gets no Ctrl-C, and ends when it is terminated here.
         server = subprocess.Popen(  # noqa: S603 - no shell, and every word of it is ours
             command,
             env=lab_environment(os.environ, private),
@@ -228,36 +231,35 @@ def _run_lab(command: list[str], private: Path, caught: list[int]) -> int:
             _end(server, caught)
     if caught or (address and ended == 0):
         return 0
-    last = said.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:]
+    last = log.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:]
     print(*last, sep="\n", end="\n" if last else "", file=sys.stderr)
     what = "did not answer" if ended is None else f"ended with exit code {ended}"
     raise ChatError(f"JupyterLab {what}.")
 
 
 def _address(server: subprocess.Popen[bytes], runtime: Path, caught: list[int]) -> str | None:
-    """Wait until the server listens; give where, or ``None`` if it will not."""
+    """Wait until the server listens, and return its address; ``None`` if it does not."""
     until = time.monotonic() + _SECONDS_TO_START
     while server.poll() is None and not caught and time.monotonic() < until:
-        # The server writes down where it is going to listen, a moment before it does.
+        # The server writes this file a moment before it listens.
         for note in runtime.glob("jpserver-*.json"):
-            try:
-                known = json.loads(note.read_text("utf-8"))
-                socket.create_connection((_HOST, known["port"]), timeout=1).close()
-            except (OSError, ValueError):
-                continue
-            token = f"?{urlencode({'token': known['token']})}" if known["token"] else ""
-            return f"{known['url']}{_path()}{token}"
+            with swallowed(OSError, ValueError):
+                server_info = json.loads(note.read_text("utf-8"))
+                socket.create_connection((_HOST, server_info["port"]), timeout=1).close()
+                token = server_info["token"]
+                query = f"?{urlencode({'token': token})}" if token else ""
+                return f"{server_info['url']}{_path()}{query}"
         time.sleep(_TICK)
     return None
 
 
 def _end(server: subprocess.Popen[bytes], caught: list[int]) -> None:
-    """End the server, which ends its kernels; at once if asked to once more."""
+    """End the server, which ends its kernels; a second signal kills it at once."""
     if server.poll() is None:
         server.terminate()
     until = time.monotonic() + _SECONDS_TO_END
-    asked = len(caught)
-    while server.poll() is None and time.monotonic() < until and len(caught) == asked:
+    signals = len(caught)
+    while server.poll() is None and time.monotonic() < until and len(caught) == signals:
         time.sleep(_TICK)
     # Kernels end by themselves when their server is gone.
     if server.poll() is None:
@@ -270,7 +272,7 @@ def _path() -> str:
 
 
 def _free_port(port: int) -> int:
-    """Give this port if it is free; for 0, any that is."""
+    """Return the port if it is free; for 0, any free one."""
     with socket.socket() as listener:
         if os.name != "nt":  # there it would take a port that is in use
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -287,7 +289,7 @@ def _free_port(port: int) -> int:
 
 @contextmanager
 def _signals_noted() -> Iterator[list[int]]:
-    """Note the signals that ask to end, instead of breaking off wherever we are."""
+    """Collect the signals that ask to end, instead of being interrupted by them."""
     caught: list[int] = []
     with on_signals(lambda number, _: caught.append(number)):
         yield caught
@@ -295,10 +297,10 @@ def _signals_noted() -> Iterator[list[int]]:
 
 @contextmanager
 def on_signals(handler: Handler) -> Iterator[None]:
-    """Handle the signals that ask to end, and afterwards as before."""
+    """Handle the signals that ask to end by ``handler``; afterwards as before."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     hangup = getattr(signal, "SIGHUP", None)
-    # With nohup, a terminal that closes is to be ignored.
+    # Under nohup a closing terminal is ignored.
     if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
         before[hangup] = signal.getsignal(hangup)
     for number in before:

@@ -240,7 +240,7 @@ class Commands:
                     f"There are no widgets here ({error}). %%chat goes on working without them.",
                     hint="pip install anywidget, then restart the kernel.",
                 ) from None
-            self._panels = Panels(self.session, self.standing)
+            self._panels = Panels(self.session, self.standing, self._drawing)
             # Any cell may have set what they show, the environment too.
             self._shell.events.register("post_run_cell", self._look)
         return self._panels

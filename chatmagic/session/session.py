@@ -13,6 +13,7 @@ from chatmagic.cassette.active import ActiveCassette
 from chatmagic.cassette.interaction import Recorded
 from chatmagic.cassette.matching import Query
 from chatmagic.client import config
+from chatmagic.client.credit_tracker import CreditState
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.session.ask import AskState, interrupted, read, refuse_empty, set_aside_note
 from chatmagic.session.client_pool import ClientPool
@@ -30,7 +31,6 @@ from chatmagic.session.lock import AskLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime, timedelta
 
     from chatmagic.cassette.cassette import Lookup
     from chatmagic.client.client import Client
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from chatmagic.client.sockets import Halt
     from chatmagic.conversation.history import Change
     from chatmagic.models import Credits, Reply
-    from chatmagic.protocol.ratelimit import RequestLimit
     from chatmagic.session.ask import Stream
     from chatmagic.session.environment import Environment
     from chatmagic.session.events import Event, View
@@ -67,45 +66,27 @@ class Session:
         self._under_way: tuple[Ask, Halt] | None = None
 
     @property
+    def credit_state(self) -> CreditState:
+        """The latest credits and what belongs to them, read as one."""
+        client = self._clients.latest
+        state = CreditState() if client is None else client.credit_tracker.state
+        return replace(state, took=self._took)
+
+    @property
     def credits(self) -> Credits | None:
         """The latest credits; ``None`` is unknown."""
-        client = self._clients.latest
-        return None if client is None else client.credits
+        return self.credit_state.credits
 
     @property
-    def credits_received_at(self) -> datetime | None:
-        """The time here when the answer that told the latest credits came."""
-        client = self._clients.latest
-        return None if client is None else client.credits_received_at
-
-    @property
-    def request_limit(self) -> RequestLimit | None:
-        """How many requests are left in the service's window; ``None`` is unknown."""
-        client = self._clients.latest
-        return None if client is None else client.request_limit
-
-    @property
-    def lacks_usage(self) -> bool:
-        """Whether the latest reply was streamed by a service and told no tokens."""
-        client = self._clients.latest
-        return client is not None and client.lacks_usage
-
-    @property
-    def clock_off(self) -> timedelta | None:
-        """How far the clock here is ahead of the service's; ``None`` if it may be right."""
-        client = self._clients.latest
-        return None if client is None else client.clock_off
+    def took(self) -> int | None:
+        """About how many credits the latest turn took; ``None`` is unknown."""
+        return self._took
 
     @property
     def endpoint(self) -> Endpoint | None:
         """Where the latest ask went, and with which key; ``None`` before the first."""
         client = self._clients.latest
         return None if client is None else client.endpoint
-
-    @property
-    def took(self) -> int | None:
-        """About how many credits the latest ask took; ``None`` is not known."""
-        return self._took
 
     def ask(
         self,

@@ -261,10 +261,11 @@ def test_a_refresh_counts_what_became_of_each() -> None:
     renewed(matcher, by("b", "y"), "2b")
     renewed(matcher, by("b", "y", "2"), "2c")
     renewed(matcher, by("n", "new"), "n")
+    renewed(matcher, by("n", "new", "2"), "n2")
     renewed(matcher, by("c"), "3")
     assert matcher.add(one("e", None, "w"), by("e", "w")) is None
     assert matcher.outcomes() == {"kept": 3, "changed": 1, "new": 1, "not asked": 1}
-    assert texts(matcher) == ["1", "2c", "n", "3", "4", None]
+    assert texts(matcher) == ["1", "2c", "n2", "3", "4", None]
 
 
 def test_a_refresh_of_a_changed_prompt_adds() -> None:

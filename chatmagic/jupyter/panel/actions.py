@@ -1,7 +1,7 @@
 """What a panel's page asks for: to ask, to stop, to undo, to put turns into the notebook.
 
-:meth:`Actions.take` runs in the hub's thread, quickly; what takes time is done by a thread of
-its own, the worker, so that the kernel stays free.
+:meth:`Actions.take` runs in the drawing loop's thread, quickly; what takes time is done by a
+thread of its own, the worker, so that the kernel stays free.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Actions:
         session: the kernel's session.
         pending: the asks under way.
         defaults: gives the parameters of the panel's questions, as :class:`Ask` names them.
-        later: has the hub's thread call something.
+        later: has something called in the drawing loop's thread.
         show: shows every panel the stage of an ask.
         over: tells every panel, in words, that an ask is over before it was sent.
     """

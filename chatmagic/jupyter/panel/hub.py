@@ -1,35 +1,33 @@
 """The kernel's side of every panel and live gauge: takes messages, sends snapshots.
 
 Several threads meet here. Those that ask, and those that bring a page's message (any thread
-of the kernel), only put something into a queue. The hub's one thread takes it out and is the
-only one that sends to pages: what they get is in order, and needs no lock.
+of the kernel), only put work into the kernel's drawing loop. The loop's one thread does it and
+is the only one that sends to pages: what they get is in order, and needs no lock.
 """
 
 from __future__ import annotations
 
 import contextvars
-import threading
-import time
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.jupyter import drawing
 from chatmagic.jupyter.panel import snapshot
 from chatmagic.jupyter.panel.actions import Actions
 from chatmagic.jupyter.panel.messages import read
 from chatmagic.jupyter.panel.pending import PendingAsks
-from chatmagic.session.events import Began, Changed, Ended, Fragment
+from chatmagic.session.events import Began, Changed, Ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from chatmagic.conversation.turn import Turn
+    from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.panel import messages
     from chatmagic.jupyter.panel.pending import PendingAsk
-    from chatmagic.session.events import Answer, Ask
+    from chatmagic.session.events import Answer, Ask, Event
     from chatmagic.session.session import Session
 
 Role = Literal["panel", "gauge", "output"]
@@ -64,48 +62,36 @@ class Recipient:
     send: Callable[[dict[str, Any]], object]
 
 
-@dataclass(frozen=True, slots=True)
-class _Received:
-    """A page's message, in the context in which the kernel got it."""
-
-    recipient: Recipient
-    message: messages.FromPage
-    context: contextvars.Context
-
-
 class Hub:
     """Follows one session and serves its pages.
 
     Args:
         session: the kernel's session.
         kernel: what else there is to know.
+        drawing: the kernel's drawing loop, whose thread serves the pages, too.
     """
 
-    def __init__(self, session: Session, kernel: Kernel) -> None:
+    def __init__(self, session: Session, kernel: Kernel, drawing: DrawingLoop) -> None:
         """Follow the session; pages may join."""
         self._session = session
         self._kernel = kernel
+        self._drawing = drawing
         self._recipients: tuple[Recipient, ...] = ()
         self._greeted: set[Recipient] = set()
-        self._queue: SimpleQueue[Any] = SimpleQueue()
         self._pending = PendingAsks()
         self._announced = dict(self._entries().window()[0])
         self._shown_state: tuple[Any, Any] | None = None
-        self._streaming: PendingAsk | None = None
-        self._due: float | None = None
-        self._not_before = 0.0
         self._context = contextvars.copy_context()
         self._actions = Actions(
             session,
             self._pending,
             defaults=kernel.defaults,
-            later=self._queue.put,
+            later=drawing.put,
             show=self._show,
             over=lambda pending, words: self._publish(_ended(pending, words, answered=False)),
         )
-        self._unfollow = session.follow(self._queue.put)
-        run = contextvars.copy_context().run
-        threading.Thread(target=run, args=[self._serve], name="chatmagic-hub", daemon=True).start()
+        drawing.join(self._draw)
+        self._unfollow = session.follow(self._follow)
 
     def join(self, recipient: Recipient) -> None:
         """Send to a recipient from now on."""
@@ -124,52 +110,36 @@ class Hub:
             content: whatever the page sent.
         """
         if message := read(content):
-            self._queue.put(_Received(recipient, message, contextvars.copy_context()))
+            context = contextvars.copy_context()
+            self._drawing.put(partial(self._take, recipient, message, context))
 
     def look(self) -> None:
         """Publish what is in force, if it has changed; may be called in any thread."""
-        self._queue.put(self._look)
+        self._drawing.put(self._look)
 
     def close(self) -> None:
         """Follow and serve no more."""
         self._unfollow()
+        self._drawing.leave(self._draw)
         self._actions.close()
-        self._queue.put(None)
 
-    # All that follows runs in the hub's thread.
-
-    def _serve(self) -> None:
-        while True:
-            wait = None if self._due is None else max(0.0, self._due - time.monotonic())
-            try:
-                item = self._queue.get(timeout=wait)
-            except Empty:
-                item = self._draw
-            if item is None:
-                return
-            with swallowed():  # the other pages are served on
-                self._take(item)
-
-    def _take(self, item: Any) -> None:
-        match item:
-            case Fragment(text):
-                self._fragment(text)
+    def _follow(self, event: Event) -> None:
+        match event:
             case Began(ask, notes, turns):
-                self._began(ask, notes, turns)
+                self._drawing.put(partial(self._began, ask, notes, turns))
             case Ended(ask, answer, error):
-                self._end(ask, answer, error)
+                self._drawing.put(partial(self._end, ask, answer, error))
             case Changed():
-                self._publish()
-            case _Received():
-                self._received(item)
-            case _:
-                item()
+                self._drawing.put(self._publish)
 
-    def _received(self, received: _Received) -> None:
+    # All that follows runs in the drawing loop's thread.
+
+    def _take(
+        self, recipient: Recipient, message: messages.FromPage, context: contextvars.Context
+    ) -> None:
         # Pages are sent to in the context in which they spoke last: ipykernel takes what they
         # say next to the thread that sent to them, past a cell that runs.
-        self._context = received.context
-        recipient, message = received.recipient, received.message
+        self._context = context
         view = message.get("view", "")
 
         def answer(message: messages.Answer) -> None:
@@ -254,8 +224,10 @@ class Hub:
 
     def _credits_message(self) -> messages.CreditsMessage:
         session = self._session
-        requests, now = session.request_limit, self._kernel.now()
-        credits = snapshot.credits(session.credits, session.took, now=now, requests=requests)
+        state = session.credit_state
+        credits = snapshot.credits(
+            state.credits, state.took, now=self._kernel.now(), requests=state.requests
+        )
         return {"kind": "credits", "credits": credits}
 
     # How an ask goes.
@@ -264,31 +236,14 @@ class Hub:
         pending = self._pending.of(ask) or self._pending.add(ask)
         pending.place(turns)
         pending.stage, pending.note = "began", "; ".join(notes)
-        self._streaming, self._due, self._not_before = pending, None, 0.0
         self._show(pending)
 
-    def _fragment(self, text: str) -> None:
-        if self._streaming is None:
-            return
-        self._streaming.text.append(text)
-        if not self._kernel.streams():
-            return
-        if self._due is None:
-            self._due = self._not_before
-        if time.monotonic() >= self._due:
-            self._draw()
-
-    def _draw(self) -> None:
-        """Show the reply under way; the longer it is, the more rarely."""
-        self._due = None
-        pending = self._streaming
-        if pending is None:
-            return
-        pending.text[:] = ["".join(pending.text)]
-        pending.html = snapshot.live_html(pending.text[0])
-        self._send_to("panel", {"kind": "text", "key": pending.key, "html": pending.html})
-        pause = max(drawing.SECONDS_BETWEEN, len(pending.html.encode()) / drawing.BYTES_A_SECOND)
-        self._not_before = time.monotonic() + pause
+    def _draw(self, ask: Ask, html: str) -> None:
+        """Show the reply under way."""
+        pending = self._pending.of(ask)
+        if pending is not None and self._kernel.streams():
+            pending.html = html
+            self._send_to("panel", {"kind": "text", "key": pending.key, "html": html})
 
     def _end(self, ask: Ask, answer: Answer | None, error: BaseException | None) -> None:
         pending = self._pending.of(ask)
@@ -297,8 +252,6 @@ class Hub:
                 return  # it failed before it began, and says so where it was asked
             pending = self._pending.add(ask)
         self._pending.drop(pending)
-        if self._streaming is pending:
-            self._streaming, self._due = None, None
         if answer is not None and pending.mine:
             self._actions.keep_record(ask, answer)
         stopped = isinstance(error, KeyboardInterrupt)

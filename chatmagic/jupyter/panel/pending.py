@@ -1,11 +1,11 @@
 """The asks under way, and the asides: asks that failed or were not kept.
 
-Not for several threads: the hub's thread owns it.
+Not for several threads: the drawing loop's thread owns it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic.jupyter.panel import snapshot
@@ -38,8 +38,7 @@ class PendingAsk:
         after: number of the turn behind which it stands; ``None`` is the end.
         replaces: numbers of the turns that its turn will replace.
         halt: stops it, where the panel asked it.
-        text: the reply so far.
-        html: what pages were shown of it.
+        html: what pages were shown of its reply.
     """
 
     key: int
@@ -49,7 +48,6 @@ class PendingAsk:
     after: int | None = None
     replaces: Sequence[int] = ()
     halt: Halt | None = None
-    text: list[str] = field(default_factory=list)
     html: str = ""
 
     @property

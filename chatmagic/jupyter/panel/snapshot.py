@@ -181,11 +181,6 @@ def prompt_html(text: str) -> str:
     return markdown.to_html(text, live=True, breaks=True)
 
 
-def live_html(text: str) -> str:
-    """Return a reply under way as safe HTML, without code colours or formulas."""
-    return markdown.to_html(text, live=True)
-
-
 def credits(
     figures: models.Credits | None,
     took: int | None,

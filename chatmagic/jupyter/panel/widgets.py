@@ -16,6 +16,7 @@ from chatmagic.render import gauge
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.panel.hub import Kernel, Role
     from chatmagic.session.session import Session
 
@@ -43,13 +44,14 @@ class Panels:
     Args:
         session: the kernel's session.
         kernel: what else there is to know.
+        drawing: the kernel's drawing loop.
     """
 
-    def __init__(self, session: Session, kernel: Kernel) -> None:
+    def __init__(self, session: Session, kernel: Kernel, drawing: DrawingLoop) -> None:
         """Follow the session."""
         self._session = session
         self._kernel = kernel
-        self._hub = Hub(session, kernel)
+        self._hub = Hub(session, kernel, drawing)
         self._shown: dict[_Key, tuple[anywidget.AnyWidget, list[Recipient]]] = {}
 
     def show_panel(self, cell: str | None) -> None:
@@ -114,11 +116,11 @@ class Panels:
         return saved(self._session.conversation)
 
     def _saved_credits(self) -> tuple[str, str]:
-        figures, took = self._session.credits, self._session.took
+        state = self._session.credit_state
         # Who reads it later is told when that was, and not how long before the saving.
-        now = self._kernel.now() if figures is None else figures.seen_at
-        html = gauge.large_html(figures, took, now=now)
-        text = gauge.large_words(figures, took, now=now)
+        now = self._kernel.now() if state.credits is None else state.credits.seen_at
+        html = gauge.large_html(state.credits, state.took, now=now)
+        text = gauge.large_words(state.credits, state.took, now=now)
         return f'<div class="chatmagic chatmagic-saved">{html}</div>', text
 
 

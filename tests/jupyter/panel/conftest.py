@@ -9,6 +9,7 @@ from panel_views import Kernel, Service, View
 from shells import alone
 
 from chatmagic.jupyter import drawing
+from chatmagic.jupyter.drawing import DrawingLoop
 from chatmagic.jupyter.panel.hub import Hub
 from chatmagic.session.session import Session
 
@@ -43,11 +44,23 @@ def kernel() -> Kernel:
 
 
 @pytest.fixture
-def hub(session: Session, kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+def loop(session: Session) -> Iterator[DrawingLoop]:
+    """Give the kernel's drawing loop."""
+    made = DrawingLoop()
+    leave = session.follow(made.hear)
+    yield made
+    leave()
+    made.close()
+
+
+@pytest.fixture
+def hub(
+    session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Hub]:
     """Give a hub that draws every fragment."""
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr(drawing, "BYTES_A_SECOND", float("inf"))
-    made = Hub(session, kernel)
+    made = Hub(session, kernel, loop)
     yield made
     made.close()
 

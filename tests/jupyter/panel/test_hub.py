@@ -32,6 +32,7 @@ from chatmagic.jupyter.panel.snapshot import STALE, Entries
 from chatmagic.session.events import Ask, Began, Ended, Fragment, Silent
 
 if TYPE_CHECKING:
+    from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.session.session import Session
 
 
@@ -48,7 +49,7 @@ def following(session: Session, page: View, fragments: list[str]) -> list[dict[s
 
 
 def test_what_a_fragment_costs_does_not_depend_on_the_history(
-    session: Session, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+    session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With 60 turns and with 600 a reply is told in the same messages, byte for byte."""
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
@@ -58,7 +59,7 @@ def test_what_a_fragment_costs_does_not_depend_on_the_history(
     for count in (60, 600):
         session.conversation = Conversation()
         fill(session, count)
-        with closing(Hub(session, kernel)) as hub:
+        with closing(Hub(session, kernel, loop)) as hub:
             page = View(hub)
             first = page.sync()
             assert (len(first["entries"]), first["earlier"]) == (30, count - 30)
@@ -72,11 +73,11 @@ def test_what_a_fragment_costs_does_not_depend_on_the_history(
 
 
 def test_drawing_is_paced_by_the_length(
-    session: Session, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+    session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first fragment is drawn at once; then nothing until the pause is over."""
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 3600.0)
-    with closing(Hub(session, kernel)) as hub:
+    with closing(Hub(session, kernel, loop)) as hub:
         page = View(hub)
         heard = following(session, page, ["one ", "two ", "three"])
     assert ["one" in one["html"] for one in heard if one["kind"] == "text"] == [True]

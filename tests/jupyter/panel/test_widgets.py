@@ -139,6 +139,6 @@ def test_unloading_takes_the_panels_away(shell: Shell) -> None:
     shell.do("%unload_ext chatmagic")
     assert widget.comm is None
     for thread in threading.enumerate():
-        if thread.name in {"chatmagic-hub", "chatmagic-ask"}:
+        if thread.name in {"chatmagic-draw", "chatmagic-ask"}:
             thread.join(PATIENCE)
             assert not thread.is_alive()
