@@ -1,0 +1,72 @@
+"""The question of a cell's source, told only where it can be told for sure."""
+
+from __future__ import annotations
+
+import pytest
+
+from chatmagic.conversation.question import Question, each, of
+
+
+@pytest.mark.parametrize(
+    ("source", "prompt"),
+    [
+        ("%%chat\nWhy?", "Why?"),
+        ("%%chat\nWhy?\n\n", "Why?"),
+        ("\n%%chat  \nWhy?\nHow?", "Why?\nHow?"),
+        ("%%chat And now\nWhy?", "And now\nWhy?"),
+        ("%%chat -t 0.2 --last 3\nWhy?", "Why?"),
+        ("# NBVAL_SKIP\n%%chat\nWhy?", "# NBVAL_SKIP\nWhy?"),
+        ("%chat Why?", "Why?"),
+        ("  %chat Why is that so?  ", "Why is that so?"),
+        ("reply = %chat --last 2 Why?", "Why?"),
+        ("%%chat\nlone \ud83d half", "lone � half"),
+    ],
+)
+def test_a_question_is_read(source: str, prompt: str) -> None:
+    """A cell of the magic and a line of it, without options and without what stands above."""
+    assert of(source) == Question(prompt, quiet=False)
+
+
+@pytest.mark.parametrize("source", ["%%chat -q\nWhy?", "%chat --quiet Why?"])
+def test_a_quiet_question_is_known(source: str) -> None:
+    """Whether the reply is shown is told, too."""
+    assert of(source) == Question("Why?", quiet=True)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "print('%%chat')",
+        "%%chat",
+        "%%chat\n \n",
+        "%%chat\r\nWhy?",
+        "%%chat --no-such-option\nWhy?",
+        "%chat --last many Why?",
+        "%chat?",
+        "%chat ?",
+        "%chat ??",
+        "%chat Why\\",
+        "import this\n%%chat\nWhy?",
+        "%chat Why?\n%chat How?",
+        "%%chat_instructions\nBe brief.",
+    ],
+)
+def test_what_cannot_be_told_is_no_question(source: str) -> None:
+    """Nothing is guessed: what asks otherwise, or not at all, gives None."""
+    assert of(source) is None
+
+
+def test_the_lines_of_a_loop_are_each_a_question() -> None:
+    """Each line of %chat is one; other lines may say what they like, but not ask."""
+    loop = "for name in names:\n    %chat -q Why?\n    reply = %chat How?\nprint(reply)"
+    assert each(loop) == (Question("Why?", quiet=True), Question("How?", quiet=False))
+    assert each("for name in names:\n    pass") == ()
+
+
+@pytest.mark.parametrize(
+    "line", ["session.ask('Why?')", "%chat --no-such-option", "get_ipython().magic('chat Why?')"]
+)
+def test_a_line_that_may_ask_hides_them_all(line: str) -> None:
+    """Where one line may ask in a way of its own, none of the cell's questions is told."""
+    assert each(f"%chat Why?\n{line}") == ()
