@@ -18,7 +18,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.session.ask import AskState, interrupted, read, refuse_empty, set_aside_note
 from chatmagic.session.client_pool import ClientPool
-from chatmagic.session.environment import PlainPython
+from chatmagic.session.environment import PlainPython, setup_for
 from chatmagic.session.events import (
     Answer,
     Ask,
@@ -33,7 +33,7 @@ from chatmagic.session.lock import AskLock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.cassette.cassette import Lookup
+    from chatmagic.cassette.cassette import AnswerSource, Lookup
     from chatmagic.client.client import Client
     from chatmagic.client.config import Endpoint
     from chatmagic.client.sockets import Halt
@@ -335,7 +335,11 @@ class Session:
 
     def _send(self, state: AskState, halt: Halt | None) -> Stream:
         """Hand the request to a client; the cassette stands between that and its transport."""
-        client = self._clients.client(state, self.environment)
+        source: AnswerSource = "service" if state.lookup is None else state.lookup.source
+        client = self._clients.client(
+            source,
+            lambda: state.service or setup_for(source, self.environment, state.cassette),
+        )
         through = transports.through(
             state.lookup,
             self.cassette.current,
