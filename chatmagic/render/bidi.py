@@ -1,4 +1,4 @@
-"""In which direction each part of a stranger's text is read: words of several languages in one."""
+"""Direction of each part of untrusted text, which may have words of several languages."""
 
 from __future__ import annotations
 
@@ -6,32 +6,37 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
+from markdown_it.token import Token
+
+from chatmagic.render import sanitize
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from markdown_it.token import Token
-
-_DIRECTED: Final = frozenset(
-    f"{name}_open"
-    for name in ("paragraph", "heading", "bullet_list", "ordered_list", "blockquote", "table")
-) | {"th_open", "td_open"}
+_STYLES: Final = {
+    "paragraph_open": sanitize.ALIGNED["right"],  # front ends say left
+    **dict.fromkeys(("bullet_list_open", "ordered_list_open"), sanitize.LIST_FROM_RIGHT),
+    "blockquote_open": sanitize.QUOTE_FROM_RIGHT,
+}
+"""The style of what is read from the right."""
+_DIRECTED: Final = frozenset(_STYLES) | {"heading_open", "table_open", "th_open", "td_open"}
 _FROM_RIGHT: Final = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
 
 
-def direct(tokens: Sequence[Token]) -> str:
-    """Say of each part of a reply in which direction it is read, where that is not its parent's.
+def set_directions(tokens: Sequence[Token]) -> str:
+    """Give each part of a reply its direction, where that is not its parent's.
 
     The page's own way (``dir="auto"`` on each part) takes code for words, and would turn a
     list around by each of its items.
 
     Args:
-        tokens: of the whole reply; they are told ``dir`` as an attribute, and ``side`` as a
-            word for the renderer where they are read from the right.
+        tokens: of the whole reply; they get ``dir`` and ``style`` as attributes, and ``side``
+            as meta for the renderer where they are read from the right.
 
     Returns:
-        The direction of the reply as a whole: ``rtl``, or else what the page finds.
+        The direction of the reply as a whole: ``rtl``, or else ``auto``.
     """
     whole = _side(tokens) or "auto"
     sides = [whole if whole == "rtl" else "ltr"]
@@ -44,7 +49,11 @@ def direct(tokens: Sequence[Token]) -> str:
             end = next(i for i in range(at + 1, len(tokens)) if tokens[i].level == token.level)
             own = _side(tokens[at:end]) or own
             if own != sides[-1]:
+                if token.hidden:  # the only paragraph of a point has no element of its own
+                    tokens[at + 1].children = _in_span(tokens[at + 1].children or [], own)
                 token.attrSet("dir", own)
+            if own == "rtl" and token.type in _STYLES:
+                token.attrSet("style", _STYLES[token.type])
         for part in (token, *(token.children or ())) if own == "rtl" else ():
             part.meta = {**part.meta, "side": own}
         if token.nesting:
@@ -52,8 +61,16 @@ def direct(tokens: Sequence[Token]) -> str:
     return "rtl" if whole == "rtl" else "auto"
 
 
+def _in_span(children: list[Token], side: str) -> list[Token]:
+    return [
+        Token("span_open", "span", 1, {"dir": side}),
+        *children,
+        Token("span_close", "span", -1),
+    ]
+
+
 def _side(tokens: Sequence[Token]) -> str:
-    """Give the direction of the first word outside of code and formulas; nothing without one."""
+    """Return the direction of the first word outside of code and formulas; empty without one."""
     for token in tokens:
         for child in token.children or ():
             for char in child.content if child.type in {"text", "image"} else "":
@@ -63,7 +80,7 @@ def _side(tokens: Sequence[Token]) -> str:
     return ""
 
 
-def coded(token: Token) -> str:
-    """Give the direction that code must be told, where it may else be read from the right."""
-    told = token.meta.get("side") == "rtl" or _FROM_RIGHT.search(token.content)
-    return "ltr" if told else ""
+def code_direction(token: Token) -> str:
+    """Return ``ltr`` for code that would else be read from the right; empty for other code."""
+    turned = token.meta.get("side") == "rtl" or _FROM_RIGHT.search(token.content)
+    return "ltr" if turned else ""

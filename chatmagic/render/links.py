@@ -1,4 +1,4 @@
-"""Where a link of a stranger's leads, and what a reader is told of that.
+"""Links of untrusted text: where each leads, and what a reader is told of that.
 
 What is no address on the web and no mailbox is no link; and a link whose text does not say
 where it leads has its host or mailbox beside it.
@@ -23,27 +23,27 @@ _HOST: Final = re.compile(r"[\w.:-]+", re.ASCII)
 _NUMBER: Final = re.compile(r"(?:[^@]*\.)?(?:0x[0-9a-f]*|\d+)\.*", re.IGNORECASE)
 
 
-def place(href: str) -> str:
-    """Give the host or mailbox that an address leads to; nothing if it may be no link."""
+def target(href: str) -> str:
+    """Return the host or mailbox that an address leads to; empty if it may be no link."""
     try:
         parts = urlsplit(href if _ADDRESS.match(href) else "")
     except ValueError:  # such as a bracket that opens no IPv6 address
         return ""
     if parts.scheme == "mailto":
         return parts.path
-    found = parts.hostname or ""
-    if not _HOST.fullmatch(found):
+    host = parts.hostname or ""
+    if not _HOST.fullmatch(host):
         return ""
-    if _NUMBER.fullmatch(found):
+    if _NUMBER.fullmatch(host):
         with contextlib.suppress(ValueError):
-            return str(ip_address(found))
+            return str(ip_address(host))
         return ""  # a browser reads it as an address that looks otherwise
-    return found
+    return host
 
 
 def _note(text: str, href: str) -> str:
-    """Give what a reader must be told beside a link's text; nothing if that says it all."""
-    host = place(href).removeprefix("www.")
+    """Return what must stand beside a link's text; empty if that says where it leads."""
+    host = target(href).removeprefix("www.")
     if not host:
         return "" if text == href else f" ({one_line(href, 80)})"
     plain = unicodedata.normalize("NFKC", text).lower()
@@ -54,9 +54,9 @@ def _note(text: str, href: str) -> str:
 
 
 def around(href: str, text: str) -> tuple[str, str]:
-    """Give what stands before and after a link's text; no link if it may lead nowhere."""
+    """Return what stands before and after a link's text; no link if it may lead nowhere."""
     note = escape(_note(text, href))
-    if not place(href):
+    if not target(href):
         return "", note
     # JupyterLab takes the `noreferrer` away again, but not the policy.
     policy = 'referrerpolicy="no-referrer"'

@@ -1,7 +1,8 @@
-r"""A model's reply, which is hostile text, as HTML that cannot act and as plain text.
+r"""Markdown of a reply, which is untrusted text, to HTML that cannot act.
 
 Three walls stand one behind the other: markdown-it reads the reply with HTML turned off, the
-renderer below writes only what it knows, and nh3 drops whatever is not on a short list.
+renderer below writes only what it knows, and nh3 drops whatever is not on the short lists of
+:mod:`chatmagic.render.sanitize`.
 
 What Markdown means in a reply is said in :mod:`chatmagic.render.markdown_parser`. A reply is
 not a page: images are links that say so, and headings start at level 4 and leave no level out.
@@ -16,20 +17,20 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-import nh3
 from markdown_it.renderer import RendererHTML
 from pygments import highlight
 from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
-from pygments.token import STANDARD_TYPES
 
-from chatmagic.render import bidi, formulas, links, markdown_parser
-from chatmagic.text import PROSE, TYPESET, UNTYPESET, one_line, visible
+from chatmagic._log import log_swallowed
+from chatmagic.render import bidi, formulas, links, markdown_parser, sanitize
+from chatmagic.text import PROSE, TYPESET, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from markdown_it.token import Token
+    from markdown_it.utils import EnvType
 
 _MOST_MARKDOWN: Final = 500_000  # characters; 5,000,000 take some 8 s to render, plain ones 1 s
 _MOST_FORMULAS: Final = 500  # a page takes some 2 ms to typeset one
@@ -49,87 +50,18 @@ _COLOURED: Final = frozenset(
 )
 _COLOURS: Final = HtmlFormatter[str](nowrap=True)
 
-TABLE: Final = '<table style="margin-bottom: 0;"'
-"""How a table in :func:`scrolling` begins: front ends leave room below it, as the box does."""
+TABLE: Final = f'<table style="{sanitize.TABLE}"'
+"""How a table in :func:`scrolling` begins."""
 
 _BLOCKS: Final = frozenset(
     """blockquote_open code_block fence formula heading_open hr list_item_open
     paragraph_open""".split()  # noqa: SIM905 - as above
 )
-_TAGS: Final = frozenset(
-    """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong sup table tbody td th
-    thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
-)
-_ATTRIBUTES: Final = {"a": {"href", "title"}, "ol": {"start"}, "div": {"aria-label"}}
-_BOX: Final = "overflow-x: auto; margin-bottom: 1em;"
-# A page lays out what is in a box of its own height once, and not again with each box around it.
-_LONG_BOX: Final = "overflow-y: auto; max-height: 40em; margin-bottom: 1em;"
-# Code stands out as it does in the cells of the page.
-_CODE_BOX: Final = (
-    f"{_BOX} padding: 0.4em 0.8em; border-radius: 3px; "
-    "background-color: var(--jp-cell-editor-background, #f5f5f5);"
-)
-# No formula may be drawn over what stands around the reply, and no word makes the page wider.
-_CLIP: Final = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
-# A box is never narrower than nothing: formulas in a row can't add up their negative spaces.
-_ALONE: Final = "display: inline-block;"
-# Front ends break the lines of code; here the box around it scrolls.
-_BARE: Final = "background-color: transparent;"
-_UNBROKEN: Final = (
-    f"{_BARE} white-space: pre; overflow-x: visible; overflow-y: visible; "
-    "width: max-content; min-width: 100%;"
-)
-# Front ends show headings this low as if they were text.
-_HEADINGS: Final = {
-    tag: f"font-size: {size}em; font-weight: 600;"
-    for tag, size in {"h4": 1.4, "h5": 1.2, "h6": 1.05}.items()
-}
-# Front ends leave room for a list's marks, and draw a quotation's line, on the left.
-_TURNED: Final = {
-    "list": "padding-left: 0; padding-right: 2em;",
-    "quote": "border-left: none; border-right: 5px solid var(--jp-border-color2, #bdbdbd);",
-}
-# A box says what a bullet would.
-_UNMARKED: Final = "list-style-type: none;"
-_TASKS: Final = {True: ("☑", "done"), False: ("☐", "not done")}
-_DONE: Final = {words for _, words in _TASKS.values()}
-_SIDES: Final = {"dir": {"ltr", "rtl"}}
-_ALIGNED: Final = {f"text-align: {side};" for side in ("left", "center", "right")}
-_REPLY: Final = f"chatmagic-reply {UNTYPESET}"
-_VALUES: Final[dict[str, dict[str, set[str]]]] = {
-    "div": {
-        "class": {_REPLY, "chatmagic-scroll", "highlight", TYPESET},
-        "style": {_BOX, _LONG_BOX, _CODE_BOX, _CLIP, _ALONE},
-        "dir": {"auto", "ltr", "rtl"},
-        "role": {"group"},
-        "tabindex": {"0"},
-    },
-    # An error token keeps no class: code is not told to be wrong by a red box.
-    "pre": {"style": {_UNBROKEN, PROSE}},
-    **{tag: {"style": {style}, **_SIDES} for tag, style in _HEADINGS.items()},
-    "table": {"style": {"margin-bottom: 0;"}, **_SIDES},
-    "code": {"style": {_BARE}, **_SIDES},
-    "p": {"style": _ALIGNED, **_SIDES},
-    **{tag: {"style": {_TURNED["list"]}, **_SIDES} for tag in ("ol", "ul")},
-    "blockquote": {"style": {_TURNED["quote"]}, **_SIDES},
-    "a": {"referrerpolicy": {"no-referrer"}},
-    "span": {
-        "class": {TYPESET, *STANDARD_TYPES.values()} - {"", "err"},
-        "style": {_ALONE},
-        "role": {"img"},
-        "aria-label": _DONE,
-        "title": _DONE,
-        **_SIDES,
-    },
-    "li": {"style": {_UNMARKED}},
-    "td": {"style": _ALIGNED, **_SIDES},
-    "th": {"style": _ALIGNED, **_SIDES},
-}
 
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """One fenced code block of a reply.
+    """Fenced code block of a reply.
 
     Args:
         language: the first word after the fence, as written; empty without one.
@@ -141,20 +73,21 @@ class CodeBlock:
 
 
 def code_blocks(text: str) -> tuple[CodeBlock, ...]:
-    """Give the fenced code blocks of a reply, in order, those in lists and quotes too.
+    """Return the fenced code blocks of a reply, in order, those in lists and quotes too.
 
     A block whose end has not come counts as far as it goes. The code is as
     :func:`chatmagic.text.visible` gives it: what is taken is what was shown.
     """
     try:
         fences = [token for token in _MARKDOWN.parse(visible(text)) if token.type == "fence"]
-    except Exception:  # noqa: BLE001 - a fault of the parser is no reason to lose the reply
+    except Exception as error:  # noqa: BLE001 - a fault of the parser must not lose the reply
+        log_swallowed(error)
         return ()
     return tuple(CodeBlock(_language(token), token.content) for token in fences)
 
 
 def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
-    """Give a reply as an HTML fragment that cannot act, whatever the reply is.
+    """Return a reply as an HTML fragment that cannot act, whatever the reply is.
 
     The same text gives the same HTML. Markdown that is not finished (an open fence, half a
     table, half a link) is shown as far as it goes.
@@ -166,7 +99,7 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
     """
     if len(text) >= _MOST_MARKDOWN:
         return _too_much(text, f"{len(text):,} characters", live=live and not breaks)
-    env: dict[str, Any] = {
+    env: EnvType = {
         "live": live,
         "breaks": breaks,
         **dict.fromkeys(("coloured", "formulas", "tex", "headings"), 0),
@@ -181,50 +114,32 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
             return _too_much(
                 text, f"{blocks:,} paragraphs, points or blocks", live=live and not breaks
             )
-        side = bidi.direct(tokens)
-        return _closed(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env), side)
-    except Exception:  # noqa: BLE001 - no reply may be lost to a fault
+        side = bidi.set_directions(tokens)
+        html = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env)
+        return sanitize.reply_box(html, side)
+    except Exception as error:  # noqa: BLE001 - no reply may be lost to a fault
+        log_swallowed(error)
         return _as_text(text, "it could not be rendered")
 
 
 def _too_much(text: str, what: str, *, live: bool) -> str:
-    """Give what a page cannot bear as plain text; what a person typed does not stream."""
+    """Return what a page cannot bear as plain text; what a person typed does not stream."""
     why = f"it has {what}"
     if live and len(text) > _NEWEST:
         why += f"; while it streams its newest {_NEWEST:,} characters are shown"
         text = text[-_NEWEST:]
-    return _as_text(text, why, _LONG_BOX)
+    return _as_text(text, why, sanitize.LONG_BOX)
 
 
-def _as_text(text: str, why: str, box: str = _BOX) -> str:
-    """Give a reply as plain text, with a line that says why."""
+def _as_text(text: str, why: str, box: str = sanitize.BOX) -> str:
+    """Return a reply as plain text, with a line that says why."""
     note = f"<p><em>Shown as plain text: {why}.</em></p>\n"
     pre = f'<pre style="{PROSE}">{escape(visible(text))}</pre>'
-    return _closed(note + scrolling(pre, "Reply as plain text", style=box))
+    return sanitize.reply_box(note + scrolling(pre, "Reply as plain text", style=box))
 
 
-def _closed(html: str, side: str = "auto") -> str:
-    """Put the reply's own box around it and let through only what is on the lists."""
-    html = nh3.clean(
-        f'<div class="{_REPLY}" dir="{side}" style="{_CLIP}">\n{html}</div>',
-        tags=_TAGS,
-        attributes=_ATTRIBUTES,
-        attribute_filter=_leading,
-        tag_attribute_values=_VALUES,
-        set_tag_attribute_values={"a": {"target": "_blank"}},
-        link_rel="noopener noreferrer nofollow",
-        url_schemes={"http", "https", "mailto"},
-    )
-    return visible(html)  # once more: entities were read since
-
-
-def _leading(_: str, name: str, value: str) -> str | None:
-    """Take the address of a link that may lead nowhere."""
-    return None if name == "href" and not links.place(value) else value
-
-
-def scrolling(html: str, label: str, side: str = "", style: str = _BOX) -> str:
-    """Put a box around what may be too large; it takes focus, so that keys can scroll it.
+def scrolling(html: str, label: str, side: str = "", style: str = sanitize.BOX) -> str:
+    """Return a box around what may be too large; it takes focus, so that keys can scroll it.
 
     Args:
         html: safe HTML.
@@ -241,7 +156,7 @@ def _dir(side: object) -> str:
 
 
 def _language(token: Token) -> str:
-    """Give a fence's language, without anything that no language's name holds."""
+    """Return a fence's language, without anything that no language's name holds."""
     word = token.info.split()[0] if token.info.strip() else ""
     return "".join(char for char in word if char.isalnum() or char in "+#-._")
 
@@ -256,62 +171,42 @@ def _heading(levels: Sequence[int]) -> str:
 
 
 class _Renderer(RendererHTML):
-    """Writes HTML; ``env`` says whether the reply is live, and counts what costs time."""
-
-    def paragraph_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
-        # The only paragraph of a point has no element of its own, and may need one.
-        side = _dir(tokens[idx].attrs.get("dir"))
-        rest[-1]["turned"] = bool(side and tokens[idx].hidden)
-        if tokens[idx].meta.get("side") == "rtl":
-            tokens[idx].attrs["style"] = "text-align: right;"  # front ends say left
-        return f"<span{side}>" if rest[-1]["turned"] else self.renderToken(tokens, idx, *rest)
-
-    def paragraph_close(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
-        return "</span>" if rest[-1]["turned"] else self.renderToken(tokens, idx, *rest)
+    """Writer of HTML; ``env`` says whether the reply is live, and counts what costs time."""
 
     def softbreak(self, *rest: Any) -> str:
         return "<br>\n" if rest[-1]["breaks"] else "\n"
 
-    def bullet_list_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
-        if tokens[idx].meta.get("side") == "rtl":
-            kind = "quote" if tokens[idx].tag == "blockquote" else "list"
-            tokens[idx].attrs["style"] = _TURNED[kind]
-        return self.renderToken(tokens, idx, *rest)
-
-    ordered_list_open = blockquote_open = bullet_list_open
-
     def code_inline(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        side = _dir(bidi.coded(tokens[idx]))
+        side = _dir(bidi.code_direction(tokens[idx]))
         return f"<code{side}>{escape(tokens[idx].content, quote=False)}</code>"
 
-    def heading_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+    def heading_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         side = _dir(tokens[idx].attrs.get("dir"))
-        env = rest[-1]
         env["headings"] += 1
         if env["headings"] > _MOST_HEADINGS:
             return f"<p{side}><strong>"
         # No level is left out on the way down, whatever the reply leaves out.
-        level, above = int(tokens[idx].tag[1]), env["above"]
-        env["above"] = [*(other for other in above if other < level), level]
+        level = int(tokens[idx].tag[1])
+        env["above"] = [*(other for other in env["above"] if other < level), level]
         tag = _heading(env["above"])
-        return f'<{tag} style="{_HEADINGS[tag]}"{side}>'
+        return f'<{tag} style="{sanitize.HEADINGS[tag]}"{side}>'
 
-    def heading_close(self, *rest: Any) -> str:
-        if rest[-1]["headings"] > _MOST_HEADINGS:
+    def heading_close(self, _: Any, __: int, ___: Any, env: EnvType) -> str:
+        if env["headings"] > _MOST_HEADINGS:
             return "</strong></p>\n"
-        return f"</{_heading(rest[-1]['above'])}>\n"
+        return f"</{_heading(env['above'])}>\n"
 
     def td_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         # Said for each cell, because pages align the cells of tables in ways of their own.
         given = str(tokens[idx].attrs.pop("style", "")).rpartition(":")[2]
-        start = "right" if rest[-1].get("table") == "rtl" else "left"
-        tokens[idx].attrs["style"] = f"text-align: {given or start};"
+        start = "right" if rest[-1]["table"] == "rtl" else "left"
+        tokens[idx].attrs["style"] = sanitize.ALIGNED[given or start]
         return self.renderToken(tokens, idx, *rest)
 
     th_open = td_open
 
-    def table_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
-        rest[-1]["table"] = tokens[idx].meta.get("side")
+    def table_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
+        env["table"] = tokens[idx].meta.get("side")
         side = str(tokens[idx].attrs.get("dir", ""))
         return scrolling(f"{TABLE}>", "Table", side).removesuffix("</div>\n")
 
@@ -320,11 +215,11 @@ class _Renderer(RendererHTML):
 
     def list_item_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         if tokens[idx].meta.get("task") and not tokens[idx].info:  # that is its number
-            tokens[idx].attrs["style"] = _UNMARKED
+            tokens[idx].attrs["style"] = sanitize.UNMARKED
         return self.renderToken(tokens, idx, *rest)
 
     def task(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        box, words = _TASKS[tokens[idx].meta["done"]]
+        box, words = sanitize.TASKS[tokens[idx].meta["done"]]
         # JupyterLab keeps the title alone where it does not trust a notebook.
         return f'<span role="img" aria-label="{words}" title="{words}">{box}</span>'
 
@@ -339,8 +234,8 @@ class _Renderer(RendererHTML):
             "The plain text has them all.</em></p>\n"
         )
 
-    def fence(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
-        code, language, env = tokens[idx].content, _language(tokens[idx]), rest[-1]
+    def fence(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
+        code, language = tokens[idx].content, _language(tokens[idx])
         html = escape(code, quote=False)
         if not env["live"] and language.lower() in _COLOURED:
             env["coloured"] += len(code)
@@ -348,32 +243,34 @@ class _Renderer(RendererHTML):
                 lexer = get_lexer_by_name(language.lower(), stripnl=False, ensurenl=False)
                 html = highlight(code, lexer, _COLOURS)
         label = f"Code, {one_line(language, 20)}" if language else "Code"
-        pre = f'<pre style="{_UNBROKEN}"><code style="{_BARE}">{html}</code></pre>'
-        return scrolling(
-            f'<div class="highlight">{pre}</div>', label, bidi.coded(tokens[idx]), _CODE_BOX
+        inner = (
+            f'<pre style="{sanitize.UNBROKEN}"><code style="{sanitize.BARE}">{html}</code></pre>'
         )
+        side = bidi.code_direction(tokens[idx])
+        return scrolling(f'<div class="highlight">{inner}</div>', label, side, sanitize.CODE_BOX)
 
     def code_block(self, *rest: Any) -> str:
         return self.fence(*rest)
 
-    def link_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+    def link_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         close = next(i for i in range(idx, len(tokens)) if tokens[i].type == "link_close")
         text = "".join(token.content for token in tokens[idx:close])
-        before, rest[-1]["after"] = links.around(str(tokens[idx].attrs["href"]), text)
+        before, env["after"] = links.around(str(tokens[idx].attrs["href"]), text)
         return before
 
-    def link_close(self, *rest: Any) -> str:
-        return str(rest[-1].pop("after"))
+    def link_close(self, _: Any, __: int, ___: Any, env: EnvType) -> str:
+        return str(env.pop("after"))
 
-    def image(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
+    def image(self, tokens: Sequence[Token], idx: int, options: Any, env: EnvType) -> str:
         href = str(tokens[idx].attrs["src"])
-        alt = self.renderInlineAsText(tokens[idx].children, *rest).strip() or one_line(href, 80)
+        alt = self.renderInlineAsText(tokens[idx].children, options, env).strip()
+        alt = alt or one_line(href, 80)
         # No link holds another.
-        before, after = ("", "") if "after" in rest[-1] else links.around(href, alt)
+        before, after = ("", "") if "after" in env else links.around(href, alt)
         return f"{before}{escape(f'image: {alt}')}{after}"
 
-    def formula(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
-        token, env = tokens[idx], rest[-1]
+    def formula(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
+        token = tokens[idx]
         env["formulas"] += 1
         env["tex"] += len(token.content)
         few = env["formulas"] <= _MOST_FORMULAS and env["tex"] <= _MOST_TEX
@@ -381,13 +278,13 @@ class _Renderer(RendererHTML):
             left, right = ("\\[", "\\]") if token.meta["display"] else ("\\(", "\\)")
             tex = escape(f"{left}{token.content}{right}", quote=False)
             tag = "div" if token.block else "span"
-            style = f' style="{_ALONE}"' if formulas.goes_back(token.content) else ""
+            style = f' style="{sanitize.ALONE}"' if formulas.goes_back(token.content) else ""
             return f'<{tag} class="{TYPESET}"{style}>{tex}</{tag}>' + "\n" * token.block
-        side = bidi.coded(token)
+        side = bidi.code_direction(token)
         html = f"<code{_dir(side)}>{escape(token.markup, quote=False)}</code>"
         if not token.block:
             return html
-        return scrolling(f'<pre style="{_UNBROKEN}">{html}</pre>', "Formula", side)
+        return scrolling(f'<pre style="{sanitize.UNBROKEN}">{html}</pre>', "Formula", side)
 
 
-_MARKDOWN: Final = markdown_parser.reader(_Renderer)
+_MARKDOWN: Final = markdown_parser.parser(_Renderer)

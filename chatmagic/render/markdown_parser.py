@@ -53,8 +53,8 @@ _NOTE: Final = re.compile(r"\[\^([^\[\]\s]{1,40})\](:?)")
 _DEFINED: Final = re.compile(r"^[ \t>*+-]{0,40}\[\^([^\[\]\s]{1,40})\]:", re.MULTILINE)
 
 
-def reader(renderer: type[RendererHTML]) -> MarkdownIt:
-    """Return the reader of replies.
+def parser(renderer: type[RendererHTML]) -> MarkdownIt:
+    """Return the parser of replies.
 
     Args:
         renderer: writes what was read; the tokens that are none of markdown-it's are

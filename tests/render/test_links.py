@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.render.links import around, place
+from chatmagic.render.links import around, target
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from chatmagic.render.links import around, place
 )
 def test_a_link_leads_to_a_host_or_a_mailbox_or_nowhere(href: str, leads: str) -> None:
     """What a browser would read otherwise, or what is no address, leads nowhere."""
-    assert place(href) == leads
+    assert target(href) == leads
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,111 @@
+"""Allow-lists of a reply's HTML: which tags, attributes and styles may reach a page.
+
+Each style is here by name, because a list of whole values is what lets it through.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import nh3
+from pygments.token import STANDARD_TYPES
+
+from chatmagic.render import links
+from chatmagic.text import PROSE, TYPESET, UNTYPESET, visible
+
+BOX: Final = "overflow-x: auto; margin-bottom: 1em;"
+# A page lays out what is in a box of its own height once, and not again with each box around it.
+LONG_BOX: Final = "overflow-y: auto; max-height: 40em; margin-bottom: 1em;"
+# Code stands out as it does in the cells of the page.
+CODE_BOX: Final = (
+    f"{BOX} padding: 0.4em 0.8em; border-radius: 3px; "
+    "background-color: var(--jp-cell-editor-background, #f5f5f5);"
+)
+# No formula may be drawn over what stands around the reply, and no word makes the page wider.
+CLIP: Final = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
+# A box is never narrower than nothing: formulas in a row can't add up their negative spaces.
+ALONE: Final = "display: inline-block;"
+# Front ends break the lines of code; here the box around it scrolls.
+BARE: Final = "background-color: transparent;"
+UNBROKEN: Final = (
+    f"{BARE} white-space: pre; overflow-x: visible; overflow-y: visible; "
+    "width: max-content; min-width: 100%;"
+)
+# Front ends show headings this low as if they were text.
+HEADINGS: Final = {
+    tag: f"font-size: {size}em; font-weight: 600;"
+    for tag, size in {"h4": 1.4, "h5": 1.2, "h6": 1.05}.items()
+}
+# Front ends leave room for a list's marks, and draw a quotation's line, on the left.
+LIST_FROM_RIGHT: Final = "padding-left: 0; padding-right: 2em;"
+QUOTE_FROM_RIGHT: Final = (
+    "border-left: none; border-right: 5px solid var(--jp-border-color2, #bdbdbd);"
+)
+ALIGNED: Final = {side: f"text-align: {side};" for side in ("left", "center", "right")}
+# Front ends leave room below a table, as the box around it does.
+TABLE: Final = "margin-bottom: 0;"
+# A task's box says what a bullet would.
+UNMARKED: Final = "list-style-type: none;"
+TASKS: Final = {True: ("☑", "done"), False: ("☐", "not done")}
+"""The sign and the words of a task, by whether it is done."""
+
+_REPLY: Final = f"chatmagic-reply {UNTYPESET}"
+_TAGS: Final = frozenset(
+    """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong sup table tbody td th
+    thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
+)
+_ATTRIBUTES: Final = {"a": {"href", "title"}, "ol": {"start"}, "div": {"aria-label"}}
+_STYLES: Final[dict[str, set[str]]] = {
+    **{tag: {style} for tag, style in HEADINGS.items()},
+    **{key: set(ALIGNED.values()) for key in ("p", "td", "th")},
+    **{key: {LIST_FROM_RIGHT} for key in ("ol", "ul")},
+    "blockquote": {QUOTE_FROM_RIGHT},
+    "table": {TABLE},
+    "code": {BARE},
+    "span": {ALONE},
+}
+_WORDS: Final = {words for _, words in TASKS.values()}
+_VALUES: Final[dict[str, dict[str, set[str]]]] = {
+    **{tag: {"style": styles, "dir": {"ltr", "rtl"}} for tag, styles in _STYLES.items()},
+    "div": {
+        "class": {_REPLY, "chatmagic-scroll", "highlight", TYPESET},
+        "style": {BOX, LONG_BOX, CODE_BOX, CLIP, ALONE},
+        "dir": {"auto", "ltr", "rtl"},
+        "role": {"group"},
+        "tabindex": {"0"},
+    },
+    "pre": {"style": {UNBROKEN, PROSE}},
+    "li": {"style": {UNMARKED}},
+    "a": {"referrerpolicy": {"no-referrer"}},
+}
+_VALUES["span"] |= {
+    # An error token keeps no class: code is not told to be wrong by a red box.
+    "class": {TYPESET, *STANDARD_TYPES.values()} - {"", "err"},
+    "role": {"img"},
+    "aria-label": _WORDS,
+    "title": _WORDS,
+}
+
+
+def reply_box(html: str, side: str = "auto") -> str:
+    """Return a reply's HTML in its own box, without anything that is not on the lists.
+
+    Args:
+        html: any HTML.
+        side: the direction of the reply as a whole: ``auto``, ``ltr`` or ``rtl``.
+    """
+    clean = nh3.clean(
+        f'<div class="{_REPLY}" dir="{side}" style="{CLIP}">\n{html}</div>',
+        tags=_TAGS,
+        attributes=_ATTRIBUTES,
+        attribute_filter=_without_unsafe_address,
+        tag_attribute_values=_VALUES,
+        set_tag_attribute_values={"a": {"target": "_blank"}},
+        link_rel="noopener noreferrer nofollow",
+        url_schemes={"http", "https", "mailto"},
+    )
+    return visible(clean)  # once more: entities were read since
+
+
+def _without_unsafe_address(_: str, name: str, value: str) -> str | None:
+    return None if name == "href" and not links.target(value) else value

@@ -1,0 +1,45 @@
+"""The last wall: what nh3 lets through of a reply's HTML, whatever the renderer wrote."""
+
+from __future__ import annotations
+
+import re
+
+import nh3
+from test_markdown import HOSTILE, ROOT
+
+from chatmagic.render.markdown import to_html
+from chatmagic.render.sanitize import reply_box
+from chatmagic.text import visible
+
+
+def test_nh3_alone_would_hold() -> None:
+    """The last wall stands by itself: with HTML let through by the reader, nothing acts."""
+    html = reply_box(visible("\n".join(HOSTILE)))
+    for word in ("<script", "<img", "<style", "<form", "<base", "<svg", "<iframe", "<button"):
+        assert word not in html
+    inside = html.removeprefix(ROOT)
+    assert inside != html
+    assert not re.search(r"<[^>]*\s(id|name|style|on\w+|data-\w+)=", inside)
+    assert 'class="jp-Notebook"' not in html
+
+
+def test_only_absolute_addresses_are_let_through() -> None:
+    """Relative addresses and other schemes lose their address even there."""
+    hrefs = [
+        "/lab",
+        "//evil.example",
+        "javascript:x",
+        "data:,x",
+        "http://[::1",
+        "https://good.example",
+    ]
+    links = "".join(f'<a href="{href}">x</a>' for href in hrefs)
+    assert re.findall(r'href="([^"]*)"', reply_box(links)) == ["https://good.example"]
+
+
+def test_the_html_is_what_nh3_would_make_of_it_again() -> None:
+    """Reading the page again changes nothing: there is no second meaning in it."""
+    for text in HOSTILE:
+        html = to_html(text)
+        assert nh3.is_html(html)
+        assert reply_box(html.removeprefix(html[: html.index(">") + 2])[:-6]) == html
