@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 import trustme
 from hypothesis import HealthCheck, settings
 from loopback import serving
+from project import PURE
 from shells import FIXED, KEY, Shell, alone
 
 from chatmagic.emulator.server import Emulator
@@ -40,6 +41,32 @@ settings.load_profile("steady")
 # Who is started in the background may be told to ignore this signal, and so would be the
 # programs that the tests start and then interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+LONG: Final = ("browser", "test_project", "test_notebooks", "test_binder", "test_interrupts")
+"""What takes longest, and so begins first where two workers share the tests."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what ``--cov`` measures, and what one worker runs where ``-n 2`` starts two.
+
+    Measured is what the pure modules' own tests reach of them. A file's tests stay together, as
+    they share what takes long to start; so do all that are run in a browser.
+    """
+    own = {f"test_{path.stem.lstrip('_')}.py" for path in PURE}
+    for item in items:
+        if item.path.name not in own:
+            item.add_marker("no_cover")
+        browser = item.path.parent.name == "browser"
+        item.add_marker(pytest.mark.xdist_group("browser" if browser else item.path.stem))
+    if hasattr(config, "workerinput"):
+        items.sort(key=_urgency)
+
+
+def _urgency(item: pytest.Item) -> int:
+    """Return the place of a test's file, or of its folder, in :data:`LONG`."""
+    names = (item.path.parent.name, item.path.stem)
+    return next((place for place, name in enumerate(LONG) if name in names), len(LONG))
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from chatmagic._json import iso
+from chatmagic._json import shared
 from chatmagic.archive.notebook_file import numbered
 from chatmagic.audit.findings import Audit, Turn
 from chatmagic.cassette.storage import CassetteFile
 from chatmagic.errors import InputError
-from chatmagic.models import Message, Usage
+from chatmagic.models import BodyFacts, Message, ReplyFacts
 from chatmagic.protocol import credits as crediting
 
 if TYPE_CHECKING:
@@ -93,24 +93,22 @@ def _turns(held: Sequence[Recorded]) -> tuple[Turn, ...]:
     first = {(one.prompt, one.text): n for n, one in reversed([*enumerate(held)]) if one.is_reply}
     found = []
     for place, one in enumerate(held):
-        usage, date = one.usage or Usage(), crediting.date(one.headers)
-        seen = None if date is None else crediting.from_headers(one.headers, date)
+        date = crediting.date(one.headers)
+        facts = ReplyFacts(
+            **shared(one, BodyFacts),
+            took=one.took,
+            credits=None if date is None else crediting.from_headers(one.headers, date),
+            date=date,
+            origin=one.origin,
+        )
+        failed = {"state": "error", "finish_reason": f"HTTP {one.status}"}
         found.append(
-            Turn(
+            Turn.of(
+                facts,
+                **({} if one.is_reply else failed),
                 cell=place + 1,
-                prompt=one.prompt if one.typed is None else one.typed,
+                prompt=one.as_typed,
                 model_asked=one.asked_model,
-                model=one.model,
-                prompt_tokens=usage.prompt_tokens,
-                completion_tokens=usage.completion_tokens,
-                total_tokens=usage.total_tokens,
-                credits_left=None if seen is None else seen.remaining,
-                credits_limit=None if seen is None else seen.limit,
-                took=one.took,
-                finish_reason=one.finish_reason if one.is_reply else f"HTTP {one.status}",
-                state="complete" if one.is_reply else "error",
-                origin=one.origin,
-                date=iso(date),
                 agrees=True,
                 sealed=None,
                 rendered=None,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import _json
+from chatmagic._json import shared
 from chatmagic.archive import notebook_file
 from chatmagic.cassette.interaction import Recorded, headers_for
 from chatmagic.errors import InputError
+from chatmagic.models import BodyFacts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,10 +75,7 @@ def _exchange(record: Record, text: str, before: tuple[str, ...], after: str | N
         owner=record.owner,
         headers=headers_for(record.credits, record.date),
         text=text,
-        model=record.model,
-        finish_reason=record.finish_reason,
-        usage=record.usage,
-        refusal=record.refusal,
+        **shared(record, BodyFacts),
         took=record.took,
         origin=record.recorded or ("live" if record.origin == "replay" else record.origin),
     )

@@ -143,7 +143,7 @@ class Matcher:
         cell = self._cell(query)
         start = 0 if self._last is None else self._index(self._last) + 1
         following = [*self._items[start:], *self._items[:start]]
-        typed = [item for item in following if _typed(item.recorded) == _typed(query.asked)]
+        typed = [item for item in following if item.recorded.as_typed == query.asked.as_typed]
         own = [item for item in cell.unused if item in self._items]
         for item in (*own, *typed, *following):
             if not item.recorded.superseded:
@@ -312,7 +312,7 @@ class Matcher:
             cells = {*(query.order or ()), *self._cells}
             free = [i for i in self._items if not i.answered and i.recorded.owner not in cells]
         return sorted(
-            (item for item in free if _typed(item.recorded) == _typed(query.asked)),
+            (item for item in free if item.recorded.as_typed == query.asked.as_typed),
             key=lambda i: (not i.recorded.answers(query.asked), i.recorded.superseded),
         )
 
@@ -383,7 +383,3 @@ def _unused(cell: _Cell, equal: Sequence[_Item]) -> list[_Item]:
 def _supersede(items: Iterable[_Item]) -> None:
     for item in items:
         item.recorded = replace(item.recorded, superseded=True)
-
-
-def _typed(request: Recorded) -> str:
-    return request.prompt if request.typed is None else request.typed

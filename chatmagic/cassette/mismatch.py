@@ -39,7 +39,7 @@ def nearest(asked: Recorded, recorded: Sequence[Recorded]) -> Recorded | None:
     def likeness(candidate: Recorded) -> tuple[bool, int, int, int]:
         theirs = _parts(candidate)
         return (
-            _typed(asked) == _typed(candidate),
+            asked.as_typed == candidate.as_typed,
             _shared(_digests(ours), _digests(theirs)),
             _shared(_prompt(asked, candidate), _prompt(candidate, candidate)),
             -abs(len(ours) - len(theirs)),
@@ -92,13 +92,9 @@ def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
     return next((at for at, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
 
 
-def _typed(request: Recorded) -> str:
-    return request.prompt if request.typed is None else request.typed
-
-
 def _prompt(request: Recorded, recorded: Recorded) -> str:
     """Return a prompt as sent; as typed where a notebook is compared, which has no other."""
-    return _typed(request) if recorded.typed == recorded.prompt else request.prompt
+    return request.as_typed if recorded.typed == recorded.prompt else request.prompt
 
 
 def _count(parts: Sequence[Part]) -> int:

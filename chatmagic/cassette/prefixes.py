@@ -1,7 +1,7 @@
-"""Lists of messages by one word each: the digest of a part together with all that precede it.
+"""Message prefixes: the beginnings of a conversation, each named by its chain digest.
 
-In a cassette each request carries the talk so far. Named like this, a talk is written once,
-however long it gets, and is read and checked in one pass.
+Each request carries the conversation so far. With a name for each prefix a cassette holds a
+conversation once, however long it gets, and is read and checked in one pass.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 Part: TypeAlias = tuple[Message | str, ...]
-"""A turn (a question and its reply), another message, or the digest of a turn not known here."""
+"""A turn (a prompt and its reply), another message, or the digest of a turn not known here."""
 
 
 @dataclass(slots=True, eq=False)
 class Prefix:
-    """A list of messages.
+    """The beginning of a conversation.
 
     Args:
         name: its chain digest.
-        before: the list without its last part; ``None`` where that is empty.
+        before: the prefix without its last part; ``None`` where that is empty.
         part: its last part.
-        messages: all of it.
-        hashes: SHA-256 states of :meth:`hashed`, by the text before the messages.
+        messages: all its messages.
+        hashes: the SHA-256 states of :meth:`hashed`, by the text before the messages.
     """
 
     name: str
@@ -41,53 +41,56 @@ class Prefix:
     hashes: dict[str, Any] = field(default_factory=dict)
 
     def newest(self, count: int) -> list[Part]:
-        """Return its last parts, oldest first.
+        """Return the last parts, oldest first.
 
         Args:
-            count: how many; fewer where it has fewer.
+            count: how many at most.
         """
-        found: list[Part] = []
+        parts: list[Part] = []
         at: Prefix | None = self
-        while at is not None and len(found) < count:
-            found.append(at.part)
+        while at is not None and len(parts) < count:
+            parts.append(at.part)
             at = at.before
-        return found[::-1]
+        return parts[::-1]
 
     def hashed(self, head: str) -> Any:
-        """Return the SHA-256 of a text and these messages as JSON; ``None`` if one is not known.
+        """Return the SHA-256 state after a text and the messages as JSON.
 
         Args:
             head: the text before the messages.
+
+        Returns:
+            ``None`` where the text of a message is not known.
         """
         todo: list[Prefix] = []
         at: Prefix | None = self
         while at is not None and head not in at.hashes:
             todo.append(at)
             at = at.before
-        made = _sha256(head) if at is None else at.hashes[head]
+        state = _sha256(head) if at is None else at.hashes[head]
         for prefix in reversed(todo):
-            made = prefix.hashes[head] = _extended(made, prefix)
-        return made
+            state = prefix.hashes[head] = _extended(state, prefix)
+        return state
 
 
 class Prefixes:
-    """Lists of messages, each made once."""
+    """Table of prefixes, in which equal prefixes are one object."""
 
     def __init__(self) -> None:
-        """Hold none yet."""
+        """Begin without any."""
         self._made: dict[tuple[Prefix | None, Part], Prefix] = {}
         self._latest: Prefix | None = None
 
     def of(self, messages: Sequence[Message | str], before: Prefix | None = None) -> Prefix | None:
-        """Return a list of messages behind another one; ``None`` where both are empty.
+        """Return a prefix extended by messages; ``None`` where both are empty.
 
         Args:
             messages: those of a request before its prompt, oldest first.
-            before: the list before them.
+            before: the prefix before them.
         """
         latest = self._latest
         if before is None and latest is not None:
-            # Most requests go on from the turn before them, and a comparison is quick.
+            # Most requests continue the latest turn; comparing is cheaper than cutting.
             count = len(latest.messages)
             if tuple(messages[:count]) == latest.messages:
                 before, messages = latest, messages[count:]
@@ -96,11 +99,11 @@ class Prefixes:
         return before
 
     def turn(self, before: Prefix | None, prompt: str, reply: str) -> Prefix:
-        """Return a list of messages and a turn behind it.
+        """Return a prefix extended by a turn.
 
         Args:
-            before: the list; ``None`` is empty.
-            prompt: the turn's question.
+            before: the prefix; ``None`` is empty.
+            prompt: the turn's prompt.
             reply: its reply.
         """
         turn = (Message("user", prompt), Message("assistant", reply))
@@ -117,28 +120,28 @@ class Prefixes:
 
 
 def request_digest(before: Prefix | None, body: Mapping[str, Any]) -> str | None:
-    """Return the digest of a request (see ``wire.Request.digest``); ``None`` if not known.
+    """Return the digest of a request, as :meth:`chatmagic.protocol.wire.Request.digest` does.
 
     Args:
         before: the messages before the prompt.
-        body: the request's canonical body, with the prompt as its only message.
+        body: the request's body as JSON, with the prompt as its only message.
     """
     names = sorted(name for name in body if name not in NOT_IN_DIGEST)
     fields = {name: f"{_json.canonical(name)}:{_json.canonical(body[name])}" for name in names}
     head = "".join(f"{fields[name]}," for name in names if name < "messages")
     tail = "".join(f",{fields[name]}" for name in names if name > "messages")
     head = f'{{{head}"messages":['
-    made = _sha256(head) if before is None else before.hashed(head)
-    if made is None:
+    state = _sha256(head) if before is None else before.hashed(head)
+    if state is None:
         return None
-    whole = made.copy()
+    whole = state.copy()
     prompt = _json.canonical(body["messages"][0])
     whole.update(f"{'' if before is None else ','}{prompt}]{tail}}}".encode())
     return str(whole.hexdigest())
 
 
 def parts_of(messages: Sequence[Message | str]) -> Iterator[Part]:
-    """Cut messages into parts: a question with its reply, or any other message alone.
+    """Cut messages into parts: a prompt with its reply, or any other message alone.
 
     Args:
         messages: those of a request before its prompt, oldest first; a turn whose text is not
@@ -167,9 +170,9 @@ def part_digest(part: Part) -> str:
     return _json.digest(first.to_json())
 
 
-def _extended(made: Any, prefix: Prefix) -> Any:
-    """Return the hash that goes on with a list's last part."""
-    if made is None or isinstance(prefix.part[0], str):
+def _extended(state: Any, prefix: Prefix) -> Any:
+    """Return a SHA-256 state extended by the last part of a prefix."""
+    if state is None or isinstance(prefix.part[0], str):
         return None
     parts = [
         _json.canonical(
@@ -181,7 +184,7 @@ def _extended(made: Any, prefix: Prefix) -> Any:
         for message in prefix.part
         if isinstance(message, Message)
     ]
-    longer = made.copy()
+    longer = state.copy()
     longer.update(f"{'' if prefix.before is None else ','}{','.join(parts)}".encode())
     return longer
 

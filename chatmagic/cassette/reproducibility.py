@@ -1,4 +1,4 @@
-"""What of a question will not be asked again by a notebook that runs from top to bottom."""
+"""What of a conversation a notebook that runs from top to bottom will not ask again as it is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.turn import Context, Turn
@@ -17,65 +17,54 @@ _ADDRESS: Final = re.compile(r"\bat 0x[0-9A-Fa-f]{6,}")
 def warnings(
     conversation: Conversation, context: Context, below: Sequence[Turn], put_in: str
 ) -> tuple[str, ...]:
-    """Say what another run will not ask as it is asked now; empty where it will.
+    """Return why a rerun will not send a request as it is sent now, a line each.
 
     Args:
-        conversation: as it is before the question.
-        context: what the question carries.
-        below: the turns that stand below it.
-        put_in: text that holds what the question's values put in; empty where none did.
+        conversation: the conversation before the request.
+        context: the turns that the request carries.
+        below: the turns of cells below, which were asked before this one.
+        put_in: text that holds the values put into the prompt; empty without values.
     """
+    reasons = [f"it carries {reason}" for reason in _not_repeated(conversation, context.turns)]
+    if below:
+        reasons.append(f"{_count(below)} below it came first; run those cells again")
     return tuple(
-        f"will not run again as it is: {what}"
-        for what in (*_carried(conversation, context), *_below(below), *_addresses(put_in))
+        f"will not run again as it is: {reason}" for reason in (*reasons, *_addresses(put_in))
     )
 
 
 def state(conversation: Conversation) -> tuple[str, ...]:
-    """Say the same of a whole conversation.
+    """Return what of a whole conversation a rerun will not ask again, in words.
 
     Args:
-        conversation: as it is.
+        conversation: the conversation.
     """
     turns = conversation.turns
     put_in = "\n".join(turn.prompt for turn in turns if turn.values or turn.entry == "python")
-    return (*_troubles(conversation, turns), *_addresses(put_in))
+    return (*_not_repeated(conversation, turns), *_addresses(put_in))
 
 
-def _carried(conversation: Conversation, context: Context) -> list[str]:
-    return [f"it carries {trouble}" for trouble in _troubles(conversation, context.turns)]
-
-
-def _troubles(conversation: Conversation, turns: Sequence[Turn]) -> list[str]:
-    """Say which turns will not come again as they are."""
+def _not_repeated(conversation: Conversation, turns: Sequence[Turn]) -> list[str]:
+    """Return which of these turns a rerun will not ask again, by kinds."""
     stale = set(map(id, conversation.stale_turns()))
-    kinds = (
-        ("stale", (turn for turn in turns if id(turn) in stale)),
-        ("interrupted", (turn for turn in turns if turn.state == "interrupted")),
-        ("cut-off", (turn for turn in turns if turn.state == "cut off")),
-        ("panel", (turn for turn in turns if turn.entry == "panel")),
-    )
-    said = [f"{_count(found)} {kind} turn{_s(found)}" for kind, of in kinds if (found := [*of])]
+    kinds = {
+        "stale": [turn for turn in turns if id(turn) in stale],
+        "interrupted": [turn for turn in turns if turn.state == "interrupted"],
+        "cut-off": [turn for turn in turns if turn.state == "cut off"],
+        "panel": [turn for turn in turns if turn.entry == "panel"],
+    }
+    reasons = [_count(found, kind) for kind, found in kinds.items() if found]
     if bare := [turn for turn in turns if turn.missing]:
-        said.append(f"{_count(bare)} loaded turn{_s(bare)} without the values put in")
-    return said
+        reasons.append(f"{_count(bare, 'loaded')} without the values put in")
+    return reasons
 
 
-def _below(below: Sequence[Turn]) -> list[str]:
-    """Say that the cells below were asked before this one, which no run does again."""
-    if not below:
+def _addresses(put_in: str) -> list[str]:
+    address = _ADDRESS.search(put_in)
+    if address is None:
         return []
-    return [f"{_count(below)} turn{_s(below)} below it came first; run those cells again"]
+    return [f"“{address[0]}” is an address, another one in each kernel"]
 
 
-def _addresses(put_in: str) -> Iterable[str]:
-    found = _ADDRESS.search(put_in)
-    return [] if found is None else [f"“{found[0]}” is an address, another one in each kernel"]
-
-
-def _count(turns: Sequence[Turn]) -> str:
-    return f"{len(turns):,}"
-
-
-def _s(turns: Sequence[Turn]) -> str:
-    return "" if len(turns) == 1 else "s"
+def _count(turns: Sequence[Turn], kind: str = "") -> str:
+    return f"{len(turns):,}{kind and f' {kind}'} turn{'' if len(turns) == 1 else 's'}"

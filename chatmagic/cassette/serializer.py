@@ -23,10 +23,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import _json
+from chatmagic._json import fields_from_json, fields_to_json
 from chatmagic.cassette.interaction import KEPT_HEADERS, Recorded
 from chatmagic.cassette.prefixes import Part, Prefix, Prefixes, request_digest
 from chatmagic.errors import InputError
-from chatmagic.models import Message, Usage
+from chatmagic.models import BodyFacts, Message
 from chatmagic.protocol.wire import NOT_IN_DIGEST
 
 if TYPE_CHECKING:
@@ -193,10 +194,7 @@ def _referred(part: Sequence[Message | str], turns: Collection[Any]) -> Sequence
 
 def _answer(one: Recorded) -> dict[str, Any]:
     known = {
-        "model": one.model,
-        "finish_reason": one.finish_reason,
-        "usage": None if one.usage is None else one.usage.to_json(),
-        "refusal": one.refusal,
+        **fields_to_json(one, BodyFacts),
         "took": one.took,
         "sha256": None if one.text is None else _json.digest(one.text),
         "error": one.error,
@@ -347,10 +345,7 @@ def _draft(block: _Block, name: str) -> Recorded:
             headers=_headers(_of(answer, "headers", dict, {})),
             text=None if told is None else text,
             error=answer.get("error") if told is None else None,
-            model=_of(answer, "model", str, None),
-            finish_reason=_of(answer, "finish_reason", str, None),
-            usage=Usage.from_json(answer.get("usage")),
-            refusal=_of(answer, "refusal", str, None),
+            **fields_from_json(BodyFacts, answer),
             took=_json.whole_number(answer.get("took")),
             origin="emulator" if answer.get("from") == "emulator" else "live",
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from chatmagic.client import config, extras, url
 from chatmagic.client.config import Endpoint
-from chatmagic.client.credit_tracker import Tally
+from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.stream import ReplyStream
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import InputError, NotRecordedError
@@ -18,12 +18,10 @@ from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from datetime import datetime, timedelta
 
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Transport
     from chatmagic.models import Credits
-    from chatmagic.protocol.ratelimit import RequestLimit
 
 
 class Client:
@@ -104,7 +102,8 @@ class Client:
         self.timeout = Timeout.of(timeout)
         self.extra_body = extras.fields(extra_body)
         self.extra_headers = _headers(extra_headers, endpoint)
-        self._tally = Tally()
+        self.credit_tracker = CreditTracker()
+        """What the answers so far have told of the credits, and beside them."""
         self._transport = transport or self._http()
         for warning in config.news(endpoint.warnings):
             warnings.warn(warning, stacklevel=3)
@@ -149,36 +148,12 @@ class Client:
     @property
     def credits(self) -> Credits | None:
         """The credits as the latest answer that told them has them; ``None`` is unknown."""
-        return self._tally.ledger.credits
-
-    @property
-    def credits_received_at(self) -> datetime | None:
-        """The time here when the answer that told the credits came; ``None`` before the first."""
-        return self._tally.received_at
+        return self.credit_tracker.state.credits
 
     @property
     def took(self) -> int | None:
         """About how many credits the latest answer took; ``None`` is unknown."""
-        return self._tally.ledger.took
-
-    @property
-    def request_limit(self) -> RequestLimit | None:
-        """How many requests are left, as the latest answer that told has it; never credits."""
-        return self._tally.requests
-
-    @property
-    def lacks_usage(self) -> bool:
-        """Whether the latest reply was streamed by a service and told no tokens."""
-        return self._tally.lacks_usage
-
-    @property
-    def clock_off(self) -> timedelta | None:
-        """How far the clock here is ahead of the service's (below 0: behind), at least.
-
-        Told by the ``Date`` of the latest live answer from another machine; ``None`` where
-        there is none, and while the clock may be right.
-        """
-        return self._tally.clock_off
+        return self.credit_tracker.state.took
 
     def complete(
         self,
@@ -252,7 +227,7 @@ class Client:
             request,
             self._transport if through is None else through(self._transport),
             self.endpoint,
-            self._tally,
+            self.credit_tracker,
             halt,
         )
 

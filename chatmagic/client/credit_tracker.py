@@ -1,61 +1,95 @@
-"""What the answers told one client: credits, entered once an ask, requests left, its clock."""
+"""What the answers told one client: credits, requests left, how right the clock here is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from chatmagic.protocol.credits import Ledger
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import ratelimit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import timedelta
 
     from chatmagic.models import Credits
     from chatmagic.protocol.ratelimit import RequestLimit
 
 
-@dataclass(slots=True)
-class Tally:
-    """What is known of a service from its answers so far.
+@dataclass(frozen=True, slots=True)
+class CreditState:
+    """What a service's answers have told so far, as of one moment.
 
     Args:
-        ledger: the credits.
-        received_at: the time here when the answer that told them came; ``None`` before that.
-        clock_off: how far the clock here is ahead of the service's; ``None`` where the
-            latest live answer from another machine did not tell, or it may be right.
+        credits: the last figures that any answer gave; ``None`` before the first.
+        took: about how many credits the last answer took, where that can be told.
+        received_at: the time here when the answer that told ``credits`` came.
+        clock_off: how far the clock here is ahead of the service's (below 0: behind), at
+            least; ``None`` where the latest live answer from another machine did not tell,
+            and while the clock may be right.
         requests: how many requests are left, as the latest answer that told has it.
         lacks_usage: whether the latest reply was streamed by a service and told no tokens.
+        last: what the very last answer said; unlike ``credits``, ``None`` if nothing.
     """
 
-    ledger: Ledger = field(default_factory=Ledger)
+    credits: Credits | None = None
+    took: int | None = None
     received_at: datetime | None = None
     clock_off: timedelta | None = None
     requests: RequestLimit | None = None
     lacks_usage: bool = False
+    last: Credits | None = None
 
 
-class Entry:
-    """What one answer says of the credits; said again, it takes the place of what was said.
+class CreditTracker:
+    """The credit state of one client, replaced as a whole: a reader never sees half of it."""
 
-    Args:
-        tally: where it is entered.
-    """
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self.state = CreditState()
 
-    def __init__(self, tally: Tally) -> None:
-        """Enter nothing yet."""
-        self._tally = tally
-        self._before: Ledger | None = None
-        self._came: datetime | None = None
+    def entry(self) -> Callable[[Credits | None], None]:
+        """Return a function that enters one answer's credits; called again, it replaces them.
 
-    def write(self, seen: Credits | None) -> None:
-        """Enter what the answer says of the credits, in place of what it said before.
+        It takes what the answer says; ``None`` is nothing, also for a request that got no
+        answer: the answer after that has no figure to be compared with.
+        """
+        before: CreditState | None = None
+        received_at: datetime | None = None
+
+        def enter(seen: Credits | None) -> None:
+            nonlocal before, received_at
+            before, received_at = before or self.state, received_at or datetime.now(UTC)
+            self.state = replace(
+                self.state,
+                credits=seen or before.credits,
+                took=crediting.took(before.last, seen),
+                received_at=self.state.received_at if seen is None else received_at,
+                last=seen,
+            )
+
+        return enter
+
+    def note_headers(
+        self, headers: crediting.Headers, *, asked: datetime, now: datetime, is_live: bool
+    ) -> None:
+        """Note what an answer's headers tell besides its credits.
 
         Args:
-            seen: the credits; ``None`` is nothing.
+            headers: the answer's.
+            asked: the time here when the request was sent, aware.
+            now: the time here when the headers had come, aware.
+            is_live: whether another machine answered just now, whose clock may be compared.
         """
-        self._before = self._before or self._tally.ledger
-        self._came = self._came or datetime.now(UTC)
-        self._tally.ledger = self._before.after(seen)
-        if seen is not None:
-            self._tally.received_at = self._came
+        self.state = replace(
+            self.state, requests=ratelimit.from_headers(headers, now) or self.state.requests
+        )
+        written = crediting.date(headers)
+        if is_live and written is not None:
+            off = crediting.clock_off(written, asked, now)
+            self.state = replace(self.state, clock_off=off)
+
+    def note_usage(self, *, lacks_usage: bool) -> None:
+        """Note whether a service's stream told no tokens."""
+        self.state = replace(self.state, lacks_usage=lacks_usage)

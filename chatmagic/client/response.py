@@ -30,12 +30,12 @@ from chatmagic.protocol.error_mapping import (
 from chatmagic.protocol.wire import Chunk, first_choice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from chatmagic.client.arrival import Arrival
-    from chatmagic.client.credit_tracker import Entry
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange
+    from chatmagic.models import Credits
     from chatmagic.protocol.auth import Secret
     from chatmagic.protocol.reply_builder import ReplyBuilder
 
@@ -51,8 +51,8 @@ class ResponseReader:
 
     Args:
         exchange: the answer.
-        assembly: the reply in the making, to which each chunk is added.
-        entry: where an error that the answer tells is entered with its credits.
+        builder: the reply in the making, to which each chunk is added.
+        enter_credits: takes the credits that an error tells.
         halt: what is cut where a body does not come to its end.
         key: the key that was sent, which no error shows.
         arrival: takes note of when the events of a stream come.
@@ -62,8 +62,8 @@ class ResponseReader:
     def __init__(
         self,
         exchange: Exchange,
-        assembly: ReplyBuilder,
-        entry: Entry,
+        builder: ReplyBuilder,
+        enter_credits: Callable[[Credits | None], None],
         halt: Halt,
         key: Secret | None,
         *,
@@ -76,8 +76,8 @@ class ResponseReader:
         self.came = False
         """Whether anything came, be it a reply or none: comments and white space tell nothing."""
         self._exchange = exchange
-        self._assembly = assembly
-        self._entry = entry
+        self._builder = builder
+        self._enter_credits = enter_credits
         self._halt = halt
         self._key = key
         self._arrival = arrival
@@ -144,7 +144,7 @@ class ResponseReader:
                         yield fragment
         finally:
             self._grace.stop()
-        if rest := self._assembly.rest():
+        if rest := self._builder.rest():
             yield rest
         # An end mark alone ends no reply.
         self._check_end(done=decoder.done and self.came, cut=decoder.cut)
@@ -156,7 +156,7 @@ class ResponseReader:
         Args:
             told: whether the piece before held an event.
         """
-        if self._assembly.finish_reason is None:
+        if self._builder.facts.finish_reason is None:
             return self._exchange.read()
         if told:
             self._grace.extend()
@@ -172,19 +172,19 @@ class ResponseReader:
 
     def _check_end(self, *, done: bool, cut: bool) -> None:
         """Tell the end of a reply from that of something else, and from a cut."""
-        key, finish_reason = self._key, self._assembly.finish_reason
+        key, finish_reason = self._key, self._builder.facts.finish_reason
         if finish_reason == "error":
             raise self._told(self._complaint or ErrorBody())
         if self._complaint and not done and finish_reason is None:
             raise self._told(self._complaint)
-        if self._foreign and not self._assembly.begun:
+        if self._foreign and not self._builder.begun:
             words = excerpt(self._foreign, key, 80)
             raise NotUnderstoodError(
                 f'The stream is not the chat service\'s; it holds "{words}".', hint=ADDRESS_HINT
             )
         if done:
             return
-        if not self._assembly.begun:
+        if not self._builder.begun:
             self._check_packing()
             raise CutOffError("The stream ended before the reply began.", hint=COST_UNKNOWN)
         if cut or finish_reason is None:
@@ -214,7 +214,7 @@ class ResponseReader:
                 self._foreign = self._foreign or json.dumps(value)[:BODY_BYTES]
                 # In no shape of an error by itself; but it may be the last that came.
                 self._complaint = ErrorBody.from_json(value)
-            return self._assembly.add(Chunk.from_json(value))
+            return self._builder.add(Chunk.from_json(value))
         if isinstance(value, str):
             self._foreign = self._foreign or value[:BODY_BYTES]
         return ""
@@ -228,7 +228,7 @@ class ResponseReader:
                 told,
                 now=time_of(self._exchange),
                 key=self._key,
-                begun=bool(self._assembly.text),
+                begun=bool(self._builder.text),
             )
         )
 
@@ -241,7 +241,7 @@ class ResponseReader:
 
     def _unreadable(self, text: str) -> ChatError:
         words = excerpt(text, self._key, 80)
-        if self._assembly.text:
+        if self._builder.text:
             return CutOffError(
                 f'A part of the reply could not be read: "{words}".', hint=COST_UNKNOWN
             )
@@ -267,9 +267,9 @@ class ResponseReader:
                     f"The answer holds no choice, so no reply (HTTP {self._exchange.status}).",
                     hint=COST_UNKNOWN,
                 )
-            if fragment := self._assembly.add(Chunk.from_json(value)):
+            if fragment := self._builder.add(Chunk.from_json(value)):
                 yield fragment
-        if rest := self._assembly.rest():
+        if rest := self._builder.rest():
             yield rest
         if broken is not None and (found.problem or (streamed and not found.done)):
             raise broken
@@ -291,7 +291,7 @@ class ResponseReader:
 
     def _unread(self, problem: ValueError, text: str) -> ChatError:
         """Give the error for JSON that ends too early, or that is none."""
-        if not self._assembly.begun:
+        if not self._builder.begun:
             self._check_packing()
         if _json.is_cut(problem):
             return CutOffError(
@@ -320,7 +320,7 @@ class ResponseReader:
 
     def _counted(self, error: ChatError) -> ChatError:
         """Enter what an error says of the credits, in place of its headers alone."""
-        self._entry.write(error.credits)
+        self._enter_credits(error.credits)
         return error
 
     def _beginning(self, head: bytes = b"") -> tuple[bytes, bool]:

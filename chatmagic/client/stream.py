@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
+from chatmagic._json import shared
 from chatmagic.client import advice, config, url
 from chatmagic.client.arrival import Arrival
-from chatmagic.client.credit_tracker import Entry
 from chatmagic.client.response import ResponseReader, time_of
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -19,8 +19,8 @@ from chatmagic.errors import (
     ChatInterrupted,
     InputError,
 )
+from chatmagic.models import BodyFacts
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol import ratelimit
 from chatmagic.protocol.error_mapping import LESS_HINT, WHAT_CAME_IS_KEPT
 from chatmagic.protocol.reply_builder import ReplyBuilder
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from chatmagic.client.config import Endpoint
-    from chatmagic.client.credit_tracker import Tally
+    from chatmagic.client.credit_tracker import CreditTracker
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Reply, State
@@ -48,7 +48,7 @@ class ReplyStream:
         request: what is asked.
         transport: what sends it.
         endpoint: where it goes, and with which key.
-        tally: where it is entered what the answer tells.
+        tracker: takes what the answer tells of the credits.
         halt: stops it from another thread.
     """
 
@@ -57,7 +57,7 @@ class ReplyStream:
         request: Request,
         transport: Transport,
         endpoint: Endpoint,
-        tally: Tally,
+        tracker: CreditTracker,
         halt: Halt | None = None,
     ) -> None:
         """Send nothing yet."""
@@ -67,15 +67,15 @@ class ReplyStream:
         self._request = request
         self._transport = transport
         self._endpoint = endpoint
-        self._tally = tally
-        self._entry = Entry(tally)
+        self._tracker = tracker
+        self._enter_credits = tracker.entry()
         self._halt = halt or Halt()
         self._exchange: Exchange | None = None
-        self._reading: ResponseReader | None = None
+        self._reader: ResponseReader | None = None
         self._sent = False
         self._size = 0
         self._iterator: Iterator[str] | None = None
-        self._assembly = ReplyBuilder()
+        self._builder = ReplyBuilder()
         self._state: State = "interrupted"
         self._finished = False
 
@@ -85,20 +85,17 @@ class ReplyStream:
 
         Its text is as it came. What goes into records beside it never holds the key.
         """
-        reply = self._assembly.reply(self._state)
+        reply = self._builder.reply(self._state)
         key = self._endpoint.key
         if key is None:
             return reply
-        model, reason, refusal = reply.model, reply.finish_reason, reply.refusal
-        return replace(
-            reply,
-            model=model and key.redact(model),
-            finish_reason=reason and key.redact(reason),
-            refusal=refusal and key.redact(refusal),
-        )
+        facts = shared(reply, BodyFacts)
+        texts = {name: fact for name, fact in facts.items() if isinstance(fact, str)}
+        safe: dict[str, Any] = {name: key.redact(text) for name, text in texts.items()}
+        return replace(reply, **safe)
 
     def __enter__(self) -> Self:
-        """Send the request; give the stream when the answer has begun.
+        """Send the request; return the stream when the answer has begun.
 
         Raises:
             InputError: it was sent already, or cannot be sent as it stands.
@@ -106,6 +103,41 @@ class ReplyStream:
         """
         if self._sent:
             raise InputError("This stream was sent already; ask for another one.")
+        body = self._body()
+        self._sent, self._size = True, len(body)
+        arrival, asked = Arrival(monotonic), datetime.now(UTC)
+        try:
+            self._exchange = self._transport.send(
+                body, stream=self._request.stream, halt=self._halt
+            )
+            self._reader = ResponseReader(
+                self._exchange,
+                self._builder,
+                self._enter_credits,
+                self._halt,
+                self._endpoint.key,
+                arrival=arrival,
+                base_url=self._endpoint.base_url,
+            )
+            self._note_headers(self._exchange, asked)
+            self._refuse_error(self._exchange, self._reader)
+            return self  # noqa: TRY300 - an interrupt here closes the connection too
+        except BaseException as error:
+            self.close()
+            if self._exchange is None:
+                # Without an answer, what the next one took cannot be told.
+                self._enter_credits(None)
+            if isinstance(error, ChatError):
+                raise error.alone()  # noqa: B904 - it is that very error
+            raise
+
+    def _body(self) -> bytes:
+        """Return the request's body, once it is known to hold no key, and to have one beside it.
+
+        Raises:
+            AuthenticationError: there is no key for the address.
+            InputError: the request cannot be sent as it stands.
+        """
         endpoint = self._endpoint
         if endpoint.key is None and endpoint.auth != "none":
             what, hint = config.no_key_message(endpoint)
@@ -122,33 +154,27 @@ class ReplyStream:
                 "The prompt, the conversation or extra_body holds your API key. Nothing was sent.",
                 hint="Take it out; a key that was shown to anybody is better revoked.",
             )
-        self._sent = True
-        self._size = len(body)
-        arrival = Arrival(monotonic)
-        asked = datetime.now(UTC)
-        try:
-            self._exchange = self._transport.send(
-                body, stream=self._request.stream, halt=self._halt
-            )
-            self._reading = ResponseReader(
-                self._exchange,
-                self._assembly,
-                self._entry,
-                self._halt,
-                endpoint.key,
-                arrival=arrival,
-                base_url=endpoint.base_url,
-            )
-            self._begin(self._exchange, self._reading, asked)
-            return self  # noqa: TRY300 - an interrupt here closes the connection too
-        except BaseException as error:
-            self.close()
-            if self._exchange is None:
-                # Without an answer, what the next one took cannot be told.
-                self._entry.write(None)
-            if isinstance(error, ChatError):
-                raise error.alone()  # noqa: B904 - it is that very error
-            raise
+        return body
+
+    def _note_headers(self, exchange: Exchange, asked: datetime) -> None:
+        """Note what the answer's headers say, for the reply and for what comes after it."""
+        headers, now = exchange.headers, time_of(exchange)
+        self._builder.credits = crediting.from_headers(headers, now)
+        self._builder.date = crediting.date(headers)
+        self._builder.origin = exchange.origin
+        is_live = exchange.origin == "live" and not url.is_loopback(self._endpoint.base_url)
+        self._tracker.note_headers(headers, asked=asked, now=now, is_live=is_live)
+
+    def _refuse_error(self, exchange: Exchange, reader: ResponseReader) -> None:
+        """Enter the credits of a reply; raise the error of an answer that is none.
+
+        Raises:
+            ChatError: its status is an error's.
+        """
+        good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
+        if not good or exchange.status == HTTPStatus.NO_CONTENT:
+            raise self._advised(reader.refusal(), exchange)
+        self._enter_credits(self._builder.credits)
 
     def __exit__(
         self,
@@ -175,7 +201,7 @@ class ReplyStream:
     @property
     def _has_ended(self) -> bool:
         """Whether the answer has been read to its end."""
-        return self._reading is not None and self._reading.ended
+        return self._reader is not None and self._reader.ended
 
     def __iter__(self) -> Iterator[str]:
         """Give the fragments as they come; a second loop goes on where the first one stopped.
@@ -184,38 +210,38 @@ class ReplyStream:
             ChatError: the reply is cut off, or is none; the part that came is in ``reply``.
             ChatInterrupted: it was stopped from another thread.
         """
-        if self._exchange is None or self._reading is None:
+        if self._exchange is None or self._reader is None:
             raise InputError("Enter the stream first: with client.stream(…) as stream: …")
         if self._iterator is None:
-            self._iterator = self._iterate(self._exchange, self._reading)
+            self._iterator = self._iterate(self._exchange, self._reader)
         return self._iterator
 
-    def _iterate(self, exchange: Exchange, reading: ResponseReader) -> Iterator[str]:
+    def _iterate(self, exchange: Exchange, reader: ResponseReader) -> Iterator[str]:
         """Give the fragments; tell the state, and add to an error what is known."""
         try:
-            yield from reading.fragments()
+            yield from reader.fragments()
         except (ChatError, ChatInterrupted) as error:
             self._state = "interrupted" if isinstance(error, ChatInterrupted) else "cut off"
             error.reply = error.reply or (self.reply if self.reply.text else None)
             if error.hint == COST_UNKNOWN:
-                error.hint = self._outlook(error, reading)
-            error.credits = error.credits or self._assembly.credits
+                error.hint = self._outlook(error, reader)
+            error.credits = error.credits or self._builder.credits
             error.status = error.status or exchange.status
             if isinstance(error, ChatError) and error.reply is None:
                 self._advised(error, exchange)
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
         origin = url.origin(self._endpoint.base_url)
-        if reading.came_at_once and config.news([f"{origin} holds replies back."]):
-            self._assembly.held_back = True
+        if reader.came_at_once and config.news([f"{origin} holds replies back."]):
+            self._builder.held_back = True
         is_live_stream = self._request.stream and exchange.origin == "live"
-        self._tally.lacks_usage = is_live_stream and self._assembly.usage is None
+        self._tracker.note_usage(lacks_usage=is_live_stream and self._builder.facts.usage is None)
 
-    def _outlook(self, error: ChatError | ChatInterrupted, reading: ResponseReader) -> str:
+    def _outlook(self, error: ChatError | ChatInterrupted, reader: ResponseReader) -> str:
         """Say what an answer that broke off leaves behind, and what may have been its reason."""
         if error.reply is not None:
             return WHAT_CAME_IS_KEPT
-        if reading.came or self._size < LONG_REQUEST:
+        if reader.came or self._size < LONG_REQUEST:
             return f"{COST_UNKNOWN} Ask again to try once more."
         return (
             f"{COST_UNKNOWN} The conversation is long ({self._size:,} bytes were sent) and may "
@@ -226,20 +252,3 @@ class ReplyStream:
         """Add what can be done about the connection to the error of an answer."""
         model, replayed = self._request.extra.get("model"), exchange.origin == "replay"
         return advice.advised(error, self._endpoint, model, replayed=replayed)
-
-    def _begin(self, exchange: Exchange, reading: ResponseReader, asked: datetime) -> None:
-        """Take note of what the status and headers say; refuse what is no reply."""
-        now = time_of(exchange)
-        headers = exchange.headers
-        assembly = self._assembly
-        assembly.credits = crediting.from_headers(headers, now)
-        assembly.date = crediting.date(headers)
-        assembly.origin = exchange.origin
-        self._tally.requests = ratelimit.from_headers(headers, now) or self._tally.requests
-        here = url.is_loopback(self._endpoint.base_url)
-        if assembly.origin == "live" and not here and assembly.date is not None:
-            self._tally.clock_off = crediting.clock_off(assembly.date, asked, now)
-        good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
-        if not good or exchange.status == HTTPStatus.NO_CONTENT:
-            raise self._advised(reading.refusal(), exchange)
-        self._entry.write(assembly.credits)

@@ -8,8 +8,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from chatmagic import text
+from chatmagic._json import shared
 from chatmagic.client import config
 from chatmagic.conversation import options
+from chatmagic.conversation.parameters import Parameters
 from chatmagic.errors import ChatError
 from chatmagic.jupyter import execution
 from chatmagic.jupyter.connect_command import where
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from chatmagic.client.credit_tracker import CreditState
     from chatmagic.jupyter.cassette_command import CassetteCommand
     from chatmagic.jupyter.environment import KernelEnvironment
     from chatmagic.protocol.auth import Secret
@@ -91,11 +94,10 @@ class Standing:
 
         It is the ``Date`` of the answer that told the figures, and the time since that came.
         """
-        here, figures = datetime.now(UTC), self._session.credits
-        came = self._session.credits_received_at
-        if figures is None or came is None:
+        here, state = datetime.now(UTC), self._session.credit_state
+        if state.credits is None or state.received_at is None:
             return here
-        return figures.seen_at + max(here - came, timedelta())
+        return state.credits.seen_at + max(here - state.received_at, timedelta())
 
     def standing(self) -> dict[str, Any]:
         """Give the state in one word, and the settings in force as rows of words."""
@@ -116,14 +118,7 @@ class Standing:
 
     def defaults(self) -> dict[str, Any]:
         """Give the parameters of the panel's questions, which are every cell's defaults."""
-        asked = options.parse("", self._configured.trait_values())
-        return {
-            "max_tokens": asked.max_tokens,
-            "temperature": asked.temperature,
-            "stream": asked.stream,
-            "history": asked.history,
-            "last": asked.last,
-        }
+        return shared(options.parse("", self._configured.trait_values()), Parameters)
 
     def streams(self) -> bool:
         """Tell whether pages show a reply while it comes."""
@@ -131,23 +126,21 @@ class Standing:
 
     def credits(self) -> tuple[str, str]:
         """Give the credits large, as HTML and as words."""
-        figures, took = self._session.credits, self._session.took
-        now, off = self._now(), self._session.clock_off
-        html = gauge.large_html(figures, took, now=now, clock_off=off)
-        words = gauge.large_words(figures, took, now=now, clock_off=off)
-        for note in self._notes(now - (off or timedelta())):
+        state = self._session.credit_state
+        now, off = self._now(state), state.clock_off
+        html = gauge.large_html(state.credits, state.took, now=now, clock_off=off)
+        words = gauge.large_words(state.credits, state.took, now=now, clock_off=off)
+        for note in self._notes(state, now - (off or timedelta())):
             html += f'<p style="{gauge.QUIET}">{escape(note)}</p>'
             words += f"\n{note}"
         return html, words
 
-    def _notes(self, now: datetime) -> list[str]:
+    def _notes(self, state: CreditState, now: datetime) -> list[str]:
         """Give what there is to say under the credits: requests left, tokens, a replay."""
         notes = []
-        if (told := self._session.request_limit) is not None:
-            notes.append(ratelimit.line(told, now))
-        if self._session.lacks_usage and not (
-            self._configured.stream_usage or self._has_told_of_usage
-        ):
+        if state.requests is not None:
+            notes.append(ratelimit.line(state.requests, now))
+        if state.lacks_usage and not (self._configured.stream_usage or self._has_told_of_usage):
             self._has_told_of_usage = True
             notes.append(NO_TOKENS)
         replayed = self._cassette.of_the_figures()
@@ -157,7 +150,7 @@ class Standing:
         """Say what ``%chat`` alone says: where, key from where, conversation, credits."""
         tape = self._cassette.state()
         self._session.follow_pages(execution.execution(self._shell).cell)
-        conversation = self._session.conversation
+        conversation, state = self._session.conversation, self._session.credit_state
         count, stale = len(conversation), len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""
         return "\n".join(
@@ -166,10 +159,7 @@ class Standing:
                 *self._asks(),
                 f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
                 gauge.large_words(
-                    self._session.credits,
-                    self._session.took,
-                    now=self._now(),
-                    clock_off=self._session.clock_off,
+                    state.credits, state.took, now=self._now(state), clock_off=state.clock_off
                 ),
                 f"Set for every question: {', '.join(self._values()) or 'nothing'}.",
             )
@@ -215,9 +205,9 @@ class Standing:
         keys = self._environment.known_keys() if named else ()
         return {**configured, **{name: _names(named.get(name), keys) for name in NAMED}}
 
-    def _now(self) -> datetime:
+    def _now(self, state: CreditState) -> datetime:
         """Give the time; the emulator's and a recording's stand still: their outputs repeat."""
-        figures, connection = self._session.credits, self._session.endpoint
+        figures, connection = state.credits, self._session.endpoint
         if figures is not None and connection is not None:
             still = config.is_emulator(connection) or self._cassette.of_the_figures()
             if still:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from chatmagic import _json
 from chatmagic.models import Credits
@@ -172,34 +171,6 @@ def clock_off(written: datetime | None, asked: datetime, arrived: datetime) -> t
     if asked - written > _RIGHT:
         return asked - written
     return arrived - written if written - arrived > _RIGHT else None
-
-
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """The figures of the latest answers.
-
-    Args:
-        credits: the last figures that any answer gave.
-        took: about how many credits the last answer took, where that can be told.
-        last: what the very last answer said; unlike ``credits``, ``None`` if nothing.
-    """
-
-    credits: Credits | None = None
-    took: int | None = None
-    last: Credits | None = None
-
-    def after(self, credits: Credits | None) -> Self:
-        """Give the ledger after one more answer.
-
-        Args:
-            credits: what it said; ``None`` also for a request that got no answer. The
-                answer after that has no figure to be compared with.
-        """
-        return type(self)(
-            credits=credits or self.credits,
-            took=took(self.last, credits),
-            last=credits,
-        )
 
 
 def level(credits: Credits | None) -> Level:

@@ -18,12 +18,11 @@ from talks import ask
 
 from chatmagic._json import timestamp
 from chatmagic.archive import notebook_file, restore
-from chatmagic.cassette import from_notebook
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, Value, note, owner_of
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
-from chatmagic.models import Credits, Message, Reply, Usage
+from chatmagic.models import Message, Reply
 from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
@@ -356,62 +355,6 @@ def test_what_is_said_of_a_restored_notebook() -> None:
         "cell 6: its record was left out: its values are not those of its prompt.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
     ]
-
-
-# --- the notebook as its own cassette -------------------------------------------------------
-
-
-def test_exchanges_for_replay(tmp_path: Path) -> None:
-    """What a cassette needs of each whole reply; no interrupted one."""
-    credits = Credits(100, 99, 1, timestamp("2026-01-02T00:00:00Z"), NOON)  # type: ignore[arg-type]
-    given: dict[str, Any] = {
-        "credits": credits, "date": NOON, "usage": Usage(1, 2, 3), "took": 1, "refusal": "No.",
-        "parameters": {"max_tokens": 5, "last": 1, "stream": False, "history": False},
-    }  # fmt: skip
-    cells = [
-        page("a", "one", owner="o", origin="emulator", **given),
-        page("b", origin="replay", recorded="emulator"),
-        page("c", origin="replay"),
-        page("d", state="interrupted"),
-    ]
-    first, second, third = from_notebook.recorded(save(tmp_path / "n.ipynb", cells))
-    assert first.request == Request((Message("user", "a"),)).digest()
-    assert (first.prompt, first.text, first.owner, first.took) == ("a", "one", "o", 1)
-    assert first.parameters == {"stream": False, "max_tokens": 5}
-    assert dict(first.headers)["X-RateLimit-Remaining"] == "99"
-    assert (first.model, first.finish_reason, first.refusal) == ("m", "stop", "No.")
-    assert (first.origin, second.origin, third.origin) == ("emulator", "emulator", "live")
-    assert second.parameters == {"stream": True}
-
-
-def test_a_changed_reply_is_refused(tmp_path: Path) -> None:
-    """One word is enough, and nothing of the notebook is replayed."""
-    cells = [page("a", "one two"), page("b"), page("c", "three")]
-    for number in (0, 2):
-        cells[number]["outputs"][0]["data"]["text/plain"] = ["one too"]
-        with pytest.raises(InputError, match="nothing is replayed") as caught:
-            from_notebook.recorded(save(tmp_path / "n.ipynb", cells))
-    assert "cells 1 and 3 no longer hold" in str(caught.value)
-
-
-@pytest.mark.parametrize("forged", [{"prompt": "x"}, {"seal": None}, {"took": 7}])
-def test_a_changed_record_is_refused_for_replay(tmp_path: Path, forged: dict[str, Any]) -> None:
-    """A reply whose record nobody wrote so is not replayed; the cell is named."""
-    cells = [page("a"), page("b")]
-    cells[1]["outputs"][0]["metadata"]["chatmagic"].update(forged)
-    with pytest.raises(InputError, match="cell 2 no longer holds what was recorded and sealed"):
-        from_notebook.recorded(save(tmp_path / "n.ipynb", cells))
-
-
-def test_a_notebook_that_cannot_be_replayed_says_why(tmp_path: Path) -> None:
-    """Its outputs were stripped, or there never were any."""
-    for cells, said in (
-        ([cell("%%chat\nx")], "Cell 1 asks and has no output: .*stripped"),
-        ([], "None of its outputs"),
-        ([{**page(), "outputs": [output({}, {"chatmagic": 5})]}], "cell 1: a malformed record"),
-    ):
-        with pytest.raises(InputError, match=said):
-            from_notebook.recorded(save(tmp_path / "n.ipynb", cells))
 
 
 # --- writing --------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pages import cell, output, save, text_cell
-from project import ROOT
+from project import files
 
 from chatmagic import cli
 from chatmagic._json import timestamp
@@ -39,8 +39,14 @@ def page(prompt: str = "p", reply: str = "r", **changes: Any) -> dict[str, Any]:
     """Give a cell that asked."""
     turn = Turn(
         prompt=prompt,
-        reply=Reply(reply, model="m", finish_reason="stop", usage=Usage(1, 2, 3), credits=FIGURES),
-        took=1,
+        reply=Reply(
+            reply,
+            model="m",
+            finish_reason="stop",
+            usage=Usage(1, 2, 3),
+            credits=FIGURES,
+            took=1,
+        ),
     )
     made = turn.to_record((), Request((Message("user", prompt),)).digest())
     told = replace(made, **changes)
@@ -549,7 +555,7 @@ def test_it_needs_no_ipython_and_no_kernel(tmp_path: Path) -> None:
 
 def test_the_lessons_are_in_order() -> None:
     """What ships agrees with itself."""
-    for path in (ROOT / "notebooks").glob("*.ipynb"):
+    for path in files("notebooks/*.ipynb"):
         found = audit.audit(path)
         assert found.in_order, found
         assert found.turns

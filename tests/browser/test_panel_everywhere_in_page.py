@@ -178,12 +178,14 @@ def test_the_gauge_counts_without_the_kernel(lab: Callable[..., Book]) -> None:
 
 
 LIMITED = """
+from dataclasses import replace
 from datetime import timedelta
 import chatmagic, chatmagic.protocol.ratelimit
 asked = chatmagic.current_session()
-told = asked._clients.latest._tally
+tracker = asked._clients.latest.credit_tracker
 seen = asked.credits.seen_at
-told.requests = chatmagic.protocol.ratelimit.RequestLimit(100, 93, seen + timedelta(hours=1), seen)
+limit = chatmagic.protocol.ratelimit.RequestLimit(100, 93, seen + timedelta(hours=1), seen)
+tracker.state = replace(tracker.state, requests=limit)
 """
 
 

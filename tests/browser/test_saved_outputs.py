@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from lessons import NOTEBOOKS, fresh, read, write
+from project import files
 from rig import Book
 
 from chatmagic.conversation import seal
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 WIDGET = "application/vnd.jupyter.widget-view+json"
 """A reference to a widget, which only its kernel can follow; nbval leaves it aside, too."""
 
-LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
+LESSONS = files("*.ipynb", NOTEBOOKS)
 
 
 @pytest.fixture

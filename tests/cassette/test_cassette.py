@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
-import errno
 import json
-import os
-import re
-import sys
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cassettes import FILE, FIXED, NOTEBOOK, Quiet, asked, held, mode, no_service, prompts
 from environments import GivenEnvironment
 from kernels import kernel
-from shells import KEY, Ran, Shell, alone
+from shells import KEY, Ran, Shell
 
 import chatmagic
 from chatmagic.cassette.active import CassetteSetup
-from chatmagic.cassette.mode import CassetteConfig, CassetteOptions, resolve
-from chatmagic.cassette.storage import CassetteFile
-from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -32,239 +25,13 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
-from chatmagic.jupyter import cassette_command
-from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from chatmagic.emulator.server import Emulator, Settings
 
-    from chatmagic.cassette.interaction import Recorded
-
-FIXED = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
-FILE = "talk.jsonl"
-NOTEBOOK = "%chat_cassette talk.jsonl --replay"
-
-
-@pytest.fixture(autouse=True)
-def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """Give a folder to work in, with nothing set."""
-    with alone(monkeypatch, tmp_path):
-        work = tmp_path / "work"
-        work.mkdir()
-        monkeypatch.chdir(work)
-        monkeypatch.delattr(sys, "last_value", raising=False)
-        yield work
-
-
-@pytest.fixture
-def emulator(monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
-    """Give a service whose clock stands still, named by the environment."""
-    with Emulator(FIXED) as running:
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", running.url)
-        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-        yield running
-
-
-def no_service(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the address and the key away."""
-    monkeypatch.delenv("CHATMAGIC_BASE_URL", raising=False)
-    monkeypatch.delenv("CHATMAGIC_API_KEY", raising=False)
-
-
-def held(path: str = FILE) -> tuple[Recorded, ...]:
-    """Give what a cassette holds."""
-    return CassetteFile(Path(path)).read()
-
-
-def prompts(path: str = FILE) -> list[str]:
-    """Give the prompts that a cassette holds."""
-    return [one.prompt for one in held(path)]
-
-
-def asked(emulator: Emulator) -> list[str]:
-    """Give the prompts that were really sent."""
-    return [received.body["messages"][-1]["content"] for received in emulator.requests]
-
-
-# Which cassette is in.
-
-
-@pytest.mark.parametrize(
-    ("environ", "magic", "config", "person", "mode"),
-    [
-        ({}, None, None, True, None),
-        ({"CHATMAGIC_CASSETTE": "e.jsonl"}, None, None, False, "replay"),
-        ({"CHATMAGIC_CASSETTE": "e.jsonl"}, None, None, True, "record"),
-        (
-            {"CHATMAGIC_CASSETTE": "e.jsonl", "CHATMAGIC_MODE": "Refresh "},
-            None,
-            None,
-            False,
-            "refresh",
-        ),
-        ({"CHATMAGIC_CASSETTE": "e.jsonl", "CHATMAGIC_MODE": "live"}, None, None, False, None),
-        ({"CHATMAGIC_MODE": "live"}, CassetteOptions("m.jsonl", "replay"), None, False, None),
-        ({"CHATMAGIC_MODE": "replay"}, CassetteOptions("m.jsonl", "record"), None, True, "replay"),
-        ({}, CassetteOptions("m.jsonl"), None, True, "record"),
-        ({}, CassetteOptions("m.jsonl"), None, False, "replay"),
-        (
-            {},
-            CassetteOptions("m.jsonl", "refresh"),
-            CassetteOptions("c.jsonl", "replay"),
-            False,
-            "refresh",
-        ),
-        ({}, CassetteOptions("m.jsonl", fallback="emulator"), None, True, "replay"),
-        ({}, CassetteOptions("m.jsonl", by_order=True), None, True, "replay"),
-        ({}, None, CassetteOptions("c.jsonl"), False, "replay"),
-        ({}, None, CassetteOptions("c.jsonl", "record"), False, "record"),
-        ({}, CassetteOptions(off=True), CassetteOptions("c.jsonl", "record"), False, None),
-        ({"CHATMAGIC_CASSETTE": "e.jsonl"}, CassetteOptions(off=True), None, False, "replay"),
-        ({"CHATMAGIC_CASSETTE": "paper.ipynb"}, None, None, True, "replay"),
-        (
-            {"CHATMAGIC_CASSETTE": "paper.ipynb"},
-            CassetteOptions("m.jsonl", "record"),
-            None,
-            True,
-            "replay",
-        ),
-        ({"CHATMAGIC_CASSETTE": " "}, None, None, True, None),
-    ],
-)
-def test_who_decides(
-    environ: dict[str, str],
-    magic: CassetteOptions | None,
-    config: CassetteOptions | None,
-    person: bool,
-    mode: str | None,
-) -> None:
-    """The environment beats the magic, which beats the configuration."""
-    choice = resolve(environ, magic, config, interactive=person)
-    assert (None if choice is None else choice.mode) == mode
-    if choice is not None:
-        assert choice.name[0] == (
-            "e" if environ.get("CHATMAGIC_CASSETTE", " ")[0] == "e" else choice.name[0]
-        )
-
-
-@pytest.mark.parametrize(
-    ("magic", "config", "later", "found"),
-    [
-        (CassetteOptions("m", "record"), CassetteOptions("c", "replay"), {"mode"}, ("m", "replay")),
-        (
-            CassetteOptions("m", "record"),
-            CassetteOptions("c", "replay"),
-            {"cassette"},
-            ("c", "record"),
-        ),
-        (CassetteOptions("m", "record"), CassetteOptions("c", "replay"), set(), ("m", "record")),
-        (CassetteOptions("m"), CassetteOptions(None, "replay"), set(), ("m", "replay")),
-        (CassetteOptions("m", "replay"), CassetteOptions(None, "live"), {"mode"}, None),
-        (CassetteOptions("m", "replay"), CassetteOptions(None, None), {"mode"}, ("m", "replay")),
-        (CassetteOptions(off=True), CassetteOptions("c", "record"), {"cassette"}, ("c", "record")),
-        (CassetteOptions(off=True), CassetteOptions("c", "record"), set(), None),
-        (CassetteOptions(off=True), CassetteOptions("c", "replay"), {"cassette"}, ("c", "replay")),
-        (CassetteOptions(off=True), CassetteOptions("c", "replay"), set(), InputError),
-        (CassetteOptions(off=True), CassetteOptions(None, "Replay"), {"mode"}, InputError),
-        (CassetteOptions(off=True), CassetteOptions("c", "record"), {"mode"}, InputError),
-    ],
-)
-def test_the_later_word_counts(
-    magic: CassetteOptions,
-    config: CassetteOptions,
-    later: set[str],
-    found: tuple[str, str] | type[Exception] | None,
-) -> None:
-    """Of the magic and the configuration, for the file and for the mode; no replay becomes live."""
-    if isinstance(found, type):
-        with pytest.raises(found, match=r"no cassette is set\. Nothing was sent"):
-            resolve({}, magic, config, changed_later=later)
-        return
-    choice = resolve({}, magic, config, changed_later=later)
-    assert found == (None if choice is None else (choice.name, choice.mode))
-
-
-@pytest.mark.parametrize(
-    ("environ", "magic", "match"),
-    [
-        ({"CHATMAGIC_MODE": "replay"}, None, "CHATMAGIC_MODE says replay, but no cassette is set"),
-        (
-            {"CHATMAGIC_MODE": "play"},
-            None,
-            "CHATMAGIC_MODE is one of live, record, replay, refresh",
-        ),
-        (
-            {},
-            CassetteOptions("p.ipynb", "record"),
-            "A notebook is only replayed, and %chat_cassette says",
-        ),
-        ({"CHATMAGIC_MODE": "refresh"}, CassetteOptions("p.IPYNB"), "A notebook is only replayed"),
-        (
-            {},
-            CassetteOptions("~nobody-here/talk.jsonl", "record"),
-            "%chat_cassette names a home folder",
-        ),
-        (
-            {"CHATMAGIC_CASSETTE": "p.ipynb", "CHATMAGIC_MODE": "record"},
-            None,
-            "A notebook is only replayed, and CHATMAGIC_MODE says",
-        ),
-    ],
-)
-def test_what_does_not_go_together(
-    environ: dict[str, str], magic: CassetteOptions | None, match: str
-) -> None:
-    """One clear line before anything is sent."""
-    with pytest.raises(InputError, match=match):
-        resolve(environ, magic)
-
-
-@pytest.mark.parametrize(
-    ("line", "chosen"),
-    [
-        ("talk.jsonl", CassetteOptions("talk.jsonl")),
-        (
-            "--replay my talk.jsonl --else emulator",
-            CassetteOptions("my talk.jsonl", "replay", "emulator"),
-        ),
-        ("'my talk.jsonl' --by-order", CassetteOptions("my talk.jsonl", by_order=True)),
-        ("--else Emulator a--b.jsonl", CassetteOptions("a--b.jsonl", fallback="emulator")),
-        ("--refresh", CassetteOptions("before.jsonl", "refresh")),
-    ],
-)
-def test_the_line_is_read(line: str, chosen: CassetteOptions) -> None:
-    """A file with spaces, options before or behind it."""
-    assert cassette_command.parse(line, "before.jsonl") == chosen
-
-
-@pytest.mark.parametrize(
-    ("line", "match"),
-    [
-        ("f --record --replay", "--replay and --record do not go together"),
-        ("f --else", "--else takes one word: emulator"),
-        ("f --else nobody", "--else takes one word: emulator"),
-        ("f --record --by-order", "go with --replay"),
-        ("f --off", "--off is not an option of %chat_cassette, or stands alone"),
-        ("f --rec", "--rec is not an option"),
-    ],
-)
-def test_a_line_that_makes_no_sense(line: str, match: str) -> None:
-    """One line, and a second that shows how."""
-    with pytest.raises(InputError, match=match) as caught:
-        cassette_command.parse(line)
-    assert caught.value.hint == cassette_command.USAGE
-
-
-# In Python.
-
-
-def mode(monkeypatch: pytest.MonkeyPatch, word: str, file: str = FILE) -> Session:
-    """Set the environment, and begin a session."""
-    monkeypatch.setenv("CHATMAGIC_CASSETTE", file)
-    monkeypatch.setenv("CHATMAGIC_MODE", word)
-    return Session()
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_recorded_and_replayed_in_python(
@@ -279,7 +46,7 @@ def test_recorded_and_replayed_in_python(
     assert [replace(reply, origin="emulator", recorded=None) for reply in again] == replies
     assert {(reply.origin, reply.recorded) for reply in again} == {("replay", "emulator")}
     assert (session.credits, session.took) == (live.credits, live.took) != (None, None)
-    assert [turn.took for turn in session.conversation] == [None, 1]
+    assert [turn.reply.took for turn in session.conversation] == [None, 1]
     assert len(emulator.requests) == 2
     with pytest.raises(NotRecordedError, match="Nothing was sent") as caught:
         session.ask("And a median?")
@@ -411,124 +178,6 @@ def test_what_was_stopped_is_not_recorded(
         session.ask("echo:one two three", on_fragment=stop)
     assert len(emulator.requests) == len(session.conversation) == 1
     assert not Path(FILE).exists()
-
-
-def test_a_file_that_cannot_be_written_costs_no_reply(
-    emulator: Emulator, monkeypatch: pytest.MonkeyPatch, folder: Path
-) -> None:
-    """The reply is kept here, and saved with the next one."""
-    session = mode(monkeypatch, "record")
-    (folder / f".{FILE}.new").mkdir()
-    with pytest.raises(ChatError, match="could not be written") as caught:
-        session.ask("echo:one")
-    assert "kept here" in str(caught.value)
-    assert [turn.reply.text for turn in session.conversation] == ["one"]
-    (folder / f".{FILE}.new").rmdir()
-    session.ask("echo:two")
-    assert prompts() == ["echo:one", "echo:two"]
-    assert len(emulator.requests) == 2
-
-
-@pytest.fixture
-def full(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Give a list of the files that cannot be written: the disk is full for them."""
-    names: list[str] = []
-    real = os.fsync
-
-    def fsync(place: int) -> None:
-        if any(Path(f".{name}.new").exists() for name in names):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        real(place)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    return names
-
-
-def test_what_could_not_be_written_is_saved_by_the_status(
-    shell: Shell, emulator: Emulator, full: list[str]
-) -> None:
-    """On a disk that is full nothing half-written is left; when there is room, all is saved."""
-    shell.do(f"%chat_cassette {FILE} --record")
-    full.append(FILE)
-    ran = shell.fails("%chat echo:one")
-    assert "No space left on device. What was recorded is kept here." in ran.traceback[0]
-    assert list(Path().iterdir()) == []
-    told = shell.do("%chat_cassette").printed
-    assert "record (%chat_cassette)" in told
-    assert "1 of them not saved: talk.jsonl could not be written: No space left" in told
-    shell.fails("%chat echo:two")
-    full.clear()
-    assert "not saved" not in shell.do("%chat_cassette").printed
-    assert prompts() == ["echo:one", "echo:two"]
-    assert asked(emulator) == ["echo:one", "echo:two"]
-
-
-def test_what_could_not_be_saved_goes_along_into_another_file(
-    shell: Shell, emulator: Emulator, full: list[str]
-) -> None:
-    """It is told what became of it, and nothing of it is asked again."""
-    shell.do(f"%chat_cassette {FILE} --record")
-    full.append(FILE)
-    shell.fails("%chat --no-history echo:one")
-    full.append("other.jsonl")
-    told = shell.do("%chat_cassette other.jsonl --record").printed
-    assert "1 recorded exchange could not be saved in talk.jsonl" in told
-    assert "other.jsonl could not be written" in told
-    full.remove("other.jsonl")
-    shell.do("%chat --no-history echo:two")
-    assert prompts("other.jsonl") == ["echo:one", "echo:two"]
-    shell.do("%chat --no-history echo:one")
-    assert asked(emulator) == ["echo:one", "echo:two"]
-    assert "not saved" not in shell.do("%chat_cassette").printed
-    full.append("other.jsonl")
-    shell.fails("%chat --no-history echo:three")
-    told = shell.do("%chat_cassette third.jsonl --record").printed
-    assert "1 recorded exchange from other.jsonl saved in third.jsonl." in told
-    assert "lost" not in told
-
-
-@pytest.mark.parametrize("conflict", [True, False])
-def test_off_works_though_nothing_can_be_saved(
-    shell: Shell, emulator: Emulator, full: list[str], conflict: bool
-) -> None:
-    """And says what will be lost; it is taken along later, when a file takes it."""
-    shell.do(f"%chat_cassette {FILE} --record")
-    shell.do("%chat --no-history echo:one")
-    if conflict:
-        Path(FILE).write_text("<<<<<<< HEAD\n", encoding="utf-8")
-    else:
-        full.append(FILE)
-    shell.fails("%chat --no-history echo:two")
-    told = shell.do("%chat_cassette --off").printed
-    assert "1 recorded exchange could not be saved in talk.jsonl, and will be lost" in told
-    assert ("a conflict of a merge" if conflict else "No space left") in told
-    shell.do("%chat --no-history echo:three")
-    told = shell.do("%chat_cassette").printed
-    assert "No cassette is in" in told
-    assert "1 recorded exchange could not be saved" in told
-    told = shell.do("%chat_cassette other.jsonl --record").printed
-    assert "1 recorded exchange from talk.jsonl saved in other.jsonl." in told
-    assert prompts("other.jsonl") == ["echo:two"]
-    assert "could not" not in shell.do("%chat_cassette").printed
-    assert asked(emulator) == ["echo:one", "echo:two", "echo:three"]
-
-
-def test_live_works_though_nothing_can_be_saved(
-    shell: Shell, full: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the environment, by another cassette and by the configuration; the next cell says so."""
-    shell.do(f"%chat_cassette {FILE} --record")
-    full.append(FILE)
-    shell.fails("%chat echo:one")
-    monkeypatch.setenv("CHATMAGIC_MODE", "live")
-    ran = shell.page("%chat echo:two", "a")
-    assert "1 recorded exchange could not be saved in talk.jsonl" in repr(ran.messages)
-    assert "could not be saved" not in repr(shell.page("%chat echo:three", "b").messages)
-    monkeypatch.setenv("CHATMAGIC_MODE", "record")
-    monkeypatch.setenv("CHATMAGIC_CASSETTE", "third.jsonl")
-    ran = shell.page("%chat echo:four", "c")
-    assert "1 recorded exchange from talk.jsonl saved in third.jsonl" in repr(ran.messages)
-    assert prompts("third.jsonl") == ["echo:one", "echo:four"]
 
 
 def test_a_cassette_that_cannot_be_read_is_told_and_taken_out(shell: Shell) -> None:
@@ -702,90 +351,6 @@ def test_another_model_is_a_miss_that_names_both(
     assert len(emulator.requests) == 2
 
 
-def test_pruning_lists_first_and_removes_by_number(shell: Shell, emulator: Emulator) -> None:
-    """Nothing goes that was not listed in this kernel, and nothing while it is replayed."""
-    shell.do(f"%chat_cassette {FILE} --record", cell="in")
-    for cell, prompt in (("a", "one"), ("b", "two"), ("a", "uno"), ("c", "three"), ("b", "dos")):
-        shell.page(f"%chat --no-history echo:{prompt}", cell)
-    for line in ("--prune superseded", "--prune 1"):
-        failed = shell.fails(f"%chat_cassette {line}")
-        assert "Nothing of talk.jsonl was listed yet." in failed.traceback[0]
-    listed = shell.do("%chat_cassette --prune").printed
-    assert "   3  echo:one (3 characters, superseded)" in listed
-    assert "Nothing was removed." in listed
-    assert "--prune superseded the 2" in listed
-    assert len(held()) == 5
-    for wrong in ("0", "6", "x", "superseded 1", "1 superseded"):
-        assert (
-            "is no number of that list"
-            in shell.fails(f"%chat_cassette --prune {wrong}").traceback[0]
-        )
-    # Asked again since it was listed, it is in force and stays.
-    shell.page("%chat --no-history echo:two", "b")
-    removed = shell.do("%chat_cassette --prune superseded").printed
-    assert "echo:one" in removed
-    assert "Removed 1 from talk.jsonl." in removed
-    assert prompts() == ["echo:uno", "echo:three", "echo:dos", "echo:two"]
-    assert "was removed" in shell.fails("%chat_cassette --prune 3").traceback[0]
-    shell.do("%chat_cassette --prune 1 2")
-    assert prompts() == ["echo:dos", "echo:two"]
-    assert "It holds 2 exchanges, 1 of them superseded" in shell.do("%chat_cassette").printed
-    shell.do(f"%chat_cassette {FILE} --replay")
-    shell.do("%chat_cassette --prune")
-    assert "is replayed" in shell.fails("%chat_cassette --prune 1").traceback[0]
-    shell.do("%chat_cassette --off")
-    assert "No cassette is in" in shell.fails("%chat_cassette --prune").traceback[0]
-    assert len(emulator.requests) == 5
-
-
-def test_pruning_goes_by_what_the_file_holds(shell: Shell, emulator: Emulator) -> None:
-    """What another kernel put in is listed; what it took out has no number any more."""
-    shell.do(f"%chat_cassette {FILE} --record", cell="in")
-    shell.page("%chat --no-history echo:one", "a")
-    shell.page("%chat --no-history echo:two", "b")
-    other = CassetteFile(Path(FILE))
-    one, two = other.read()
-    secret = replace(one, request="5" * 64, prompt="secret", before=("6" * 64,))
-    other.save(lambda _, now: (*now, secret))
-    assert "   3  secret (3 characters)" in shell.do("%chat_cassette --prune").printed
-    other.save(lambda _, now: tuple(each for each in now if each.prompt != one.prompt))
-    failed = shell.fails("%chat_cassette --prune 1 2")
-    assert "1 is not what it was" in failed.traceback[0]
-    assert prompts() == [two.prompt, "secret"]
-    assert "   2  secret" in shell.do("%chat_cassette --prune").printed
-    shell.do("%chat_cassette --prune 2")
-    assert prompts() == [two.prompt]
-    assert len(emulator.requests) == 2
-
-
-def test_pruning_that_cannot_be_saved_removes_nothing(
-    shell: Shell, emulator: Emulator, full: list[str]
-) -> None:
-    """Neither now nor when the file can be written again, or read."""
-    shell.do(f"%chat_cassette {FILE} --record", cell="in")
-    shell.page("%chat --no-history echo:one", "a")
-    text = Path(FILE).read_text()
-    shell.do("%chat_cassette --prune")
-    Path(FILE).write_text(text.replace("{", "<<<<<<< HEAD\n{", 1))
-    shell.fails("%chat_cassette --prune 1")
-    assert "echo:one" in shell.do("%chat_cassette --prune").printed
-    Path(FILE).write_text(text)
-    full.append(FILE)
-    shell.fails("%chat_cassette --prune 1")
-    full.clear()
-    shell.page("%chat --no-history echo:two", "b")
-    assert prompts() == ["echo:one", "echo:two"]
-    shell.do("%chat_cassette --prune 1")
-    assert prompts() == ["echo:two"]
-    assert len(emulator.requests) == 2
-
-
-def test_an_empty_cassette_has_nothing_to_prune(shell: Shell) -> None:
-    """It says so."""
-    shell.do(f"%chat_cassette {FILE} --record")
-    assert shell.do("%chat_cassette --prune").printed == "talk.jsonl holds nothing.\n"
-
-
 def test_two_kernels_record_into_one_file(
     emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -821,78 +386,6 @@ def test_values_of_another_day_are_answered_by_order(
     assert [answer.reply.text for answer in answers] == ["v=1.0", "and?"]
     assert [answer.record.by_order for answer in answers] == [True, True]
     assert len(emulator.requests) == 2
-
-
-class Quiet:
-    """A view that keeps the notes."""
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        self.notes: list[str] = []
-
-    def waiting(self, holder: str) -> None:
-        """Nobody waits."""
-
-    def began(self, notes: Any) -> None:
-        """Keep the notes."""
-        self.notes += notes
-
-    def fragment(self, text: str) -> None:
-        """Show nothing."""
-
-    def ended(self, answer: Any) -> None:
-        """Show nothing."""
-
-    def failed(self) -> None:
-        """Show nothing."""
-
-
-def test_what_will_not_run_again_is_named(
-    emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Stale, interrupted, cut-off and panel turns, cells below, and addresses."""
-    session = mode(monkeypatch, "record")
-
-    def notes(text: str, owner: str | None = None, **known: Any) -> str:
-        view = Quiet()
-        with contextlib.suppress(ChatError):
-            session.run(Ask(text, owner=owner, entry=known.pop("entry", "cell"), **known), view)
-        return " / ".join(view.notes)
-
-    assert "not run again" not in notes("echo:one", "a")
-    assert "not run again" not in notes("echo:two", "b")
-    assert "1 turn below it came first" in notes("echo:uno", "a", execution="2")
-    said = notes("echo:three", "c")
-    assert "it carries 1 stale turn" in said
-    emulator.settings = replace(FIXED, fault="cut", fault_after=1)
-    notes("echo:cut off here", "d")
-    emulator.settings = FIXED
-    notes("echo:panel", entry="panel")
-    said = notes("echo:<object at 0x7f00aa11bb22>", entry="python")
-    assert "1 cut-off turn" in said
-    assert "1 panel turn" in said
-    assert "“at 0x7f00aa11bb22” is an address" in said
-    assert "address" not in notes("echo:<object at 0x7f00aa11bb22>", "e", history=False)
-    emulator.settings = replace(FIXED, fault="hold", fault_after=1)
-
-    class Stop(Quiet):
-        def fragment(self, text: str) -> None:
-            raise KeyboardInterrupt(text)
-
-    with pytest.raises(ChatInterrupted):
-        session.run(Ask("echo:one two three", owner="f"), Stop())
-    emulator.settings = FIXED
-    assert "1 interrupted turn" in notes("echo:last", "g")
-
-
-# In a notebook.
-
-
-@pytest.fixture
-def shell(emulator: Emulator) -> Shell:
-    """Give a shell connected to the service."""
-    del emulator
-    return Shell()
 
 
 CELLS = {
@@ -1249,21 +742,6 @@ def test_a_refresh_in_a_notebook_tells_at_its_end(shell: Shell, emulator: Emulat
     assert len(emulator.requests) == 5
 
 
-def test_the_status_names_what_will_not_run_again(shell: Shell) -> None:
-    """For the whole conversation."""
-    shell.do(f"%chat_cassette {FILE} --record", cell="c")
-    shell.page("%chat echo:one", "a")
-    shell.page("%chat echo:two", "b")
-    shell.page("%chat echo:uno", "a")
-    assert (
-        "Will not run again as it is: 1 stale turn." in shell.do("%chat_cassette", cell="s").printed
-    )
-    # Where no person watches, no cell could say so while it was live.
-    shell.machine("%chat echo:{{ object() }}")
-    said = shell.machine("%chat_cassette").printed
-    assert re.search("Will not run again as it is: “at 0x[0-9a-f]+” is an address", said)
-
-
 def test_a_notebook_is_its_own_cassette(
     shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
@@ -1300,16 +778,6 @@ def test_a_notebook_is_its_own_cassette(
     (folder / "paper.ipynb").write_text(changed, encoding="utf-8")
     assert "no longer hold" in shell.fails("%chat_cassette paper.ipynb", cell="in").traceback[0]
     assert len(emulator.requests) == 4
-
-
-def test_unloading_lets_go_of_the_cassette(shell: Shell, emulator: Emulator) -> None:
-    """A session that stays asks as the environment says."""
-    shell.do(f"%chat_cassette {FILE} --record")
-    shell.do("%chat echo:one")
-    shell.do("%unload_ext chatmagic")
-    current_session().ask("echo:two")
-    assert prompts() == ["echo:one"]
-    assert len(emulator.requests) == 2
 
 
 HEADLESS = "import chatmagic\n%load_ext chatmagic"

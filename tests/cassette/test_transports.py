@@ -52,7 +52,9 @@ def recorded(script: Any, request: Request = HELLO) -> tuple[Recorded | None, Ch
         def keep(heard: Captured) -> None:
             key = client.endpoint.key
             asked = Recorded.asked(request)
-            kept.append(transports.recorded(asked, heard, made[0].reply, took=client.took, key=key))
+            kept.append(
+                transports.recorded(asked, heard, replace(made[0].reply, took=client.took), key=key)
+            )
 
         made.append(client.send(request, None, lambda inner: RecordingTransport(inner, keep)))
         try:

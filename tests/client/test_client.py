@@ -17,7 +17,7 @@ from loopback import (
     playing,
     stream,
 )
-from served import ASK, HELLO, KEY, WHOLE, ask, served
+from served import ASK, HELLO, KEY, WHOLE, Played, ask, served
 
 import chatmagic
 from chatmagic.client.client import Client
@@ -169,3 +169,19 @@ def test_errors_and_replies_share_one_connection(monkeypatch: pytest.MonkeyPatch
         assert ask(client, streaming=True).text == "hi"
         assert (len(server.asked), server.accepted) == (len(answers), 1)
     assert len(finished) == len(answers)
+
+
+def test_a_transport_of_ones_own_is_asked_in_place_of_http(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It needs no address and no key, and the environment's key does not go to it."""
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", "https://chat.example.org")
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+    exchange = Played(200, *HELLO)
+    with Client(transport=exchange) as client:
+        assert (client.endpoint.auth, client.endpoint.key) == ("none", None)
+        assert client.complete(ASK).text == "Hello"
+    assert exchange.ends[0] == "finish"
+    with Client("https://chat.example.org", KEY, transport=Played(200, *HELLO)) as client:
+        assert client.endpoint.key is not None
+        assert ask(client, streaming=True).text == "Hello"

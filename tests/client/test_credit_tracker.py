@@ -14,11 +14,39 @@ from loopback import (
 )
 from served import ASK, HELLO, LIMIT, WHOLE, left, served
 
+from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.errors import (
     RateLimitError,
     RequestRejectedError,
     ServiceError,
 )
+from chatmagic.models import Credits
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def test_an_answer_without_figures_keeps_the_last_ones() -> None:
+    """It takes nothing that could be told, and neither does the answer after it."""
+    tracker = CreditTracker()
+    seen = [Credits(100, remaining, None, None, NOON) for remaining in (87, 85, 80)]
+    states = []
+    for credits in (seen[0], seen[1], None, seen[2], seen[2]):
+        tracker.entry()(credits)
+        states.append(tracker.state)
+    assert [state.credits for state in states] == [seen[0], seen[1], seen[1], seen[2], seen[2]]
+    assert [state.took for state in states] == [None, 2, None, None, 0]
+
+
+def test_an_answer_entered_again_takes_the_place_of_what_it_said() -> None:
+    """What it took is counted from the answer before, and a state that was read stays as it was."""
+    tracker = CreditTracker()
+    tracker.entry()(Credits(100, 30, None, None, NOON))
+    enter = tracker.entry()
+    enter(Credits(100, 10, None, None, NOON))
+    read = tracker.state
+    enter(Credits(100, 0, None, None, NOON))
+    assert (read.took, tracker.state.took) == (20, 30)
+    assert tracker.state.received_at == read.received_at
 
 
 def test_credits_come_with_every_answer() -> None:
@@ -88,18 +116,18 @@ def test_when_the_credits_came_is_known() -> None:
         document(LIMIT, headers=left(10)),
     )
     with served(script) as (client, _):
-        assert (client.credits, client.credits_received_at) == (None, None)
+        assert (client.credits, client.credit_tracker.state.received_at) == (None, None)
         before = datetime.now(UTC)
         client.complete(ASK)
-        first = client.credits_received_at
+        first = client.credit_tracker.state.received_at
         assert first is not None
         assert before <= first <= datetime.now(UTC)
         client.complete(ASK)
-        assert client.credits_received_at == first
+        assert client.credit_tracker.state.received_at == first
         with pytest.raises(RateLimitError):
             client.complete(ASK)
-        assert client.credits_received_at is not None
-        assert client.credits_received_at > first
+        assert client.credit_tracker.state.received_at is not None
+        assert client.credit_tracker.state.received_at > first
 
 
 def test_requests_left_come_with_every_answer_and_are_no_credits() -> None:
@@ -115,7 +143,7 @@ def test_requests_left_come_with_every_answer_and_are_no_credits() -> None:
         for _ in range(4):
             with contextlib.suppress(RateLimitError):
                 client.complete(ASK)
-            told = client.request_limit
+            told = client.credit_tracker.state.requests
             seen.append(told and (told.limit, told.remaining))
         assert client.credits is None
     assert seen == [None, (100, 93), (100, 93), (None, 0)]
@@ -126,9 +154,9 @@ def test_a_stream_without_tokens_is_known(usage: bytes) -> None:
     """Most servers tell them only where they are asked for; a whole answer has its own."""
     script = playing(stream(*HELLO[:2], usage, HELLO[2]), document({"choices": WHOLE["choices"]}))
     with served(script) as (client, _):
-        assert not client.lacks_usage
+        assert not client.credit_tracker.state.lacks_usage
         with client.stream(ASK) as replying:
             list(replying)
-        assert client.lacks_usage is not bool(usage)
+        assert client.credit_tracker.state.lacks_usage is not bool(usage)
         client.complete(ASK)
-        assert not client.lacks_usage
+        assert not client.credit_tracker.state.lacks_usage

@@ -7,7 +7,7 @@ import json
 import threading
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 from loopback import (
@@ -161,10 +161,8 @@ def test_silence_carries_the_partial_reply() -> None:
 )
 def test_only_an_answer_read_to_its_end_is_finished(exchange: Played, end: str) -> None:
     """What any transport is told first: a recording one keeps what was finished alone."""
-    with Client("http://127.0.0.1:9", KEY) as client:
-        client._transport = exchange
-        with contextlib.suppress(ChatError):
-            ask(client, streaming=True)
+    with Client(transport=exchange) as client, contextlib.suppress(ChatError):
+        ask(client, streaming=True)
     assert exchange.ends[0] == end
 
 
@@ -194,16 +192,22 @@ def test_a_clock_that_is_wrong_here_is_known(where: str, origin: Origin, hours: 
     exchange.origin = origin
     written = datetime.now(UTC) - timedelta(hours=2, minutes=5)
     exchange.headers = [("Date", format_datetime(written, usegmt=True))]
-    with Client(where, KEY) as client:
-        client._transport = exchange
+    right = Played(200, *HELLO)
+    right.headers = [("Date", format_datetime(datetime.now(UTC), usegmt=True))]
+
+    class InTurn(Played):
+        exchanges: ClassVar = [exchange, right]
+
+        def send(self, body: bytes, *, stream: bool, halt: Halt) -> Played:
+            del body, stream, halt
+            return self.exchanges.pop(0)
+
+    with Client(where, KEY, transport=InTurn(200)) as client:
         ask(client, streaming=True)
-        off = client.clock_off
+        off = client.credit_tracker.state.clock_off
         assert (off and off.seconds // 3600) == hours
-        right = Played(200, *HELLO)
-        right.headers = [("Date", format_datetime(datetime.now(UTC), usegmt=True))]
-        client._transport = right
         ask(client, streaming=True)
-        assert client.clock_off is None
+        assert client.credit_tracker.state.clock_off is None
 
 
 def held_back(
@@ -216,8 +220,8 @@ def held_back(
             now[0] += wait
             return super().send(body, stream=stream, halt=halt)
 
-    with Client(base, KEY) as client:
-        client._transport = Late(200, *[event("word ") for _ in range(30)], DONE)
+    late = Late(200, *[event("word ") for _ in range(30)], DONE)
+    with Client(base, KEY, transport=late) as client:
         with client.stream(ASK) as replying:
             for _ in replying:
                 now[0] += shown_in
@@ -252,6 +256,7 @@ def test_a_reply_that_came_bit_by_bit_was_held_back_by_nobody(
             now[0] += 1.0
             return super().read()
 
-    with Client("http://127.0.0.1:9", KEY) as client:
-        client._transport = Slow(200, *[event("word ") for _ in range(30)], DONE)
+    with Client(
+        "http://127.0.0.1:9", KEY, transport=Slow(200, *[event("word ") for _ in range(30)], DONE)
+    ) as client:
         assert not ask(client, streaming=True).held_back

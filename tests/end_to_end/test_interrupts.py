@@ -343,7 +343,7 @@ POINTS: Final = {
     "reading": "urllib3.HTTPResponse.read1",
     "decoding": "chatmagic.protocol.sse.Decoder.feed",
     "putting together": "chatmagic.protocol.reply_builder.ReplyBuilder.add",
-    "accounting": "chatmagic.protocol.credits.Ledger.after",
+    "accounting": "chatmagic.protocol.credits.took",
     "keeping": "chatmagic.conversation.conversation.Conversation.add",
     "recording": "chatmagic.conversation.turn.Turn.to_record",
     "being done": "chatmagic.client.transport.HttpExchange.finish",

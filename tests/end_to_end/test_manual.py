@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
-from project import ROOT
+from project import ROOT, files
 
 from chatmagic import cli, demo
 from chatmagic.conversation import options
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 NOTEBOOKS = ROOT / "notebooks"
 REFERENCE = NOTEBOOKS / "reference"
-LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
-PAGES = sorted(REFERENCE.glob("*.md"))
+LESSONS = files("*.ipynb", NOTEBOOKS)
+PAGES = files("*.md", REFERENCE)
 README = (ROOT / "README.md").read_text("utf-8")
-LINKING = [ROOT / "README.md", *sorted(ROOT.glob(".github/*.md")), *PAGES]
+LINKING = [ROOT / "README.md", *files(".github/*.md"), *PAGES]
 MOST_LINES = 170
 
 OFFLINE = """
@@ -129,7 +129,7 @@ def test_every_magic_has_its_row() -> None:
 def test_the_house_has_its_folders() -> None:
     """The page for developers has a row for each folder of the package."""
     listed = re.findall(r"^\| `(\w+)/` \|", marked(page("house"), "folders"), re.MULTILINE)
-    folders = {path.parent.name for path in (ROOT / "chatmagic").glob("*/__init__.py")}
+    folders = {path.parent.name for path in files("chatmagic/*/__init__.py")}
     assert sorted(listed) == sorted(folders)
 
 
@@ -144,7 +144,7 @@ def test_the_wheel_ships_the_lessons_alone() -> None:
 def test_the_demo_brings_the_same(tmp_path: Path) -> None:
     """From a checkout, too, it copies the lessons and what they replay, and no page."""
     copied, _ = demo.copy_lessons(NOTEBOOKS, tmp_path)
-    cassettes = {f"cassettes/{path.name}" for path in (NOTEBOOKS / "cassettes").glob("*.jsonl")}
+    cassettes = {f"cassettes/{path.name}" for path in files("cassettes/*.jsonl", NOTEBOOKS)}
     assert set(copied) == {path.name for path in LESSONS} | cassettes
 
 

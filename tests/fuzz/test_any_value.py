@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from chatmagic import _json, errors
 from chatmagic.client import config
 from chatmagic.client import url as address
+from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.conversation.record import Record, Value
 from chatmagic.conversation.template import fill
 from chatmagic.errors import ChatError, InputError
@@ -130,12 +131,17 @@ def test_a_request_is_refused_by_a_value_error_alone(
         )
 
 
-@given(chunk=st.builds(Chunk, TEXTS, NAMES, NAMES, st.none() | USAGES), reply=REPLIES)
+@given(
+    chunk=st.builds(Chunk, TEXTS, finish_reason=NAMES, model=NAMES, usage=st.none() | USAGES),
+    reply=REPLIES,
+)
 def test_what_a_service_writes_comes_back(chunk: Chunk, reply: Reply) -> None:
     """A chunk and a whole reply are read as what they were."""
     assert Chunk.from_json(chunk.to_json()) == chunk
     read = Chunk.from_json(reply.to_json())
-    assert read == Chunk(reply.text, reply.finish_reason, reply.model, reply.usage)
+    assert read == Chunk(
+        reply.text, finish_reason=reply.finish_reason, model=reply.model, usage=reply.usage
+    )
     assert ErrorBody.in_reply(reply.to_json()) is None
     assert ErrorBody.in_reply(chunk.to_json()) is None
 
@@ -250,21 +256,22 @@ def test_the_order_and_letters_of_headers_count_for_nothing(
 
 
 @given(answers=st.lists(st.none() | CREDITS, max_size=5), now=TIMES, usage=st.none() | USAGES)
-def test_a_ledger_knows_what_was_told_last(
+def test_a_tracker_knows_what_was_told_last(
     answers: list[Credits | None], now: datetime, usage: Usage | None
 ) -> None:
     """The latest figures count, what a turn took is never below 0, and all can be shown."""
-    ledger = crediting.Ledger()
+    tracker = CreditTracker()
     for seen in answers:
-        ledger = ledger.after(seen)
-        assert ledger.took is None or ledger.took >= 0
+        tracker.entry()(seen)
+        assert tracker.state.took is None or tracker.state.took >= 0
+    state = tracker.state
     told = [seen for seen in answers if seen is not None]
-    assert ledger.credits == (told[-1] if told else None)
-    for seen in (ledger.credits, ledger.last):
+    assert state.credits == (told[-1] if told else None)
+    for seen in (state.credits, state.last):
         line = gauge.line_words(seen, usage)
         assert line.isprintable()
-        assert "None" not in line + gauge.large_words(seen, ledger.took, now=now)
-        for html in (gauge.line_html(seen, usage), gauge.large_html(seen, ledger.took, now=now)):
+        assert "None" not in line + gauge.large_words(seen, state.took, now=now)
+        for html in (gauge.line_html(seen, usage), gauge.large_html(seen, state.took, now=now)):
             assert "None" not in html
 
 

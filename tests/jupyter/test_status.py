@@ -46,11 +46,13 @@ def test_a_live_gauge_counts_from_the_answers_own_date(shell: Shell) -> None:
     shell.machine("%chat echo:a")
     client = current_session()._clients.latest
     assert client is not None
-    assert client._tally.received_at is not None
-    client._tally.received_at -= timedelta(hours=1)
+    tracker = client.credit_tracker
+    assert tracker.state.received_at is not None
+    received_at = tracker.state.received_at - timedelta(hours=1)
+    tracker.state = replace(tracker.state, received_at=received_at)
     standing = shell.shell.magics_manager.registry["ChatMagics"].commands.standing
     counted = standing.now() - datetime(2026, 1, 1, 12, tzinfo=UTC)
-    assert timedelta(hours=1) <= counted <= datetime.now(UTC) - client._tally.received_at
+    assert timedelta(hours=1) <= counted <= datetime.now(UTC) - received_at
 
 
 def test_no_credits_left(shell: Shell, emulator: Emulator) -> None:

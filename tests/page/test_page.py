@@ -8,12 +8,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import project
 import pytest
 
 from chatmagic.jupyter import assets
 
 HERE = Path(__file__).parent
-TESTS = sorted(path.name for path in HERE.glob("*.test.js"))
+TESTS = [path.name for path in project.files("*.test.js", HERE)]
 ENTRIES = ("panel.js", "gauge_widget.js", "bridge.js")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chatmagic.protocol.auth import Secret
-from chatmagic.protocol.body_text import EXCERPT, decoded, excerpt
+from chatmagic.protocol.body_text import EXCERPT, decoded, excerpt, quoted
+from chatmagic.protocol.error_body import ErrorBody
 
 KEY = Secret("key-7d1f-throw-away")
 
@@ -44,3 +45,14 @@ def test_an_excerpt_is_short_and_on_one_line() -> None:
     assert excerpt("x" * 500, KEY, 10) == "x" * 9 + "…"
     # A sign that turns text around is shown, one that joins letters works.
     assert excerpt("a\u202eb\u200dc", None) == "a\N{REPLACEMENT CHARACTER}b\u200dc"
+
+
+@pytest.mark.parametrize("key", [KEY, None])
+def test_a_page_is_quoted_by_its_title_else_by_its_words(key: Secret | None) -> None:
+    """As the middle of a sentence; what is empty adds nothing to it."""
+    nothing = ErrorBody()
+    page = "<html><title>Bad &amp; gone </title><body>Sorry</body></html>"
+    assert quoted(nothing, page, [], key) == ': "Bad & gone"'
+    assert quoted(nothing, "<p>Sorry</p><script>x()</script>", [], key) == ': "Sorry"'
+    assert quoted(ErrorBody(error="e", message="m."), page, [], key) == ': "e: m"'
+    assert not quoted(nothing, "", [], key)

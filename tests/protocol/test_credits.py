@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.credits import Ledger, level, took, words
+from chatmagic.protocol.credits import level, took, words
 from chatmagic.protocol.error_body import ErrorBody
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
@@ -369,23 +369,6 @@ def test_what_a_turn_took(
 ) -> None:
     """The fall of what remains, within the same limit and reset, if it did not rise."""
     assert took(before, after) == expected
-
-
-def test_the_ledger_remembers() -> None:
-    """An answer without figures keeps the last ones, and takes nothing that could be told."""
-    first, second, third = figures(), figures(remaining=85), figures(remaining=80)
-    start = Ledger()
-    assert (start.credits, start.took) == (None, None)
-    one = start.after(first)
-    assert (one.credits, one.took) == (first, None)
-    two = one.after(second)
-    assert (two.credits, two.took) == (second, 2)
-    silent = two.after(None)
-    assert (silent.credits, silent.took) == (second, None)
-    after_silence = silent.after(third)
-    assert (after_silence.credits, after_silence.took) == (third, None)
-    assert after_silence.after(third).took == 0
-    assert one.credits == first
 
 
 @pytest.mark.parametrize(

@@ -275,10 +275,11 @@ def test_the_key_is_taken_out_of_what_is_shown() -> None:
 )
 def test_a_redirect_names_the_new_origin_alone(status: int, location: str, words: str) -> None:
     """Where it points is named without path, query or user name; nothing was followed."""
-    error = redirected(status, location)
-    assert words in str(error)
-    assert "login page" not in str(error)
-    assert "secret" not in str(error)
+    for key in (KEY, None):
+        error = redirected(status, location, key)
+        assert words in str(error)
+        assert "login page" not in str(error)
+        assert "secret" not in str(error)
 
 
 @pytest.mark.parametrize(
@@ -325,14 +326,14 @@ def test_a_port_that_wants_https_is_told(body: bytes) -> None:
         assert "wants https" not in str(other)
 
 
-def redirected(status: int, location: str) -> ChatError:
+def redirected(status: int, location: str, key: Secret | None = KEY) -> ChatError:
     """Return the error for a redirect by the service."""
     error = error_from_response(
         status,
         [("location", location)],
         b"moved",
         now=NOW,
-        key=KEY,
+        key=key,
         base_url="https://chat.example.org/v1",
         same_origin=same_origin,
     )

@@ -221,15 +221,15 @@ def test_the_figures_are_as_of_a_time(seconds: int, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hours", "words"),
+    ("off", "words"),
     [
-        (2, "The clock here is 2 hours ahead of the service's."),
-        (-1, "1 hour behind the service's."),
+        (timedelta(hours=2), "The clock here is 2 hours ahead of the service's."),
+        (timedelta(hours=-1), "1 hour behind the service's."),
+        (timedelta(seconds=40), "40 s ahead of the service's."),
     ],
 )
-def test_a_clock_that_is_wrong_is_said(hours: int, words: str) -> None:
+def test_a_clock_that_is_wrong_is_said(off: timedelta, words: str) -> None:
     """The large gauge says it, and tells the figures' age without that error."""
-    off = timedelta(hours=hours)
     for credits in (None, figures(10, 5)):
         text = gauge.large_words(credits, None, now=NOW + off, clock_off=off)
         html = Page(gauge.large_html(credits, None, now=NOW + off, clock_off=off)).seen

@@ -577,6 +577,7 @@ def test_any_markdown_is_shown(text: str, live: bool) -> None:
     page(text, live=live)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "part",
     [
@@ -637,6 +638,10 @@ def test_a_page_is_not_frozen_by_many_small_blocks(block: str) -> None:
     live = to_html(text, live=True)
     assert ("while it streams its newest 20,000 characters" in live) == (len(text) > 20_000)
     assert len(page(text, live=True).text) < 20_300
+
+
+def test_a_tables_rows_are_no_blocks() -> None:
+    """A long table alone is drawn: its cells have a limit of their own."""
     table = "|a|\n|-|\n" + "|b|\n" * 4_999
     assert "as plain text" not in to_html(table)
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 from test_markdown import page
 
+from chatmagic.render import markdown_parser
 from chatmagic.render.markdown import to_html
 
 
@@ -65,20 +66,23 @@ def cells(html: str) -> int:
 @pytest.mark.parametrize(
     ("text", "shown", "left"),
     [
-        (table(50, 99), 5_000, 0),
-        (table(50, 100), 5_000, 50),
-        (table(1_000, 100), 5_000, 96_000),
-        (table(4_999, 1), 4_999, 4_999),
-        (table(5_001, 1), 0, 10_002),
-        ("\n\n".join([table(1, 5_000), table(1, 9), table(2, 2)]), 5_000, 17),
-        ("\n\n".join([table(1, 4_998), table(1, 0), "words", table(1, 0)]), 5_000, 1),
-        (f"> {table(7, 1000)}".replace("\n", "\n> "), 4_998, 2_009),
-        (f"- {table(7, 1000)}".replace("\n", "\n  "), 4_998, 2_009),
-        (table(1, 6_000) + "\n> quoted\n\n" + table(3, 3), 5_000, 1_013),
+        (table(5, 9), 50, 0),
+        (table(5, 10), 50, 5),
+        (table(10, 100), 50, 960),
+        (table(49, 1), 49, 49),
+        (table(51, 1), 0, 102),
+        ("\n\n".join([table(1, 50), table(1, 9), table(2, 2)]), 50, 17),
+        ("\n\n".join([table(1, 48), table(1, 0), "words", table(1, 0)]), 50, 1),
+        (f"> {table(7, 10)}".replace("\n", "\n> "), 49, 28),
+        (f"- {table(7, 10)}".replace("\n", "\n  "), 49, 28),
+        (table(1, 60) + "\n> quoted\n\n" + table(3, 3), 50, 23),
     ],
 )
-def test_a_page_is_not_frozen_by_tables(text: str, shown: int, left: int, *, live: bool) -> None:
+def test_a_replys_tables_have_a_bound(
+    monkeypatch: pytest.MonkeyPatch, text: str, shown: int, left: int, *, live: bool
+) -> None:
     """So many cells over a reply, whole rows of them, and one line says what is left out."""
+    monkeypatch.setattr(markdown_parser, "MOST_CELLS", 50)
     text += "\n\nthe end"
     html = to_html(text, live=live)
     assert cells(html) == shown
@@ -86,6 +90,13 @@ def test_a_page_is_not_frozen_by_tables(text: str, shown: int, left: int, *, liv
         [f"{left:,}"] if left else []
     )
     assert page(text, live=live).text.rstrip().endswith("the end")
+
+
+def test_a_page_is_not_frozen_by_tables() -> None:
+    """Of a hundred thousand cells a page is given the first five thousand."""
+    html = to_html(table(1_000, 100))
+    assert cells(html) == 5_000
+    assert "96,000 table cells; 5,000 are shown at most" in html
 
 
 def test_another_librarys_lines_are_not_logged() -> None:

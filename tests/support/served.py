@@ -113,8 +113,7 @@ class Played:
 
 def ask_played(exchange: Played) -> Reply:
     """Give the reply that an exchange makes."""
-    with Client("http://127.0.0.1:9", KEY) as client:
-        client._transport = exchange
+    with Client(transport=exchange) as client:
         return ask(client, streaming=True)
 
 

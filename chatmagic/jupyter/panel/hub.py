@@ -224,8 +224,10 @@ class Hub:
 
     def _credits_message(self) -> messages.CreditsMessage:
         session = self._session
-        requests, now = session.request_limit, self._kernel.now()
-        credits = snapshot.credits(session.credits, session.took, now=now, requests=requests)
+        state = session.credit_state
+        credits = snapshot.credits(
+            state.credits, state.took, now=self._kernel.now(), requests=state.requests
+        )
         return {"kind": "credits", "credits": credits}
 
     # How an ask goes.

@@ -116,11 +116,11 @@ class Panels:
         return saved(self._session.conversation)
 
     def _saved_credits(self) -> tuple[str, str]:
-        figures, took = self._session.credits, self._session.took
+        state = self._session.credit_state
         # Who reads it later is told when that was, and not how long before the saving.
-        now = self._kernel.now() if figures is None else figures.seen_at
-        html = gauge.large_html(figures, took, now=now)
-        text = gauge.large_words(figures, took, now=now)
+        now = self._kernel.now() if state.credits is None else state.credits.seen_at
+        html = gauge.large_html(state.credits, state.took, now=now)
+        text = gauge.large_words(state.credits, state.took, now=now)
         return f'<div class="chatmagic chatmagic-saved">{html}</div>', text
 
 

@@ -1,0 +1,60 @@
+"""A folder to work in, a service and a shell, and files that cannot be written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from cassettes import FIXED
+from shells import KEY, Shell, alone
+
+from chatmagic.emulator.server import Emulator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """Give a folder to work in, with nothing set."""
+    with alone(monkeypatch, tmp_path):
+        work = tmp_path / "work"
+        work.mkdir()
+        monkeypatch.chdir(work)
+        monkeypatch.delattr(sys, "last_value", raising=False)
+        yield work
+
+
+@pytest.fixture
+def emulator(monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
+    """Give a service whose clock stands still, named by the environment."""
+    with Emulator(FIXED) as running:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", running.url)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+        yield running
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Give a list of the files that cannot be written: the disk is full for them."""
+    names: list[str] = []
+    real = os.fsync
+
+    def fsync(place: int) -> None:
+        if any(Path(f".{name}.new").exists() for name in names):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(place)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return names
+
+
+@pytest.fixture
+def shell(emulator: Emulator) -> Shell:
+    """Give a shell connected to the service."""
+    del emulator
+    return Shell()

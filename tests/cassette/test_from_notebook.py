@@ -1,0 +1,91 @@
+"""A saved notebook as its own cassette."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pages import cell, output, save
+
+from chatmagic._json import timestamp
+from chatmagic.cassette import from_notebook
+from chatmagic.conversation.turn import Turn
+from chatmagic.errors import InputError
+from chatmagic.models import Credits, Message, Reply, Usage
+from chatmagic.protocol.wire import Request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from chatmagic.conversation.record import Record
+
+NOON = timestamp("2026-01-01T12:00:00Z")
+
+
+def record(prompt: str = "p", reply: str = "r", **changes: Any) -> Record:
+    """Give the record of a turn that carried none."""
+    turn = Turn(prompt=prompt, reply=Reply(reply, model="m", finish_reason="stop"))
+    made = turn.to_record((), Request((Message("user", prompt),)).digest())
+    return replace(made, **changes)
+
+
+def page(
+    prompt: str = "p", reply: str = "r", *, id: str | None = None, **changes: Any
+) -> dict[str, Any]:
+    """Give a cell that asked."""
+    told = record(prompt, reply, **changes).to_json()
+    return cell(f"%%chat\n{prompt}", [output({"text/plain": reply}, {"chatmagic": told})], id=id)
+
+
+def test_exchanges_for_replay(tmp_path: Path) -> None:
+    """What a cassette needs of each whole reply; no interrupted one."""
+    credits = Credits(100, 99, 1, timestamp("2026-01-02T00:00:00Z"), NOON)  # type: ignore[arg-type]
+    given: dict[str, Any] = {
+        "credits": credits, "date": NOON, "usage": Usage(1, 2, 3), "took": 1, "refusal": "No.",
+        "parameters": {"max_tokens": 5, "last": 1, "stream": False, "history": False},
+    }  # fmt: skip
+    cells = [
+        page("a", "one", owner="o", origin="emulator", **given),
+        page("b", origin="replay", recorded="emulator"),
+        page("c", origin="replay"),
+        page("d", state="interrupted"),
+    ]
+    first, second, third = from_notebook.recorded(save(tmp_path / "n.ipynb", cells))
+    assert first.request == Request((Message("user", "a"),)).digest()
+    assert (first.prompt, first.text, first.owner, first.took) == ("a", "one", "o", 1)
+    assert first.parameters == {"stream": False, "max_tokens": 5}
+    assert dict(first.headers)["X-RateLimit-Remaining"] == "99"
+    assert (first.model, first.finish_reason, first.refusal) == ("m", "stop", "No.")
+    assert (first.origin, second.origin, third.origin) == ("emulator", "emulator", "live")
+    assert second.parameters == {"stream": True}
+
+
+def test_a_changed_reply_is_refused(tmp_path: Path) -> None:
+    """One word is enough, and nothing of the notebook is replayed."""
+    cells = [page("a", "one two"), page("b"), page("c", "three")]
+    for number in (0, 2):
+        cells[number]["outputs"][0]["data"]["text/plain"] = ["one too"]
+        with pytest.raises(InputError, match="nothing is replayed") as caught:
+            from_notebook.recorded(save(tmp_path / "n.ipynb", cells))
+    assert "cells 1 and 3 no longer hold" in str(caught.value)
+
+
+@pytest.mark.parametrize("forged", [{"prompt": "x"}, {"seal": None}, {"took": 7}])
+def test_a_changed_record_is_refused_for_replay(tmp_path: Path, forged: dict[str, Any]) -> None:
+    """A reply whose record nobody wrote so is not replayed; the cell is named."""
+    cells = [page("a"), page("b")]
+    cells[1]["outputs"][0]["metadata"]["chatmagic"].update(forged)
+    with pytest.raises(InputError, match="cell 2 no longer holds what was recorded and sealed"):
+        from_notebook.recorded(save(tmp_path / "n.ipynb", cells))
+
+
+def test_a_notebook_that_cannot_be_replayed_says_why(tmp_path: Path) -> None:
+    """Its outputs were stripped, or there never were any."""
+    for cells, said in (
+        ([cell("%%chat\nx")], "Cell 1 asks and has no output: .*stripped"),
+        ([], "None of its outputs"),
+        ([{**page(), "outputs": [output({}, {"chatmagic": 5})]}], "cell 1: a malformed record"),
+    ):
+        with pytest.raises(InputError, match=said):
+            from_notebook.recorded(save(tmp_path / "n.ipynb", cells))

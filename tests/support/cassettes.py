@@ -1,0 +1,77 @@
+"""What the tests of cassettes share: a clock that stands still, a file, what is in it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chatmagic.cassette.storage import CassetteFile
+from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.session.session import Session
+
+if TYPE_CHECKING:
+    import pytest
+
+    from chatmagic.cassette.interaction import Recorded
+
+
+FIXED = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
+
+
+FILE = "talk.jsonl"
+
+
+NOTEBOOK = "%chat_cassette talk.jsonl --replay"
+
+
+def no_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the address and the key away."""
+    monkeypatch.delenv("CHATMAGIC_BASE_URL", raising=False)
+    monkeypatch.delenv("CHATMAGIC_API_KEY", raising=False)
+
+
+def held(path: str = FILE) -> tuple[Recorded, ...]:
+    """Give what a cassette holds."""
+    return CassetteFile(Path(path)).read()
+
+
+def prompts(path: str = FILE) -> list[str]:
+    """Give the prompts that a cassette holds."""
+    return [one.prompt for one in held(path)]
+
+
+def asked(emulator: Emulator) -> list[str]:
+    """Give the prompts that were really sent."""
+    return [received.body["messages"][-1]["content"] for received in emulator.requests]
+
+
+def mode(monkeypatch: pytest.MonkeyPatch, word: str, file: str = FILE) -> Session:
+    """Set the environment, and begin a session."""
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", file)
+    monkeypatch.setenv("CHATMAGIC_MODE", word)
+    return Session()
+
+
+class Quiet:
+    """A view that keeps the notes."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self.notes: list[str] = []
+
+    def waiting(self, holder: str) -> None:
+        """Nobody waits."""
+
+    def began(self, notes: Any) -> None:
+        """Keep the notes."""
+        self.notes += notes
+
+    def fragment(self, text: str) -> None:
+        """Show nothing."""
+
+    def ended(self, answer: Any) -> None:
+        """Show nothing."""
+
+    def failed(self) -> None:
+        """Show nothing."""

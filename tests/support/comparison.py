@@ -1,0 +1,71 @@
+"""nbval's strict comparison of a notebook's outputs, without its kernels."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Final
+
+from nbval.plugin import (  # type: ignore[import-untyped] # it says nothing of its types
+    IPyNbCell,
+    coalesce_streams,
+    get_sanitize_patterns,
+)
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+
+def code(notebook: NotebookNode) -> list[NotebookNode]:
+    """Return the code cells."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+class Comparison:
+    """nbval's comparison of the outputs of one cell, as ``pytest --nbval`` makes it.
+
+    Args:
+        sanitize_with: text of the file that ``--nbval-sanitize-with`` names.
+    """
+
+    compare_outputs = IPyNbCell.compare_outputs
+    sanitize = IPyNbCell.sanitize
+
+    class Colours:
+        """No colours."""
+
+        FAIL = OKBLUE = ENDC = ""
+
+    class Parent:
+        """What nbval knows of a whole run."""
+
+        skip_compare = (
+            "metadata",
+            "traceback",
+            "prompt_number",
+            "output_type",
+            "name",
+            "execution_count",
+        )
+        """What it leaves aside, beside pictures and widgets."""
+
+        def __init__(self, patterns: dict[str, str]) -> None:
+            """Take the patterns by what they are replaced with."""
+            self.sanitize_patterns: Final = patterns
+
+    colors = Colours()
+
+    def __init__(self, sanitize_with: str = "") -> None:
+        """Read the patterns as nbval does."""
+        self.parent = self.Parent(dict(get_sanitize_patterns(sanitize_with)))
+
+    def format_output_compare(self, *_: object) -> None:
+        """Say nothing of what differs."""
+
+    def agrees(self, ran: NotebookNode, saved: NotebookNode) -> bool:
+        """Tell whether nbval would pass a whole notebook."""
+        return all(
+            self.compare_outputs(
+                coalesce_streams(deepcopy(one.outputs)), coalesce_streams(deepcopy(other.outputs))
+            )
+            for one, other in zip(code(ran), code(saved), strict=True)
+        )
