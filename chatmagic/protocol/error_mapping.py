@@ -161,7 +161,7 @@ def error_from_response(
     text = decoded(body, headers)
     told = read_error(text) or ErrorBody()
     quote = quoted(told, text, headers, key)
-    seen = crediting.from_error(told, headers, now)
+    seen = crediting.from_headers(headers, now, told)
     at = f"(HTTP {status})"
     if status == _BAD_REQUEST and base_url[:5].lower() == "http:" and _HTTPS.search(text):
         error: ChatError = NotUnderstoodError(
@@ -196,7 +196,7 @@ def error_in_reply(
         begun: whether a part of the reply had come before it.
     """
     quote = quoted(told, "", headers, key)
-    seen = crediting.from_error(told, headers, now)
+    seen = crediting.from_headers(headers, now, told)
     at = f"(HTTP {status})"
     if begun:
         error: ChatError = CutOffError(
