@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from chatmagic.archive.notebook_file import Asking, Notebook, Told
     from chatmagic.archive.restore import Restored
-    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.interaction import Interaction
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
 
@@ -55,7 +55,7 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
     return [found[path][0] if path in found else _audit(path, names, held) for path in paths]
 
 
-def _audit(path: Path, names: str, held: Sequence[Recorded]) -> Audit:
+def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
     """Look through one notebook."""
     try:
         read = notebook_file.read(path)

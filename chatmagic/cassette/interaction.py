@@ -30,7 +30,7 @@ KEPT_HEADERS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded(BodyFacts, AsTyped):
+class Interaction(BodyFacts, AsTyped):
     """One exchange: what was asked, and what answered.
 
     Args:
@@ -95,7 +95,7 @@ class Recorded(BodyFacts, AsTyped):
             **known,
         )
 
-    def answers(self, asked: Recorded) -> bool:
+    def answers(self, asked: Interaction) -> bool:
         """Tell whether it is the exchange of this very request.
 
         A model that was asked for when it was recorded matters only if one is set now.

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.interaction import Interaction
 
-    Merge = Callable[[tuple[Recorded, ...], tuple[Recorded, ...]], tuple[Recorded, ...]]
+    Merge = Callable[[tuple[Interaction, ...], tuple[Interaction, ...]], tuple[Interaction, ...]]
 
 if sys.platform != "win32":
     import fcntl
@@ -39,7 +39,7 @@ class CassetteFile:
             self.path = path.resolve()
         self._text: str | None = None
         self._writer = serializer.Writer()
-        self.held: tuple[Recorded, ...] = ()
+        self.held: tuple[Interaction, ...] = ()
         """The interactions of the file when it was last read or written."""
 
     def exists(self) -> bool:
@@ -49,7 +49,7 @@ class CassetteFile:
         # The name itself is impossible, which :meth:`read` reports.
         return True
 
-    def read(self) -> tuple[Recorded, ...]:
+    def read(self) -> tuple[Interaction, ...]:
         """Return the interactions of the file; none where there is no file.
 
         Raises:

@@ -13,7 +13,7 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import shared
-from chatmagic.cassette.interaction import KEPT_HEADERS, Recorded
+from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction
 from chatmagic.errors import ChatInterrupted
 from chatmagic.models import BodyFacts
 from chatmagic.protocol import credits as crediting
@@ -80,7 +80,7 @@ class ReplayTransport:
         recorded: what answers.
     """
 
-    def __init__(self, recorded: Recorded) -> None:
+    def __init__(self, recorded: Interaction) -> None:
         """Have it at hand."""
         self._recorded = recorded
 
@@ -98,7 +98,7 @@ class _ReplayExchange:
 
     origin: Origin = "replay"
 
-    def __init__(self, recorded: Recorded, *, stream: bool, halt: Halt) -> None:
+    def __init__(self, recorded: Interaction, *, stream: bool, halt: Halt) -> None:
         self.status = recorded.status
         self.headers = recorded.headers
         self._halt = halt
@@ -191,8 +191,8 @@ class _RecordingExchange:
 
 
 def recorded(
-    asked: Recorded, heard: Captured, reply: Reply, *, key: Secret | None
-) -> Recorded | None:
+    asked: Interaction, heard: Captured, reply: Reply, *, key: Secret | None
+) -> Interaction | None:
     """Give what is kept of an exchange; ``None`` where that is nothing.
 
     Args:
@@ -239,7 +239,7 @@ def _object(body: bytes, key: Secret | None) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and "choices" not in value else None
 
 
-def _stream(one: Recorded) -> Iterator[bytes]:
+def _stream(one: Interaction) -> Iterator[bytes]:
     """Return a reply as a stream, an event for each of its lines (facts 6, 7)."""
     for line in (one.text or "").splitlines(keepends=True):
         yield sse.encode(Chunk(line).to_json())
@@ -247,7 +247,7 @@ def _stream(one: Recorded) -> Iterator[bytes]:
     yield sse.encode_done()
 
 
-def _document(one: Recorded) -> Iterator[bytes]:
+def _document(one: Interaction) -> Iterator[bytes]:
     """Return a reply, or an error, in one piece (facts 4, 8)."""
     reply = Chunk(one.text or "", whole=True, **shared(one, BodyFacts)).to_json()
     yield json.dumps(reply if one.is_reply else one.error).encode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import os
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import text
@@ -85,9 +84,8 @@ class ConnectCommands:
         if elsewhere := self._environment.elsewhere():
             print(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
         if count := len(self._session.conversation):
-            print(
-                f"The conversation so far ({text.counted(count, 'turn')}) goes along; %chat_reset begins a new one."
-            )
+            turns = text.counted(count, "turn")
+            print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
         for warning in config.news(() if is_here else address.warnings_for(word)):
             print(warning)
 
@@ -107,7 +105,7 @@ class ConnectCommands:
         if config.is_emulator(connection):
             raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
         origin = address.origin(connection.base_url)
-        store = keystore.open_store(os.environ)
+        store = keystore.open_store()
         if line.strip() == "--forget":
             typed = ["this kernel"] if self._environment.typed.pop(origin, None) else []
             gone = ", ".join([*typed, *store.forget(origin)])
@@ -127,7 +125,7 @@ class ConnectCommands:
             answer = input(f"Keep it for next time? {_places(store)} Enter: this kernel only. ")
         except EOFError:
             answer = ""
-        places: dict[str, keystore.Place] = {"k": "keyring", "f": "private file"}
+        places: dict[str, keystore.Storage] = {"k": "keyring", "f": "private file"}
         places["y"] = "keyring"
         place = places.get(answer.strip().lower()[:1])
         kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from chatmagic.cassette import reproducibility, transports
 from chatmagic.cassette.active import ActiveCassette
-from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.matching import Query
 from chatmagic.client import config
 from chatmagic.client.credit_tracker import CreditState
@@ -311,7 +311,7 @@ class Session:
     def _look_up(self, state: AskState) -> Lookup | None:
         """Look the request up in the cassette, which says what answers it."""
         ask = state.ask
-        asked = Recorded.asked(state.request, typed=ask.typed, owner=ask.owner)
+        asked = Interaction.asked(state.request, typed=ask.typed, owner=ask.owner)
         query = Query(asked, ask.execution, state.order)
         before = self.conversation.context(ask.owner, ask.execution, order=state.order).turns
         below = [
