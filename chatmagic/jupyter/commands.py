@@ -14,9 +14,9 @@ from chatmagic import text as plain
 from chatmagic._json import shared
 from chatmagic._log import swallowed
 from chatmagic.archive import output
-from chatmagic.conversation import options, question, record, suggestions, template
+from chatmagic.conversation import options, record, suggestions, template
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.parameters import Parameters
+from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import execution as frontend
 from chatmagic.jupyter import views
@@ -122,7 +122,7 @@ class Commands:
             return None
         body = (cell or "").removesuffix("\n")
         if body and not asked.raw:
-            question.refuse_cell_comments(body)
+            suggestions.refuse_cell_comments(body)
         text = "\n".join(part for part in (text, body) if part)
         command = suggestions.mistaken_command(text)
         if command is not None:
