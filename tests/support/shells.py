@@ -212,7 +212,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     monkeypatch.setattr(current, "_current", None)
     monkeypatch.setattr(current, "_find_environment", None)
     monkeypatch.setattr(kernel, "find_kernel", None)
-    monkeypatch.setattr(settings, "_told", set())
+    monkeypatch.setattr(settings, "_warned", set())
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     hook = sys.excepthook
     try:

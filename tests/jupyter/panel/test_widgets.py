@@ -29,7 +29,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Shell]:
 
 def panels(shell: Shell) -> Any:
     """Give the shell's panels."""
-    return shell.shell.magics_manager.registry["ChatMagics"].commands._panels
+    return shell.shell.magics_manager.registry["ChatMagics"].commands.page.panels()
 
 
 def test_the_magic_shows_a_widget_and_an_output_that_is_saved(shell: Shell) -> None:
