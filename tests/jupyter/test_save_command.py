@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import nbformat
 import pytest
 from pages import Paper, cell, save
-from shells import KEY, Ran, Shell, alone
+from shells import KEY, Ran, Shell, alone, forget
 
 from chatmagic.archive import notebook_file
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.jupyter import save_command
-from chatmagic.session import current
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def run(shell: Shell, paper: Paper, id: str, source: str, **how: Any) -> Ran:
 
 def restart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what the kernel knew, as its restart does."""
-    monkeypatch.setattr(current, "_current", None)
+    forget(monkeypatch)
     current_session()
 
 
