@@ -8,7 +8,7 @@ folder                                         third-party packages
 =============================================  ==============================================
 top level: errors, models, text, …
 protocol
-client, conversation, render, emulator         client: requests, urllib3;
+client, conversation, render, emulator         client: platformdirs, requests, urllib3;
                                                render: markdown-it-py, nh3, pygments;
                                                emulator: tornado
 archive                                        nbformat

@@ -9,15 +9,16 @@ import hashlib
 import json
 import math
 import re
+from dataclasses import field, fields
 from datetime import UTC, datetime
 from functools import lru_cache, reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{8}T\d{4}", re.ASCII)
 
@@ -67,6 +68,107 @@ def word(value: object) -> str | None:
 def known(**items: Any) -> dict[str, Any]:
     """Give the items that are not ``None``."""
     return {name: item for name, item in items.items() if item is not None}
+
+
+def exact_text(value: object) -> str:
+    """Return a text as it stands.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, str):
+        raise ValueError("not a text")
+    return value
+
+
+def word_of(words: Any) -> Callable[[object], Any]:
+    """Return a function that reads one of a ``Literal``'s words, and raises on any other value.
+
+    Args:
+        words: the ``Literal``.
+    """
+
+    def read(value: object) -> object:
+        if not isinstance(value, str) or value not in get_args(words):
+            raise ValueError("not one of the words")
+        return value
+
+    return read
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def json_field(
+    read: Callable[[Any], Any],
+    write: Callable[[Any], Any] = _as_it_is,
+    default: Any = None,
+    *,
+    required: bool = False,
+) -> Any:
+    """Declare a dataclass's field that files keep under its name.
+
+    Args:
+        read: reads its value from JSON; :exc:`ValueError` is a value that makes no sense.
+        write: gives its value as JSON; ``None`` leaves it out.
+        default: holds where a file has no such field, or null; :data:`dataclasses.MISSING`
+            for none.
+        required: whether a file must have it.
+    """
+    how = {"read": read, "write": write, "required": required}
+    return field(default=default, metadata=how)
+
+
+def fields_from_json(kind: type, value: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the fields of a dataclass that were declared by :func:`json_field`.
+
+    Args:
+        kind: the dataclass.
+        value: the JSON object.
+
+    Returns:
+        Those that ``value`` has, by name. Its other fields are ignored, and null is missing.
+
+    Raises:
+        ValueError: a field is missing or makes no sense; it says which.
+    """
+    found = {}
+    for item in fields(kind):
+        if not (read := item.metadata.get("read")):
+            continue
+        told = value.get(item.name)
+        try:
+            if told is not None:
+                found[item.name] = read(told)
+            elif item.metadata["required"]:
+                raise ValueError("missing")  # noqa: TRY301 - said in one way below
+        except ValueError:
+            raise ValueError(f"its {item.name!r} cannot be read") from None
+    return found
+
+
+def fields_to_json(value: Any, kind: type | None = None) -> dict[str, Any]:
+    """Return the fields of a dataclass that were declared by :func:`json_field`, as JSON.
+
+    Args:
+        value: an instance.
+        kind: a base class whose fields alone are wanted; ``None`` is all of them.
+    """
+    declared = [item for item in fields(kind or value) if "write" in item.metadata]
+    kept = {item.name: getattr(value, item.name) for item in declared}
+    writers = {item.name: item.metadata["write"] for item in declared}
+    return known(**{n: writers[n](item) for n, item in kept.items() if item is not None})
+
+
+def shared(value: Any, kind: type) -> dict[str, Any]:
+    """Return the fields that a dataclass has from a base class, to make another value of.
+
+    Args:
+        value: an instance.
+        kind: the base class.
+    """
+    return {item.name: getattr(value, item.name) for item in fields(kind)}
 
 
 _HASHED_AT_ONCE: Final = 100_000

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
+from operator import methodcaller
 from typing import Any, Literal, Self
 
-from chatmagic._json import iso, known, timestamp, whole_number
+from chatmagic._json import (
+    exact_text,
+    fields_from_json,
+    fields_to_json,
+    iso,
+    json_field,
+    timestamp,
+    whole_number,
+    word_of,
+)
 
 State = Literal["complete", "interrupted", "cut off"]
 Origin = Literal["live", "replay", "emulator"]
+
+
+def _exact_time(value: object) -> datetime:
+    when = timestamp(value)
+    if when is None:
+        raise ValueError("not a time")
+    return when
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +64,19 @@ class Message:
 class Usage:
     """Token accounting (fact 5); what was not told is ``None``."""
 
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    total_tokens: int | None = None
+    prompt_tokens: int | None = json_field(whole_number)
+    completion_tokens: int | None = json_field(whole_number)
+    total_tokens: int | None = json_field(whole_number)
 
     @classmethod
     def from_json(cls, value: object) -> Self | None:
         """Read a usage object; anything that tells no count is ``None``."""
-        if not isinstance(value, Mapping):
-            return None
-        counts = [
-            whole_number(value.get(name))
-            for name in ("prompt_tokens", "completion_tokens", "total_tokens")
-        ]
-        return None if counts == [None, None, None] else cls(*counts)
+        usage = cls(**fields_from_json(cls, value)) if isinstance(value, Mapping) else cls()
+        return None if usage == cls() else usage
 
     def to_json(self) -> dict[str, Any]:
-        """Give the counts that are known."""
-        return known(
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            total_tokens=self.total_tokens,
-        )
+        """Return the counts that are known."""
+        return fields_to_json(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +93,12 @@ class Credits:
             reset is unknown.
     """
 
-    limit: int | None
-    remaining: int | None
-    used: int | None
-    resets_at: datetime | None
-    seen_at: datetime
-    lapsed_at: datetime | None = None
+    limit: int | None = json_field(whole_number, default=MISSING)
+    remaining: int | None = json_field(whole_number, default=MISSING)
+    used: int | None = json_field(whole_number, default=MISSING)
+    resets_at: datetime | None = json_field(timestamp, iso, MISSING)
+    seen_at: datetime = json_field(_exact_time, iso, MISSING, required=True)
+    lapsed_at: datetime | None = json_field(timestamp, iso)
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -101,69 +109,75 @@ class Credits:
         """
         if not isinstance(value, Mapping):
             raise ValueError("credits are a JSON object")
-        seen_at = timestamp(value.get("seen_at"))
-        if seen_at is None:
-            raise ValueError("credits without the time they were seen at")
-        return cls(
-            limit=whole_number(value.get("limit")),
-            remaining=whole_number(value.get("remaining")),
-            used=whole_number(value.get("used")),
-            resets_at=timestamp(value.get("resets_at")),
-            seen_at=seen_at,
-            lapsed_at=timestamp(value.get("lapsed_at")),
-        )
+        return cls(**{**dict.fromkeys(cls.__dataclass_fields__), **fields_from_json(cls, value)})
 
     def to_json(self) -> dict[str, Any]:
-        """Give the figures that are known."""
-        return known(
-            limit=self.limit,
-            remaining=self.remaining,
-            used=self.used,
-            resets_at=iso(self.resets_at),
-            seen_at=iso(self.seen_at),
-            lapsed_at=iso(self.lapsed_at),
-        )
+        """Return the figures that are known."""
+        return fields_to_json(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BodyFacts:
+    """What the body of an answer tells of its reply beside the text (facts 4, 6).
+
+    A chunk of the wire, a reply, a turn's record and a recorded interaction all have these
+    fields from here: a fact that is added here is kept wherever a reply is.
+
+    Args:
+        model: name of the model, where it was told.
+        finish_reason: in the service's own words; ``stop`` is a normal end.
+        usage: token counts, where they were told.
+        refusal: what a model said instead of answering (compatible servers).
+    """
+
+    model: str | None = json_field(exact_text)
+    finish_reason: str | None = json_field(exact_text)
+    usage: Usage | None = json_field(Usage.from_json, methodcaller("to_json"))
+    refusal: str | None = json_field(exact_text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyFacts(BodyFacts):
+    """All that is known of a reply beside its text: what a turn's record keeps.
+
+    Args:
+        took: about how many credits it took, as far as it was known then.
+        credits: what this response said of the credits.
+        date: the response's own ``Date``, aware, in UTC.
+        state: ``complete``, ``interrupted`` or ``cut off``.
+        origin: ``live``, ``replay`` or ``emulator``.
+        recorded: of a replayed reply, who answered when it was recorded.
+        by_order: whether it was replayed for its place, as the request was another one.
+    """
+
+    took: int | None = json_field(whole_number)
+    credits: Credits | None = json_field(Credits.from_json, methodcaller("to_json"))
+    date: datetime | None = json_field(_exact_time, iso)
+    state: State = json_field(word_of(State), default="complete")
+    origin: Origin = json_field(word_of(Origin), default="live")
+    recorded: Origin | None = json_field(word_of(Origin))
+    by_order: bool = json_field(lambda value: value is True, lambda value: value or None, False)
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(ReplyFacts):
     """A reply, whole or as far as it came (fact 4).
 
     Args:
         text: the text, exactly as it came.
-        model: name of the model, where it was told.
-        finish_reason: in the service's own words; ``stop`` is a normal end.
-        usage: token counts, where they were told.
-        credits: what this response said of the credits.
-        state: ``complete``, ``interrupted`` or ``cut off``.
-        refusal: what a model said instead of answering (compatible servers).
-        date: the response's own ``Date``, aware, in UTC.
-        origin: ``live``, ``replay`` or ``emulator``.
-        recorded: of a replayed reply, who answered when it was recorded.
-        by_order: whether it was replayed for its place, as the request was another one.
         held_back: whether its stream came all at once, and nobody was told of that before; it
             is of this run alone, so no record and no file has it.
     """
 
     text: str
-    model: str | None = None
-    finish_reason: str | None = None
-    usage: Usage | None = None
-    credits: Credits | None = None
-    state: State = "complete"
-    refusal: str | None = None
-    date: datetime | None = None
-    origin: Origin = "live"
-    recorded: Origin | None = None
-    by_order: bool = False
-    held_back: bool = field(default=False, compare=False)
+    held_back: bool = field(default=False, compare=False, kw_only=True)
 
     def __str__(self) -> str:
-        """Give the text."""
+        """Return the text."""
         return self.text
 
     def to_json(self) -> dict[str, Any]:
-        """Give the body of a reply as the interface writes it (fact 4)."""
+        """Return the body of a reply as the interface writes it (fact 4)."""
         return {
             "model": self.model,
             "choices": [

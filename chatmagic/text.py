@@ -69,6 +69,11 @@ def one_line(text: str, limit: int) -> str:
     return line if len(line) <= limit else (line[: max(limit - 1, 0)].rstrip() + "…")[:limit]
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: ``1 turn``, ``2,000 turns``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def _symbol(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x20:  # noqa: PLR2004 - the C0 controls, shown by U+2400 and following

@@ -33,7 +33,7 @@ MAY_IMPORT = {
 }
 """Which folders each folder imports from, besides itself."""
 PACKAGES = {
-    "client": {"requests", "urllib3"},
+    "client": {"platformdirs", "requests", "urllib3"},
     "render": {"markdown_it", "nh3", "pygments"},
     "emulator": {"tornado"},
     "archive": {"nbformat"},

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic.text import JOINER, one_line, to_terminal, unlinked, visible
+from chatmagic.text import JOINER, counted, one_line, to_terminal, unlinked, visible
 
 # Written out here, so that a slip in the module's own list is seen.
 UNSEEN = re.compile(
@@ -110,3 +110,12 @@ def test_a_long_text_takes_no_more_than_a_moment(part: str) -> None:
     started = time.process_time()
     unlinked(part * 100_000)
     assert time.process_time() - started < 10
+
+
+def test_a_number_with_its_noun() -> None:
+    """The plural has an s; thousands have a comma."""
+    assert [counted(count, "turn") for count in (0, 1, 2_000)] == [
+        "0 turns",
+        "1 turn",
+        "2,000 turns",
+    ]

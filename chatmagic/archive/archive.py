@@ -13,12 +13,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast, get_args
 
 from chatmagic import _json
+from chatmagic._json import shared
 from chatmagic.conversation import seal, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record
 from chatmagic.conversation.turn import Entry, Turn
-from chatmagic.models import Message, Reply
-from chatmagic.protocol.wire import Request
+from chatmagic.models import Reply, ReplyFacts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,22 +128,9 @@ def turn_of(
     Raises:
         ValueError: the record's values are not those of its prompt.
     """
-    parameters = record.parameters
     return Turn(
         prompt=template.refill(record.prompt, record.values),
-        reply=Reply(
-            text,
-            model=record.model,
-            finish_reason=record.finish_reason,
-            usage=record.usage,
-            credits=record.credits,
-            state=record.state,
-            refusal=record.refusal,
-            date=record.date,
-            origin=record.origin,
-            recorded=record.recorded,
-            by_order=record.by_order,
-        ),
+        reply=Reply(text, **shared(record, ReplyFacts)),
         number=number,
         owner=owner,
         execution=execution,
@@ -151,11 +138,7 @@ def turn_of(
         carried=carried,
         typed=record.prompt if record.values else None,
         values=record.values,
-        max_tokens=parameters.get("max_tokens"),
-        temperature=parameters.get("temperature"),
-        last=parameters.get("last"),
-        stream=parameters.get("stream", True),
-        took=record.took,
+        **record.parameters,
         asked_model=record.asked_model,
         shown=shown,
         record=record,
@@ -170,9 +153,8 @@ def markdown(conversation: Conversation) -> str:
     """
     parts = ["# Conversation"]
     for number, turn in enumerate(conversation, 1):
-        typed = turn.prompt if turn.typed is None else turn.typed
         state = "" if turn.state == "complete" else f" ({turn.state})"
-        parts += [f"## {number}. You", _fenced(typed), f"## {number}. Reply{state}"]
+        parts += [f"## {number}. You", _fenced(turn.as_typed), f"## {number}. Reply{state}"]
         parts.append(_closed(turn.reply.text.strip("\n")))
     return "\n\n".join(parts) + "\n"
 
@@ -197,12 +179,7 @@ def _closed(text: str) -> str:
 
 def _record(turn: Turn, carried: Sequence[Turn]) -> Record:
     messages = [message for other in carried for message in other.messages]
-    request = Request(
-        (*messages, Message("user", turn.prompt)),
-        stream=turn.stream,
-        max_tokens=turn.max_tokens,
-        temperature=turn.temperature,
-    )
+    request = turn.request(messages)
     return turn.to_record((other.digest for other in carried), request.digest())
 
 

@@ -13,7 +13,6 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
-from chatmagic._json import iso
 from chatmagic.archive import archive, notebook_file, output, restore
 from chatmagic.audit import cassettes as audit_cassette
 from chatmagic.audit import disclosures, findings
@@ -21,7 +20,6 @@ from chatmagic.audit.findings import Audit
 from chatmagic.conversation import question
 from chatmagic.conversation.turn import is_stale
 from chatmagic.errors import InputError
-from chatmagic.models import Usage
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 
     from chatmagic.archive.notebook_file import Asking, Notebook, Told
     from chatmagic.archive.restore import Restored
-    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.interaction import Interaction
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
 
@@ -57,7 +55,7 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
     return [found[path][0] if path in found else _audit(path, names, held) for path in paths]
 
 
-def _audit(path: Path, names: str, held: Sequence[Recorded]) -> Audit:
+def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
     """Look through one notebook."""
     try:
         read = notebook_file.read(path)
@@ -85,23 +83,12 @@ def _turns(read: Notebook, restored: Restored) -> tuple[findings.Turn, ...]:
     order = _order(read, restored)
     found = []
     for (told, record), number in zip(read.turns, restored.numbers, strict=True):
-        usage, credits = record.usage or Usage(), record.credits
         found.append(
-            findings.Turn(
+            findings.Turn.of(
+                record,
                 cell=told.cell,
                 prompt=record.prompt,
                 model_asked=record.asked_model,
-                model=record.model,
-                prompt_tokens=usage.prompt_tokens,
-                completion_tokens=usage.completion_tokens,
-                total_tokens=usage.total_tokens,
-                credits_left=None if credits is None else credits.remaining,
-                credits_limit=None if credits is None else credits.limit,
-                took=record.took,
-                finish_reason=record.finish_reason,
-                state=record.state,
-                origin=record.origin,
-                date=iso(record.date),
                 agrees=told.agrees,
                 sealed=not told.fault,
                 rendered=_rendered(told, record),

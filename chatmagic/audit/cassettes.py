@@ -6,12 +6,12 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from chatmagic._json import iso
+from chatmagic._json import shared
 from chatmagic.archive.notebook_file import numbered
 from chatmagic.audit.findings import Audit, Turn
 from chatmagic.cassette.storage import CassetteFile
 from chatmagic.errors import InputError
-from chatmagic.models import Message, Usage
+from chatmagic.models import BodyFacts, Message, ReplyFacts
 from chatmagic.protocol import credits as crediting
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chatmagic.archive.notebook_file import Notebook
-    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.interaction import Interaction
     from chatmagic.conversation.record import Record
 
     _Said = tuple[str, str | None]
@@ -32,7 +32,7 @@ def is_cassette(path: Path) -> bool:
     return path.suffix.lower() not in {".ipynb", ".json"}
 
 
-def audit(path: Path) -> tuple[Audit, tuple[Recorded, ...]]:
+def audit(path: Path) -> tuple[Audit, tuple[Interaction, ...]]:
     """Look through one cassette; one that cannot be read has a problem and no exchanges.
 
     Args:
@@ -54,7 +54,7 @@ def audit(path: Path) -> tuple[Audit, tuple[Recorded, ...]]:
     return found, held
 
 
-def missing(read: Notebook, held: Sequence[Recorded], names: str) -> list[str]:
+def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str]:
     """Return a line for each whole reply of a notebook that no cassette holds as it is shown.
 
     Args:
@@ -84,33 +84,31 @@ def missing(read: Notebook, held: Sequence[Recorded], names: str) -> list[str]:
     return lines
 
 
-def _ended(one: Record | Recorded) -> tuple[object, ...]:
+def _ended(one: Record | Interaction) -> tuple[object, ...]:
     """Return what a service told of its reply, but for what tells the time."""
     return one.model, one.finish_reason, one.usage
 
 
-def _turns(held: Sequence[Recorded]) -> tuple[Turn, ...]:
+def _turns(held: Sequence[Interaction]) -> tuple[Turn, ...]:
     first = {(one.prompt, one.text): n for n, one in reversed([*enumerate(held)]) if one.is_reply}
     found = []
     for place, one in enumerate(held):
-        usage, date = one.usage or Usage(), crediting.date(one.headers)
-        seen = None if date is None else crediting.from_headers(one.headers, date)
+        date = crediting.date(one.headers)
+        facts = ReplyFacts(
+            **shared(one, BodyFacts),
+            took=one.took,
+            credits=None if date is None else crediting.from_headers(one.headers, date),
+            date=date,
+            origin=one.origin,
+        )
+        failed = {"state": "error", "finish_reason": f"HTTP {one.status}"}
         found.append(
-            Turn(
+            Turn.of(
+                facts,
+                **({} if one.is_reply else failed),
                 cell=place + 1,
-                prompt=one.prompt if one.typed is None else one.typed,
+                prompt=one.as_typed,
                 model_asked=one.asked_model,
-                model=one.model,
-                prompt_tokens=usage.prompt_tokens,
-                completion_tokens=usage.completion_tokens,
-                total_tokens=usage.total_tokens,
-                credits_left=None if seen is None else seen.remaining,
-                credits_limit=None if seen is None else seen.limit,
-                took=one.took,
-                finish_reason=one.finish_reason if one.is_reply else f"HTTP {one.status}",
-                state="complete" if one.is_reply else "error",
-                origin=one.origin,
-                date=iso(date),
                 agrees=True,
                 sealed=None,
                 rendered=None,
@@ -120,7 +118,7 @@ def _turns(held: Sequence[Recorded]) -> tuple[Turn, ...]:
     return tuple(found)
 
 
-def _in_order(place: int, one: Recorded, first: Mapping[_Said, int]) -> bool | None:
+def _in_order(place: int, one: Interaction, first: Mapping[_Said, int]) -> bool | None:
     """Tell whether the turns that a request carried stand above it; ``None`` is not known."""
     unknown = [item for item in (one.after, *one.before) if isinstance(item, str)]
     stand: list[int | None] = [None for _ in unknown]
@@ -133,7 +131,7 @@ def _in_order(place: int, one: Recorded, first: Mapping[_Said, int]) -> bool | N
     return None if None in stand else True
 
 
-def _doubles(held: Sequence[Recorded]) -> tuple[list[str], list[str]]:
+def _doubles(held: Sequence[Interaction]) -> tuple[list[str], list[str]]:
     """Return a line for each exchange that stands twice, and for requests with many answers."""
     same: dict[str, list[int]] = defaultdict(list)
     problems: list[str] = []

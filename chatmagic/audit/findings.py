@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self
+
+from chatmagic._json import iso, shared
+from chatmagic.models import ReplyFacts, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,25 @@ class Turn:
     sealed: bool | None
     rendered: bool | None
     in_order: bool | None
+
+    @classmethod
+    def of(cls, facts: ReplyFacts, **more: Any) -> Self:
+        """Return the row of a reply: facts of the same name, and its figures one by one.
+
+        Args:
+            facts: what is known of the reply.
+            **more: the other fields, and those that differ.
+        """
+        usage, credits = facts.usage or Usage(), facts.credits
+        known = {
+            **shared(facts, ReplyFacts),
+            **shared(usage, Usage),
+            "credits_left": None if credits is None else credits.remaining,
+            "credits_limit": None if credits is None else credits.limit,
+            "date": iso(facts.date),
+            **more,
+        }
+        return cls(**{item.name: known[item.name] for item in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chatmagic.cassette.cassette import Cassette, Lookup
-    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.interaction import Interaction
     from chatmagic.cassette.matching import Query
     from chatmagic.cassette.mode import CassetteConfig
     from chatmagic.client.timeouts import Timeout
@@ -49,7 +49,7 @@ class Unsaved:
     """
 
     path: Path
-    interactions: tuple[Recorded, ...]
+    interactions: tuple[Interaction, ...]
     reason: str
 
     @property

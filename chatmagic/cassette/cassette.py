@@ -28,7 +28,7 @@ from chatmagic.errors import ChatError, InputError, NotRecordedError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.interaction import Interaction
     from chatmagic.cassette.mode import CassetteConfig
 
 AnswerSource = Literal["cassette", "service", "emulator"]
@@ -51,7 +51,7 @@ class Lookup:
     source: AnswerSource
     query: Query
     notes: tuple[str, ...]
-    interaction: Recorded | None = None
+    interaction: Interaction | None = None
     by_order: bool = False
 
 
@@ -75,12 +75,12 @@ class Cassette:
         self._answered = self._recorded = self._refused = 0
 
     @property
-    def interactions(self) -> Sequence[Recorded]:
+    def interactions(self) -> Sequence[Interaction]:
         """The recorded interactions in their order."""
         return self._matcher.interactions
 
     @property
-    def unsaved(self) -> tuple[Recorded, ...]:
+    def unsaved(self) -> tuple[Interaction, ...]:
         """The interactions that were recorded and could not be saved in the file."""
         if self.trouble is None:
             return ()
@@ -91,7 +91,7 @@ class Cassette:
         """Whether answers are recorded."""
         return self.config.mode in _DOING
 
-    def _load(self) -> tuple[Recorded, ...]:
+    def _load(self) -> tuple[Interaction, ...]:
         config = self.config
         if config.mode == "replay" and not self._file.exists():
             raise InputError(
@@ -166,7 +166,7 @@ class Cassette:
             return Lookup("emulator", query, (note,))
         raise self._not_recorded(query.asked)
 
-    def _not_recorded(self, asked: Recorded) -> NotRecordedError:
+    def _not_recorded(self, asked: Interaction) -> NotRecordedError:
         nearest = mismatch.nearest(asked, self._matcher.standing)
         if nearest is not None:
             hint = mismatch.difference(asked, nearest)
@@ -183,7 +183,7 @@ class Cassette:
             hint=hint,
         )
 
-    def record(self, recorded: Recorded, query: Query) -> None:
+    def record(self, recorded: Interaction, query: Query) -> None:
         """Record an interaction and save it at once.
 
         Args:
@@ -199,7 +199,7 @@ class Cassette:
         self._recorded += 1
         self.save()
 
-    def take(self, interactions: Sequence[Recorded]) -> list[Recorded]:
+    def take(self, interactions: Sequence[Interaction]) -> list[Interaction]:
         """Record what another cassette could not save; :attr:`trouble` tells whether it is saved.
 
         Args:
@@ -226,7 +226,7 @@ class Cassette:
             before = self._file.held
             self._merge(before, self._file.read())
 
-    def prune(self, interactions: Iterable[Recorded]) -> int:
+    def prune(self, interactions: Iterable[Interaction]) -> int:
         """Remove interactions from the file; all of them, or none if it cannot be saved.
 
         Args:
@@ -287,8 +287,8 @@ class Cassette:
         return f"{done}{refused}."
 
     def _merge(
-        self, before: tuple[Recorded, ...], now: tuple[Recorded, ...]
-    ) -> tuple[Recorded, ...]:
+        self, before: tuple[Interaction, ...], now: tuple[Interaction, ...]
+    ) -> tuple[Interaction, ...]:
         if now is not before:
             self._matcher.merge(before, now)
         return self._matcher.interactions

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import _json
+from chatmagic._json import shared
 from chatmagic.archive import notebook_file
-from chatmagic.cassette.interaction import Recorded, headers_for
+from chatmagic.cassette.interaction import Interaction, headers_for
 from chatmagic.errors import InputError
+from chatmagic.models import BodyFacts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.record import Record
 
 
-def recorded(path: Path) -> tuple[Recorded, ...]:
+def recorded(path: Path) -> tuple[Interaction, ...]:
     """Give the exchanges by which a notebook's requests can be answered again.
 
     A reply that was interrupted or cut off is none of them: it was never whole.
@@ -44,9 +46,9 @@ def recorded(path: Path) -> tuple[Recorded, ...]:
     return found
 
 
-def _exchanges(notebook: notebook_file.Notebook) -> tuple[Recorded, ...]:
+def _exchanges(notebook: notebook_file.Notebook) -> tuple[Interaction, ...]:
     """Return what a notebook's complete replies answered, with the turns before each."""
-    found: list[Recorded] = []
+    found: list[Interaction] = []
     carried: dict[tuple[str | None, str | None], tuple[str, ...]] = {}
     for told, record in notebook.turns:
         # A record lists the newest turns; those before are what the first of them carried.
@@ -60,9 +62,9 @@ def _exchanges(notebook: notebook_file.Notebook) -> tuple[Recorded, ...]:
     return tuple(found)
 
 
-def _exchange(record: Record, text: str, before: tuple[str, ...], after: str | None) -> Recorded:
+def _exchange(record: Record, text: str, before: tuple[str, ...], after: str | None) -> Interaction:
     sent = {name: record.parameters[name] for name in _SENT if name in record.parameters}
-    return Recorded(
+    return Interaction(
         request=record.request,
         prompt=record.prompt,
         before=before,
@@ -73,10 +75,7 @@ def _exchange(record: Record, text: str, before: tuple[str, ...], after: str | N
         owner=record.owner,
         headers=headers_for(record.credits, record.date),
         text=text,
-        model=record.model,
-        finish_reason=record.finish_reason,
-        usage=record.usage,
-        refusal=record.refusal,
+        **shared(record, BodyFacts),
         took=record.took,
         origin=record.recorded or ("live" if record.origin == "replay" else record.origin),
     )

@@ -7,7 +7,8 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic import _json
-from chatmagic.models import Message, Origin
+from chatmagic.conversation.parameters import AsTyped
+from chatmagic.models import BodyFacts, Message, Origin
 from chatmagic.protocol import wire
 from chatmagic.protocol.wire import Request
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from chatmagic.models import Credits, Usage
+    from chatmagic.models import Credits
 
 KEPT_HEADERS: Final = (
     "content-type",
@@ -29,7 +30,7 @@ KEPT_HEADERS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class Interaction(BodyFacts, AsTyped):
     """One exchange: what was asked, and what answered.
 
     Args:
@@ -49,10 +50,6 @@ class Recorded:
         headers: the headers of :data:`KEPT_HEADERS` that the answer had.
         text: the reply, exactly; ``None`` where the answer was an error.
         error: the JSON body of an error.
-        model: name of the model that answered, where it was told.
-        finish_reason: in the service's own words.
-        usage: token counts, where they were told.
-        refusal: what a model said instead of answering.
         took: about how many credits it took, as far as it was known then.
         origin: who answered: ``live`` or ``emulator``.
         superseded: whether a later execution of its cell left it behind: it answers this very
@@ -72,10 +69,6 @@ class Recorded:
     headers: tuple[tuple[str, str], ...] = ()
     text: str | None = None
     error: Any = None
-    model: str | None = None
-    finish_reason: str | None = None
-    usage: Usage | None = None
-    refusal: str | None = None
     took: int | None = None
     origin: Origin = "live"
     superseded: bool = False
@@ -102,7 +95,7 @@ class Recorded:
             **known,
         )
 
-    def answers(self, asked: Recorded) -> bool:
+    def answers(self, asked: Interaction) -> bool:
         """Tell whether it is the exchange of this very request.
 
         A model that was asked for when it was recorded matters only if one is set now.

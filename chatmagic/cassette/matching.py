@@ -27,7 +27,7 @@ from chatmagic.cassette import merging
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.interaction import Interaction
 
 RefreshOutcome = Literal["kept", "changed", "new", "failed", "not asked"]
 
@@ -42,7 +42,7 @@ class Query:
         order: hashes of the notebook's cells from top to bottom; ``None`` where not known.
     """
 
-    asked: Recorded
+    asked: Interaction
     execution: str | None = None
     order: tuple[str, ...] | None = None
 
@@ -63,8 +63,8 @@ class _Item:
         answered: whether it answered a request of this kernel.
     """
 
-    recorded: Recorded
-    original: Recorded | None = None
+    recorded: Interaction
+    original: Interaction | None = None
     outcome: RefreshOutcome = "not asked"
     answered: bool = False
 
@@ -93,23 +93,23 @@ class Matcher:
         interactions: in the order recorded.
     """
 
-    def __init__(self, interactions: Iterable[Recorded]) -> None:
+    def __init__(self, interactions: Iterable[Interaction]) -> None:
         """Begin with nothing asked."""
         self._items = [_Item(recorded, recorded) for recorded in interactions]
         self._cells: dict[str, _Cell] = {}
         self._last: _Item | None = None
 
     @property
-    def interactions(self) -> tuple[Recorded, ...]:
+    def interactions(self) -> tuple[Interaction, ...]:
         """All interactions in their order."""
         return tuple(item.recorded for item in self._items)
 
     @property
-    def standing(self) -> tuple[Recorded, ...]:
+    def standing(self) -> tuple[Interaction, ...]:
         """The interactions that are not superseded, in their order."""
         return tuple(recorded for recorded in self.interactions if not recorded.superseded)
 
-    def replay(self, query: Query) -> Recorded | None:
+    def replay(self, query: Query) -> Interaction | None:
         """Return the interaction that answers a request in a replay; ``None`` without one.
 
         Args:
@@ -129,7 +129,7 @@ class Matcher:
                 item.answered = False
         return self._give(candidates[0], cell) if candidates else None
 
-    def by_order(self, query: Query) -> Recorded | None:
+    def by_order(self, query: Query) -> Interaction | None:
         """Return the interaction whose turn it is, whatever it answered when it was recorded.
 
         The cell's own first, then the next with the same prompt as typed, then the next.
@@ -143,14 +143,14 @@ class Matcher:
         cell = self._cell(query)
         start = 0 if self._last is None else self._index(self._last) + 1
         following = [*self._items[start:], *self._items[:start]]
-        typed = [item for item in following if _typed(item.recorded) == _typed(query.asked)]
+        typed = [item for item in following if item.recorded.as_typed == query.asked.as_typed]
         own = [item for item in cell.unused if item in self._items]
         for item in (*own, *typed, *following):
             if not item.recorded.superseded:
                 return self._give(item, cell)
         return None
 
-    def recall(self, query: Query) -> tuple[Recorded | None, bool]:
+    def recall(self, query: Query) -> tuple[Interaction | None, bool]:
         """Return the recorded reply to a request that is being recorded.
 
         Args:
@@ -186,7 +186,7 @@ class Matcher:
         cell = self._cell(query)
         return bool(self._outdated(cell, query)) and not (refresh and self._same_place(cell, query))
 
-    def admits(self, recorded: Recorded) -> bool:
+    def admits(self, recorded: Interaction) -> bool:
         """Return whether an interaction may be recorded at all (rule 6).
 
         Args:
@@ -196,7 +196,9 @@ class Matcher:
             held.origin == "emulator" for held in self.interactions
         )
 
-    def add(self, recorded: Recorded, query: Query, *, refresh: bool = False) -> Recorded | None:
+    def add(
+        self, recorded: Interaction, query: Query, *, refresh: bool = False
+    ) -> Interaction | None:
         """Record a new interaction (rules 3 to 6).
 
         Args:
@@ -232,7 +234,7 @@ class Matcher:
             _supersede(self._outdated(cell, query))
         return item.recorded
 
-    def take(self, interactions: Sequence[Recorded]) -> list[Recorded]:
+    def take(self, interactions: Sequence[Interaction]) -> list[Interaction]:
         """Add the interactions of another cassette behind all others, each of them once.
 
         Args:
@@ -246,7 +248,7 @@ class Matcher:
             self._items.append(_Item(recorded, outcome="new"))
         return [recorded for recorded in interactions if recorded not in fit]
 
-    def remove(self, interactions: Iterable[Recorded]) -> int:
+    def remove(self, interactions: Iterable[Interaction]) -> int:
         """Remove interactions for good.
 
         Args:
@@ -268,7 +270,7 @@ class Matcher:
         """Return how many interactions a refresh kept, changed, added and did not ask."""
         return Counter(item.outcome for item in self._items)
 
-    def merge(self, base: Sequence[Recorded], theirs: Sequence[Recorded]) -> None:
+    def merge(self, base: Sequence[Interaction], theirs: Sequence[Interaction]) -> None:
         """Apply the changes that another kernel made to the same cassette.
 
         Args:
@@ -312,12 +314,12 @@ class Matcher:
             cells = {*(query.order or ()), *self._cells}
             free = [i for i in self._items if not i.answered and i.recorded.owner not in cells]
         return sorted(
-            (item for item in free if _typed(item.recorded) == _typed(query.asked)),
+            (item for item in free if item.recorded.as_typed == query.asked.as_typed),
             key=lambda i: (not i.recorded.answers(query.asked), i.recorded.superseded),
         )
 
     def _insert(
-        self, recorded: Recorded, query: Query, cell: _Cell, place: Sequence[_Item]
+        self, recorded: Interaction, query: Query, cell: _Cell, place: Sequence[_Item]
     ) -> _Item:
         """Insert a new interaction where it belongs, and supersede the errors before it."""
         equal = [item for item in place if item.recorded.answers(query.asked)]
@@ -345,7 +347,7 @@ class Matcher:
         own = [item for item in self._items if item.recorded.owner == query.owner]
         return [item for item in own if not item.recorded.superseded and item not in cell.used]
 
-    def _give(self, item: _Item, cell: _Cell) -> Recorded:
+    def _give(self, item: _Item, cell: _Cell) -> Interaction:
         """Mark an item that answers, or that was recorded, as asked by a cell."""
         item.answered = True
         if item in cell.unused:
@@ -383,7 +385,3 @@ def _unused(cell: _Cell, equal: Sequence[_Item]) -> list[_Item]:
 def _supersede(items: Iterable[_Item]) -> None:
     for item in items:
         item.recorded = replace(item.recorded, superseded=True)
-
-
-def _typed(request: Recorded) -> str:
-    return request.prompt if request.typed is None else request.typed

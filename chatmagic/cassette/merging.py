@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.interaction import Interaction
 
 Identity = tuple[str, int, str | None, str]
 """What identifies an interaction in every reading of its file."""
 
 
-def identity(recorded: Recorded) -> Identity:
+def identity(recorded: Interaction) -> Identity:
     """Return the identity of an interaction; its owner and ``superseded`` may change.
 
     Args:
@@ -25,14 +25,14 @@ def identity(recorded: Recorded) -> Identity:
     return recorded.request, recorded.status, recorded.text, unhashable
 
 
-def numbered(interactions: Iterable[Recorded]) -> dict[tuple[Identity, int], Recorded]:
+def numbered(interactions: Iterable[Interaction]) -> dict[tuple[Identity, int], Interaction]:
     """Return interactions by their identities; equal ones are numbered.
 
     Args:
         interactions: in their order.
     """
     count: Counter[Identity] = Counter()
-    by_identity: dict[tuple[Identity, int], Recorded] = {}
+    by_identity: dict[tuple[Identity, int], Interaction] = {}
     for recorded in interactions:
         key = identity(recorded)
         by_identity[key, count[key]] = recorded
@@ -40,7 +40,9 @@ def numbered(interactions: Iterable[Recorded]) -> dict[tuple[Identity, int], Rec
     return by_identity
 
 
-def missing(interactions: Iterable[Recorded], held: Iterable[Recorded]) -> tuple[Recorded, ...]:
+def missing(
+    interactions: Iterable[Interaction], held: Iterable[Interaction]
+) -> tuple[Interaction, ...]:
     """Return the interactions that are not among others; of equal ones those in excess.
 
     Args:
@@ -52,8 +54,8 @@ def missing(interactions: Iterable[Recorded], held: Iterable[Recorded]) -> tuple
 
 
 def merged(
-    base: Sequence[Recorded], mine: Sequence[Recorded], theirs: Sequence[Recorded]
-) -> list[tuple[int | None, Recorded]]:
+    base: Sequence[Interaction], mine: Sequence[Interaction], theirs: Sequence[Interaction]
+) -> list[tuple[int | None, Interaction]]:
     """Return the interactions of a cassette with the changes of two kernels.
 
     Args:
@@ -67,7 +69,7 @@ def merged(
     known, now, here = numbered(base), numbered(theirs), numbered(mine)
     places = {key: at for at, key in enumerate(here)}
     # What is new there follows what it follows there.
-    added: dict[int, list[tuple[int | None, Recorded]]] = {}
+    added: dict[int, list[tuple[int | None, Interaction]]] = {}
     behind = -1
     for key, recorded in now.items():
         behind = places.get(key, behind)
@@ -85,6 +87,6 @@ def merged(
     return result
 
 
-def _marks(recorded: Recorded) -> tuple[str | None, bool]:
+def _marks(recorded: Interaction) -> tuple[str | None, bool]:
     """Return what changes in an interaction that stays the same one."""
     return recorded.owner, recorded.superseded

@@ -12,7 +12,7 @@ from chatmagic.models import Message
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.interaction import Interaction
 
 EXCERPT: Final = 48
 """How many characters of each side are shown around a difference."""
@@ -24,7 +24,7 @@ _KNOWN_DIGITS: Final = 16
 """How many digits of a digest every source has: a cassette names turns by so many."""
 
 
-def nearest(asked: Recorded, recorded: Sequence[Recorded]) -> Recorded | None:
+def nearest(asked: Interaction, recorded: Sequence[Interaction]) -> Interaction | None:
     """Return the recorded request most like a request; ``None`` where none is recorded.
 
     The same prompt counts most, then how many of the earlier turns are the same, then how far
@@ -36,10 +36,10 @@ def nearest(asked: Recorded, recorded: Sequence[Recorded]) -> Recorded | None:
     """
     ours = _parts(asked)
 
-    def likeness(candidate: Recorded) -> tuple[bool, int, int, int]:
+    def likeness(candidate: Interaction) -> tuple[bool, int, int, int]:
         theirs = _parts(candidate)
         return (
-            _typed(asked) == _typed(candidate),
+            asked.as_typed == candidate.as_typed,
             _shared(_digests(ours), _digests(theirs)),
             _shared(_prompt(asked, candidate), _prompt(candidate, candidate)),
             -abs(len(ours) - len(theirs)),
@@ -48,7 +48,7 @@ def nearest(asked: Recorded, recorded: Sequence[Recorded]) -> Recorded | None:
     return max(recorded, key=likeness, default=None)
 
 
-def difference(asked: Recorded, recorded: Recorded) -> str:
+def difference(asked: Interaction, recorded: Interaction) -> str:
     """Return a sentence on the first difference between a request and a recorded one.
 
     Args:
@@ -76,7 +76,7 @@ def difference(asked: Recorded, recorded: Recorded) -> str:
     return _changed_parameters(asked, recorded)
 
 
-def _parts(request: Recorded) -> list[Part]:
+def _parts(request: Interaction) -> list[Part]:
     """Return what precedes the prompt; first what is known by its chain digest alone."""
     unknown: list[Part] = [(request.after,)] if request.after else []
     return [*unknown, *parts_of(request.before)]
@@ -92,13 +92,9 @@ def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
     return next((at for at, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
 
 
-def _typed(request: Recorded) -> str:
-    return request.prompt if request.typed is None else request.typed
-
-
-def _prompt(request: Recorded, recorded: Recorded) -> str:
+def _prompt(request: Interaction, recorded: Interaction) -> str:
     """Return a prompt as sent; as typed where a notebook is compared, which has no other."""
-    return _typed(request) if recorded.typed == recorded.prompt else request.prompt
+    return request.as_typed if recorded.typed == recorded.prompt else request.prompt
 
 
 def _count(parts: Sequence[Part]) -> int:
@@ -141,7 +137,7 @@ def _changed_part(number: int, ours: Part, theirs: Part) -> str:
     )
 
 
-def _changed_parameters(asked: Recorded, recorded: Recorded) -> str:
+def _changed_parameters(asked: Interaction, recorded: Interaction) -> str:
     ours = {**asked.parameters, "model": asked.asked_model}
     # A recorded model does not count where none is set now.
     theirs = {**recorded.parameters, "model": asked.asked_model and recorded.asked_model}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chatmagic.cassette.cassette import Cassette
-    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.interaction import Interaction
 
 SUPERSEDED: Final = "superseded"
 SHOWN: Final = 60
@@ -30,7 +30,7 @@ class Pruning:
     def __init__(self) -> None:
         """Have listed nothing."""
         self._path: Path | None = None
-        self._listed: dict[int, Recorded] = {}
+        self._listed: dict[int, Interaction] = {}
 
     def listed(self, cassette: Cassette) -> str:
         """Return a numbered list of a cassette's interactions, a line each.
@@ -80,7 +80,7 @@ class Pruning:
         lines = [_line(number, self._listed.pop(number)) for number in chosen]
         return "\n".join([*lines, f"Removed {count:,} from {cassette.config.name}."])
 
-    def _chosen(self, cassette: Cassette, words: Sequence[str]) -> dict[int, Recorded]:
+    def _chosen(self, cassette: Cassette, words: Sequence[str]) -> dict[int, Interaction]:
         """Return the interactions to remove, by their numbers."""
         if list(words) == [SUPERSEDED]:
             # One that its cell has asked again since it was listed is in force, and stays.
@@ -103,7 +103,7 @@ class Pruning:
         return chosen
 
 
-def _line(number: int, recorded: Recorded) -> str:
+def _line(number: int, recorded: Interaction) -> str:
     """Return a line with the number, the prompt and the length of the reply."""
     prompt = unlinked(text.one_line(recorded.prompt, SHOWN))
     reply = recorded.text

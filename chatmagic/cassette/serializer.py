@@ -23,10 +23,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import _json
-from chatmagic.cassette.interaction import KEPT_HEADERS, Recorded
+from chatmagic._json import fields_from_json, fields_to_json
+from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction
 from chatmagic.cassette.prefixes import Part, Prefix, Prefixes, request_digest
 from chatmagic.errors import InputError
-from chatmagic.models import Message, Usage
+from chatmagic.models import BodyFacts, Message
 from chatmagic.protocol.wire import NOT_IN_DIGEST
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class _Text:
         lines: its lines but the first one.
     """
 
-    one: Recorded
+    one: Interaction
     carried: Prefix | None
     made: Prefix | None
     lines: str
@@ -66,7 +67,7 @@ class Writer:
         self._prefixes = Prefixes()
         self._texts: dict[int, _Text] = {}
 
-    def write(self, exchanges: Iterable[Recorded]) -> str:
+    def write(self, exchanges: Iterable[Interaction]) -> str:
         """Return the text of a cassette.
 
         Args:
@@ -81,7 +82,7 @@ class Writer:
         head = _line({"chatmagic": "cassette", "version": VERSION})
         return head + "".join(_line(_question(text, made, turns)) + text.lines for text in texts)
 
-    def _text(self, one: Recorded) -> _Text:
+    def _text(self, one: Interaction) -> _Text:
         carried = made = None
         if one.after is None:
             carried = self._prefixes.of(one.before)
@@ -92,7 +93,7 @@ class Writer:
         return _Text(one, carried, made, "".join(map(_line, lines)))
 
 
-def write(exchanges: Iterable[Recorded]) -> str:
+def write(exchanges: Iterable[Interaction]) -> str:
     """Return the text of a cassette.
 
     Args:
@@ -101,7 +102,7 @@ def write(exchanges: Iterable[Recorded]) -> str:
     return Writer().write(tuple(exchanges))
 
 
-def read(text: str, name: str) -> tuple[Recorded, ...]:
+def read(text: str, name: str) -> tuple[Interaction, ...]:
     """Read the text of a cassette, and check that it is what was written.
 
     Args:
@@ -191,12 +192,9 @@ def _referred(part: Sequence[Message | str], turns: Collection[Any]) -> Sequence
     return [_json.turn_digest(prompt, reply)[:REFERENCE]]
 
 
-def _answer(one: Recorded) -> dict[str, Any]:
+def _answer(one: Interaction) -> dict[str, Any]:
     known = {
-        "model": one.model,
-        "finish_reason": one.finish_reason,
-        "usage": None if one.usage is None else one.usage.to_json(),
-        "refusal": one.refusal,
+        **fields_to_json(one, BodyFacts),
         "took": one.took,
         "sha256": None if one.text is None else _json.digest(one.text),
         "error": one.error,
@@ -215,7 +213,7 @@ def _line(value: Mapping[str, Any]) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _carried(drafts: Sequence[Recorded]) -> dict[int, Prefix | None]:
+def _carried(drafts: Sequence[Interaction]) -> dict[int, Prefix | None]:
     """Return what the requests carried, by their places; those of which it is known.
 
     An exchange may stand before the one that it goes on from, as cells may be run in any order.
@@ -320,7 +318,7 @@ def _belongs(value: Mapping[str, Any], block: _Block, number: int) -> bool:
     return True
 
 
-def _draft(block: _Block, name: str) -> Recorded:
+def _draft(block: _Block, name: str) -> Interaction:
     """Read one exchange, its references as they stand."""
     question, answer = block.question, block.answer
     if not block.you or not answer:
@@ -332,7 +330,7 @@ def _draft(block: _Block, name: str) -> Recorded:
     if told != (None if told is None else _json.digest(text)):
         raise _damaged(name, block.answer_number, "the reply is not the one that was recorded")
     try:
-        return Recorded(
+        return Interaction(
             request=_of(question, "ask", str),
             prompt="".join(block.you),
             before=tuple(map(_earlier, _of(question, "before", list, []))),
@@ -347,10 +345,7 @@ def _draft(block: _Block, name: str) -> Recorded:
             headers=_headers(_of(answer, "headers", dict, {})),
             text=None if told is None else text,
             error=answer.get("error") if told is None else None,
-            model=_of(answer, "model", str, None),
-            finish_reason=_of(answer, "finish_reason", str, None),
-            usage=Usage.from_json(answer.get("usage")),
-            refusal=_of(answer, "refusal", str, None),
+            **fields_from_json(BodyFacts, answer),
             took=_json.whole_number(answer.get("took")),
             origin="emulator" if answer.get("from") == "emulator" else "live",
         )
@@ -358,7 +353,7 @@ def _draft(block: _Block, name: str) -> Recorded:
         raise _damaged(name, block.number, str(error)) from None
 
 
-def _checked(one: Recorded, carried: Prefix | None, block: _Block, name: str) -> Recorded:
+def _checked(one: Interaction, carried: Prefix | None, block: _Block, name: str) -> Interaction:
     """Return an exchange whose request is the one that its digest says, as far as it is known."""
     parameters = {
         name: value for name, value in one.parameters.items() if name not in NOT_IN_DIGEST
@@ -388,7 +383,7 @@ def _checked(one: Recorded, carried: Prefix | None, block: _Block, name: str) ->
     raise _damaged(name, block.number, "the request is not the one that was recorded")
 
 
-def _body(one: Recorded) -> dict[str, Any] | None:
+def _body(one: Interaction) -> dict[str, Any] | None:
     """Return the canonical body of a request with its prompt alone; ``None`` if not known."""
     body = replace(one, before=(), after=None, last=None).body
     return None if body is None else dict(json.loads(body.encode()))

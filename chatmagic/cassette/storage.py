@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from chatmagic._log import swallowed
+from chatmagic.archive.files import replace_content
 from chatmagic.cassette import serializer
 from chatmagic.errors import ChatError, InputError
 
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.interaction import Interaction
 
-    Merge = Callable[[tuple[Recorded, ...], tuple[Recorded, ...]], tuple[Recorded, ...]]
+    Merge = Callable[[tuple[Interaction, ...], tuple[Interaction, ...]], tuple[Interaction, ...]]
 
 if sys.platform != "win32":
     import fcntl
@@ -38,7 +39,7 @@ class CassetteFile:
             self.path = path.resolve()
         self._text: str | None = None
         self._writer = serializer.Writer()
-        self.held: tuple[Recorded, ...] = ()
+        self.held: tuple[Interaction, ...] = ()
         """The interactions of the file when it was last read or written."""
 
     def exists(self) -> bool:
@@ -48,7 +49,7 @@ class CassetteFile:
         # The name itself is impossible, which :meth:`read` reports.
         return True
 
-    def read(self) -> tuple[Recorded, ...]:
+    def read(self) -> tuple[Interaction, ...]:
         """Return the interactions of the file; none where there is no file.
 
         Raises:
@@ -79,7 +80,7 @@ class CassetteFile:
                 new = merge(before, before if self._text is None else now)
                 text = self._writer.write(new)
                 if text != self._text:
-                    self._replace(text)
+                    replace_content(self.path, text.encode())
                 self._text, self.held = text, new
         except OSError as error:
             why = error.strerror or type(error).__name__
@@ -100,23 +101,6 @@ class CassetteFile:
         except ValueError:
             why = "this is no file's name"
         raise InputError(f"The cassette {self.path.name} cannot be read: {why}.")
-
-    def _replace(self, text: str) -> None:
-        # Every process writes to the same name, so that what a killed one left is overwritten.
-        new = self.path.with_name(f".{self.path.name}.new")
-        try:
-            with new.open("wb") as file:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            with swallowed(OSError):
-                new.chmod(self.path.stat().st_mode & 0o777)
-            new.replace(self.path)
-        except OSError:
-            # On a full disk the remains would take the room that the next attempt needs.
-            with swallowed(OSError):
-                new.unlink()
-            raise
 
 
 @contextlib.contextmanager

@@ -12,10 +12,13 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic.cassette.interaction import KEPT_HEADERS, Recorded
+from chatmagic._json import shared
+from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction
 from chatmagic.errors import ChatInterrupted
+from chatmagic.models import BodyFacts
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse
+from chatmagic.protocol.wire import Chunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,12 +39,10 @@ class Outcome:
 
     Args:
         reply: the reply, which is not complete where the answer was an error.
-        took: about how many credits it took, as far as known.
         key: the key that was sent along.
     """
 
     reply: Reply
-    took: int | None
     key: Secret | None
 
 
@@ -65,7 +66,7 @@ def through(
 
     def keep(heard: Captured) -> None:
         end = came()
-        kept = recorded(play.query.asked, heard, end.reply, took=end.took, key=end.key)
+        kept = recorded(play.query.asked, heard, end.reply, key=end.key)
         if kept is not None:
             cassette.record(kept, play.query)
 
@@ -79,7 +80,7 @@ class ReplayTransport:
         recorded: what answers.
     """
 
-    def __init__(self, recorded: Recorded) -> None:
+    def __init__(self, recorded: Interaction) -> None:
         """Have it at hand."""
         self._recorded = recorded
 
@@ -97,7 +98,7 @@ class _ReplayExchange:
 
     origin: Origin = "replay"
 
-    def __init__(self, recorded: Recorded, *, stream: bool, halt: Halt) -> None:
+    def __init__(self, recorded: Interaction, *, stream: bool, halt: Halt) -> None:
         self.status = recorded.status
         self.headers = recorded.headers
         self._halt = halt
@@ -190,27 +191,23 @@ class _RecordingExchange:
 
 
 def recorded(
-    asked: Recorded, heard: Captured, reply: Reply, *, took: int | None, key: Secret | None
-) -> Recorded | None:
+    asked: Interaction, heard: Captured, reply: Reply, *, key: Secret | None
+) -> Interaction | None:
     """Give what is kept of an exchange; ``None`` where that is nothing.
 
     Args:
         asked: the request.
         heard: the answer.
         reply: what the client made of it.
-        took: about how many credits it took, as far as known.
         key: the key that was sent along, which is in nothing that is kept.
     """
     origin: Origin = "emulator" if heard.origin == "emulator" else "live"
-    one = replace(asked, status=heard.status, headers=heard.headers, took=took, origin=origin)
+    one = replace(asked, status=heard.status, headers=heard.headers, took=reply.took, origin=origin)
     if reply.state == "complete":
         one = replace(
             one,
             text=reply.text,
-            model=reply.model,
-            finish_reason=reply.finish_reason,
-            usage=reply.usage,
-            refusal=reply.refusal,
+            **shared(reply, BodyFacts),
         )
     else:
         error = _object(heard.body, key)
@@ -242,25 +239,15 @@ def _object(body: bytes, key: Secret | None) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and "choices" not in value else None
 
 
-def _stream(one: Recorded) -> Iterator[bytes]:
-    """Give a reply as a stream, an event for each of its lines (facts 6, 7)."""
+def _stream(one: Interaction) -> Iterator[bytes]:
+    """Return a reply as a stream, an event for each of its lines (facts 6, 7)."""
     for line in (one.text or "").splitlines(keepends=True):
-        yield sse.encode({"choices": [{"delta": {"content": line}}]})
-    yield sse.encode(_facts(one, {"delta": {"refusal": one.refusal} if one.refusal else {}}))
+        yield sse.encode(Chunk(line).to_json())
+    yield sse.encode(Chunk(**shared(one, BodyFacts)).to_json())
     yield sse.encode_done()
 
 
-def _document(one: Recorded) -> Iterator[bytes]:
-    """Give a reply, or an error, in one piece (facts 4, 8)."""
-    message = {"role": "assistant", "content": one.text, "refusal": one.refusal}
-    value = _facts(one, {"message": message}) if one.is_reply else one.error
-    yield json.dumps(value).encode()
-
-
-def _facts(one: Recorded, choice: dict[str, Any]) -> dict[str, Any]:
-    usage = None if one.usage is None else one.usage.to_json()
-    return {
-        "model": one.model,
-        "choices": [{**choice, "finish_reason": one.finish_reason}],
-        "usage": usage,
-    }
+def _document(one: Interaction) -> Iterator[bytes]:
+    """Return a reply, or an error, in one piece (facts 4, 8)."""
+    reply = Chunk(one.text or "", whole=True, **shared(one, BodyFacts)).to_json()
+    yield json.dumps(reply if one.is_reply else one.error).encode()

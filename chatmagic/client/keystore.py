@@ -6,7 +6,6 @@ writable by its owner alone; one that others can read is refused.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import stat
@@ -17,13 +16,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import platformdirs
+
+from chatmagic._log import log_swallowed, swallowed
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-Place = Literal["keyring", "private file"]
+Storage = Literal["keyring", "private file"]
 SERVICE: Final = "chatmagic"
 FILE: Final = "keys.json"
 CAREFULLY: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -36,7 +38,7 @@ class KeyStore:
 
     Args:
         folder: where the private file is.
-        find_keyring: gives the keyring module, or ``None`` without a usable one.
+        find_keyring: returns the keyring module, or ``None`` without a usable one.
     """
 
     folder: Path
@@ -47,22 +49,22 @@ class KeyStore:
         """The keyring module; ``None`` without a usable one."""
         return self.find_keyring()
 
-    def load(self, origin: str) -> tuple[Secret, Place] | None:
-        """Give the key that was kept for an origin, and where it was.
+    def load(self, origin: str) -> tuple[Secret, Storage] | None:
+        """Return the key that was kept for an origin, and where it was; ``None`` without one.
 
         Raises:
             InputError: the private file is not private.
         """
         if self.keyring is not None:
-            with contextlib.suppress(Exception):
+            with swallowed():
                 if value := self.keyring.get_password(SERVICE, origin):
                     return Secret(value), "keyring"
         value = self._read().get(origin)
-        with contextlib.suppress(ValueError):
+        with swallowed(ValueError):
             return None if value is None else (Secret(value), "private file")
         return None
 
-    def save(self, origin: str, key: Secret, place: Place) -> Place:
+    def save(self, origin: str, key: Secret, place: Storage) -> Storage:
         """Keep a key for an origin; where the keyring fails, in the private file.
 
         It is taken out of the other place, so that an older key never comes back from there.
@@ -74,22 +76,22 @@ class KeyStore:
             InputError: the private file is not private, or cannot be written.
         """
         if place == "keyring" and self.keyring is not None:
-            with contextlib.suppress(Exception):
+            with swallowed():
                 self.keyring.set_password(SERVICE, origin, key.reveal())
-                with contextlib.suppress(InputError):
+                with swallowed(InputError):
                     self._drop(origin)
                 return "keyring"
         self._write({**self._read(), origin: key.reveal()})
         self._forget_in_keyring(origin)
         return "private file"
 
-    def forget(self, origin: str) -> list[Place]:
-        """Forget the key of an origin, wherever it is; give the places where it was.
+    def forget(self, origin: str) -> list[Storage]:
+        """Remove the key of an origin from all places; return those where it was.
 
         Raises:
             InputError: as :meth:`save`.
         """
-        gone: list[Place] = []
+        gone: list[Storage] = []
         if self._forget_in_keyring(origin):
             gone.append("keyring")
         if self._drop(origin):
@@ -98,7 +100,7 @@ class KeyStore:
 
     def _forget_in_keyring(self, origin: str) -> bool:
         if self.keyring is not None:
-            with contextlib.suppress(Exception):
+            with swallowed():
                 if self.keyring.get_password(SERVICE, origin):
                     self.keyring.delete_password(SERVICE, origin)
                     return True
@@ -171,20 +173,25 @@ def _object(content: bytes) -> dict[str, Any] | None:
     return kept if isinstance(kept, dict) else None
 
 
-def open_store(environ: Mapping[str, str]) -> KeyStore:
-    """Open the store of this user."""
-    # The XDG specification has a relative path ignored.
-    base = environ.get("APPDATA" if os.name == "nt" else "XDG_CONFIG_HOME", "")
-    folder = Path(base) if Path(base).is_absolute() else Path.home() / ".config"
-    return KeyStore(folder / "chatmagic", _keyring)
+def open_store() -> KeyStore:
+    """Return the store of this user.
+
+    Its file is in the user's configuration folder as the system has it; one from before
+    chatmagic asked the system for that stays where it is.
+    """
+    folder = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True)
+    former = Path.home() / ".config" / "chatmagic"
+    is_former = (former / FILE).exists() and not (folder / FILE).exists()
+    return KeyStore(former if is_former else folder, _keyring)
 
 
 @cache
 def _keyring() -> Any:
-    """Give the keyring module if it is installed and has somewhere to keep a key."""
+    """Return the keyring module if it is installed and has somewhere to keep a key."""
     try:
         keyring = import_module("keyring")
         usable = keyring.get_keyring().priority >= 1
-    except Exception:  # noqa: BLE001 - whatever is wrong with it, there is none
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with it, there is none
+        log_swallowed(error)
         return None
     return keyring if usable else None

@@ -156,7 +156,7 @@ class ResponseReader:
         Args:
             told: whether the piece before held an event.
         """
-        if self._builder.finish_reason is None:
+        if self._builder.facts.finish_reason is None:
             return self._exchange.read()
         if told:
             self._grace.extend()
@@ -172,7 +172,7 @@ class ResponseReader:
 
     def _check_end(self, *, done: bool, cut: bool) -> None:
         """Tell the end of a reply from that of something else, and from a cut."""
-        key, finish_reason = self._key, self._builder.finish_reason
+        key, finish_reason = self._key, self._builder.facts.finish_reason
         if finish_reason == "error":
             raise self._told(self._complaint or ErrorBody())
         if self._complaint and not done and finish_reason is None:

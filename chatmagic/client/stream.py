@@ -6,8 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
+from chatmagic._json import shared
 from chatmagic.client import advice, config, url
 from chatmagic.client.arrival import Arrival
 from chatmagic.client.response import ResponseReader, time_of
@@ -18,6 +19,7 @@ from chatmagic.errors import (
     ChatInterrupted,
     InputError,
 )
+from chatmagic.models import BodyFacts
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.error_mapping import LESS_HINT, WHAT_CAME_IS_KEPT
 from chatmagic.protocol.reply_builder import ReplyBuilder
@@ -87,13 +89,10 @@ class ReplyStream:
         key = self._endpoint.key
         if key is None:
             return reply
-        model, reason, refusal = reply.model, reply.finish_reason, reply.refusal
-        return replace(
-            reply,
-            model=model and key.redact(model),
-            finish_reason=reason and key.redact(reason),
-            refusal=refusal and key.redact(refusal),
-        )
+        facts = shared(reply, BodyFacts)
+        texts = {name: fact for name, fact in facts.items() if isinstance(fact, str)}
+        safe: dict[str, Any] = {name: key.redact(text) for name, text in texts.items()}
+        return replace(reply, **safe)
 
     def __enter__(self) -> Self:
         """Send the request; return the stream when the answer has begun.
@@ -236,7 +235,7 @@ class ReplyStream:
         if reader.came_at_once and config.news([f"{origin} holds replies back."]):
             self._builder.held_back = True
         is_live_stream = self._request.stream and exchange.origin == "live"
-        self._tracker.note_usage(lacks_usage=is_live_stream and self._builder.usage is None)
+        self._tracker.note_usage(lacks_usage=is_live_stream and self._builder.facts.usage is None)
 
     def _outlook(self, error: ChatError | ChatInterrupted, reader: ResponseReader) -> str:
         """Say what an answer that broke off leaves behind, and what may have been its reason."""

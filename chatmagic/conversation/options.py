@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.conversation import suggestions
+from chatmagic.conversation.parameters import Parameters
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
 
@@ -75,27 +76,17 @@ class Option:
         return shown if self.metavar is None else f"{shown} {self.metavar}"
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedLine:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedLine(Parameters):
     """The options and the prompt of a magic line.
 
     Args:
-        temperature: sampling temperature (fact 3); ``None`` leaves it out.
-        max_tokens: upper limit on generated tokens (fact 3); ``None`` leaves it out.
-        last: how many of the newest turns go along; ``None`` is all of them.
-        history: whether the turns before go along and this one is kept.
-        stream: whether the reply is to come as a stream.
         output: name of the variable that gets the reply; ``None`` for none.
         raw: whether ``{{ }}`` is sent as typed.
         quiet: whether the reply is not shown.
         prompt: the rest of the line, byte for byte; may be empty.
     """
 
-    temperature: float | None
-    max_tokens: int | None
-    last: int | None
-    history: bool
-    stream: bool
     output: str | None
     raw: bool
     quiet: bool

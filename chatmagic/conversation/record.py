@@ -7,19 +7,27 @@ are ignored, and a missing field is the same as a null one.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self, get_args
+from dataclasses import MISSING, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 
 from chatmagic import _json
-from chatmagic._json import digest, iso, timestamp, whole_number
-from chatmagic.models import Credits, Origin, State, Usage
+from chatmagic._json import (
+    digest,
+    exact_text,
+    fields_from_json,
+    fields_to_json,
+    json_field,
+    whole_number,
+    word_of,
+)
+from chatmagic.conversation.parameters import Parameters
+from chatmagic.models import Origin, ReplyFacts, State
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Callable
 
 VERSION: Final = 1
 """The version of records and of saved conversations that this release writes and reads."""
@@ -27,12 +35,48 @@ VERSION: Final = 1
 Did = Literal["undo", "redo", "reset"]
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-_LARGE: Final = re.compile(r"-?[1-9][0-9]{15,399}")
 _OWNER: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
+
+
+_ORDER: Final[tuple[str, ...]] = (
+    "prompt", "state", "carried", "request", "reply", "origin", "values", "owner", "parameters",
+    "model", "usage", "credits", "took", "finish_reason", "date", "turn", "refusal", "recorded",
+    "by_order", "asked_model", "earlier",
+)  # fmt: skip
 
 
 class NewerVersionError(ValueError):
     """It was written by a release that came after this one."""
+
+
+def _exact_count(value: object) -> int:
+    count = whole_number(value)
+    if count is None:
+        raise ValueError("not a count")
+    return count
+
+
+def _digest(value: object) -> str:
+    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
+        raise ValueError("not a digest")
+    return value
+
+
+def _owner(value: object) -> str:
+    if not isinstance(value, str) or not _OWNER.fullmatch(value):
+        raise ValueError("not an owner")
+    return value
+
+
+def _items(read: Callable[[Any], Any]) -> Callable[[object], tuple[Any, ...]]:
+    """Return a function that reads a list."""
+
+    def read_all(value: object) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise ValueError("not a list")
+        return tuple(map(read, value))
+
+    return read_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +90,14 @@ class Value:
         text: the value's text; ``None`` where it is not kept.
     """
 
-    expression: str
-    size: int
-    sha256: str
-    text: str | None = None
+    expression: str = json_field(exact_text, default=MISSING, required=True)
+    size: int = json_field(_exact_count, default=MISSING, required=True)
+    sha256: str = json_field(_digest, default=MISSING, required=True)
+    text: str | None = json_field(exact_text)
 
     @classmethod
     def of(cls, expression: str, text: str) -> Self:
-        """Give what ``{{ expression }}`` put in, with its text."""
+        """Return what ``{{ expression }}`` put in, with its text."""
         expression, text = map(without_lone_surrogates, (expression, text))
         return cls(expression, len(text), digest(text), text)
 
@@ -65,14 +109,10 @@ class Value:
             ValueError: it is not such an object, or its text is not what its digest says.
         """
         if not isinstance(value, Mapping):
-            _wrong("values")
-        expression, text = value.get("expression"), _text(value, "text")
-        size = whole_number(value.get("size"))
-        if not isinstance(expression, str) or size is None:
-            _wrong("values")
-        read = cls(expression, size, _hash(value.get("sha256"), "values"), text)
-        if text is not None and cls.of(expression, text) != read:
-            _wrong("values")
+            raise ValueError("a value is a JSON object")
+        read = cls(**fields_from_json(cls, value))
+        if read.text is not None and cls.of(read.expression, read.text) != read:
+            raise ValueError("its text is not what its digest says")
         return read
 
     @property
@@ -81,13 +121,16 @@ class Value:
         return replace(self, text=None)
 
     def to_json(self) -> dict[str, Any]:
-        """Give it for a record."""
-        kept = {} if self.text is None else {"text": self.text}
-        return {"expression": self.expression, "size": self.size, "sha256": self.sha256, **kept}
+        """Return it as a record keeps it."""
+        return fields_to_json(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+def _values_to_json(values: tuple[Value, ...]) -> list[dict[str, Any]] | None:
+    return [value.to_json() for value in values] or None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record(ReplyFacts):
     """What an output's metadata keeps of a turn: nothing that a reader cannot see.
 
     Args:
@@ -100,44 +143,27 @@ class Record:
             was read, only the newest: the last one that a cell showed, and those since.
         request: digest of the canonical request.
         reply: digest of the reply's text.
-        parameters: ``max_tokens``, ``temperature``, ``last`` where they were set, ``stream``
-            and ``history`` where they were off.
-        model: name of the model, where it was told.
-        usage: token counts, where they were told.
-        credits: what the response said of the credits.
-        took: about how many credits the turn took, as far as it was known then.
-        finish_reason: in the service's own words.
-        date: the response's own ``Date``.
+        parameters: the fields of :class:`Parameters` that were set.
         origin: ``live``, ``replay`` or ``emulator``.
         turn: the digest by which a later record names this turn.
-        refusal: what a model said instead of answering (compatible servers).
-        recorded: of a replayed reply, who answered when it was recorded.
-        by_order: whether it was replayed for its place, as the request was another one.
         asked_model: name of the model that was asked for, where one was.
         earlier: how many turns the request carried before those in ``carried``.
         chain: chain digest of these earlier turns; ``None`` where there are none.
     """
 
-    prompt: str
-    values: tuple[Value, ...]
-    state: State
-    owner: str | None
-    carried: tuple[str, ...]
-    request: str
-    reply: str
-    parameters: Mapping[str, Any]
-    model: str | None
-    usage: Usage | None
-    credits: Credits | None
-    took: int | None
-    finish_reason: str | None
-    date: datetime | None
-    origin: Origin
-    turn: str | None = None
-    refusal: str | None = None
-    recorded: Origin | None = None
-    by_order: bool = False
-    asked_model: str | None = None
+    prompt: str = json_field(exact_text, default=MISSING, required=True)
+    state: State = json_field(word_of(State), default=MISSING, required=True)
+    carried: tuple[str, ...] = json_field(_items(_digest), list, ())
+    request: str = json_field(_digest, default=MISSING, required=True)
+    reply: str = json_field(_digest, default=MISSING, required=True)
+    origin: Origin = json_field(word_of(Origin), default=MISSING, required=True)
+    values: tuple[Value, ...] = json_field(_items(Value.from_json), _values_to_json, ())
+    owner: str | None = json_field(_owner)
+    parameters: Mapping[str, Any] = json_field(
+        Parameters.read, lambda given: dict(given) or None, MISSING
+    )
+    turn: str | None = json_field(_digest)
+    asked_model: str | None = json_field(exact_text)
     earlier: int = 0
     chain: str | None = None
 
@@ -151,40 +177,9 @@ class Record:
         """
         if kind_of(value) != "turn" or not isinstance(value, Mapping):
             raise ValueError("it is not the record of a turn")
-        prompt, recorded = value.get("prompt"), value.get("recorded")
-        if not isinstance(prompt, str):
-            _wrong("prompt")
-        owner, turn = _text(value, "owner"), value.get("turn")
-        if owner is not None and not _OWNER.fullmatch(owner):
-            _wrong("owner")
-        figures, date = value.get("credits"), value.get("date")
         earlier, chain = _earlier(value.get("earlier"))
-        if date is not None and timestamp(date) is None:
-            _wrong("date")
-        return cls(
-            prompt=prompt,
-            values=tuple(Value.from_json(item) for item in _list(value, "values")),
-            state=_one_of(value.get("state"), State, "state"),
-            owner=owner,
-            carried=tuple(_hash(item, "carried") for item in _list(value, "carried")),
-            request=_hash(value.get("request"), "request"),
-            reply=_hash(value.get("reply"), "reply"),
-            parameters=_parameters(value.get("parameters")),
-            model=_text(value, "model"),
-            usage=Usage.from_json(value.get("usage")),
-            credits=None if figures is None else Credits.from_json(figures),
-            took=whole_number(value.get("took")),
-            finish_reason=_text(value, "finish_reason"),
-            date=timestamp(date),
-            origin=_one_of(value.get("origin"), Origin, "origin"),
-            turn=None if turn is None else _hash(turn, "turn"),
-            refusal=_text(value, "refusal"),
-            recorded=None if recorded is None else _one_of(recorded, Origin, "recorded"),
-            by_order=value.get("by_order") is True,
-            asked_model=_text(value, "asked_model"),
-            earlier=earlier,
-            chain=chain,
-        )
+        known = {"parameters": {}, **fields_from_json(cls, value)}
+        return cls(**known, earlier=earlier, chain=chain)
 
     @property
     def in_history(self) -> bool:
@@ -212,36 +207,14 @@ class Record:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Give the record for an output's metadata."""
-        usage, figures = self.usage, self.credits
-        known = {
-            "values": [value.to_json() for value in self.values] or None,
-            "owner": self.owner,
-            "parameters": dict(self.parameters) or None,
-            "model": self.model,
-            "usage": None if usage is None else usage.to_json(),
-            "credits": None if figures is None else figures.to_json(),
-            "took": self.took,
-            "finish_reason": self.finish_reason,
-            "date": iso(self.date),
-            "turn": self.turn,
-            "refusal": self.refusal,
-            "recorded": self.recorded,
-            "by_order": self.by_order or None,
-            "asked_model": self.asked_model,
-            "earlier": {"count": self.earlier, "chain": self.chain} if self.earlier else None,
-        }
-        return {
-            "version": VERSION,
-            "kind": "turn",
-            "prompt": self.prompt,
-            "state": self.state,
-            "carried": list(self.carried),
-            "request": self.request,
-            "reply": self.reply,
-            "origin": self.origin,
-            **{name: item for name, item in known.items() if item is not None},
-        }
+        """Return the record as an output's metadata keep it."""
+        facts = fields_to_json(self)
+        if self.earlier:
+            facts["earlier"] = {"count": self.earlier, "chain": self.chain}
+        # Saved conversations have the fields in this order, and what is added later behind it.
+        ordered = [name for name in _ORDER if name in facts]
+        ordered += [name for name in facts if name not in _ORDER]
+        return {"version": VERSION, "kind": "turn", **{name: facts[name] for name in ordered}}
 
 
 def kind_of(value: object) -> str:
@@ -290,64 +263,10 @@ def _earlier(value: object) -> tuple[int, str | None]:
     count = whole_number(value.get("count")) if isinstance(value, Mapping) else None
     if not isinstance(value, Mapping) or not count:
         _wrong("earlier")
-    return count, _hash(value.get("chain"), "earlier")
-
-
-def _parameters(value: object) -> dict[str, Any]:
-    """Read the parameters that have a meaning here; each has its own kind of value."""
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        _wrong("parameters")
-    found = {name: value[name] for name in _PARAMETERS if value.get(name) is not None}
-    for name, item in found.items():
-        # An integer that a page would round is kept as a text.
-        if int in _PARAMETERS[name] and isinstance(item, str) and _LARGE.fullmatch(item):
-            found[name] = int(item)
-    for name, item in found.items():
-        kinds = _PARAMETERS[name]
-        if not isinstance(item, kinds) or (isinstance(item, bool) and bool not in kinds):
-            _wrong("parameters")
-        if isinstance(item, float) and not math.isfinite(item):
-            _wrong("parameters")
-    if found.get("last", 0) < 0:
-        _wrong("parameters")
-    return found
-
-
-_PARAMETERS: Final[Mapping[str, tuple[type, ...]]] = {
-    "max_tokens": (int,),
-    "temperature": (int, float),
-    "last": (int,),
-    "stream": (bool,),
-    "history": (bool,),
-}
-
-
-def _one_of(value: object, words: Any, name: str) -> Any:
-    if not isinstance(value, str) or value not in get_args(words):
-        _wrong(name)
-    return value
-
-
-def _text(value: Mapping[str, Any], name: str) -> str | None:
-    text = value.get(name)
-    if text is not None and not isinstance(text, str):
-        _wrong(name)
-    return text
-
-
-def _list(value: Mapping[str, Any], name: str) -> list[Any]:
-    items = value.get(name)
-    if items is not None and not isinstance(items, list):
-        _wrong(name)
-    return items or []
-
-
-def _hash(value: object, name: str) -> str:
-    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
-        _wrong(name)
-    return value
+    try:
+        return count, _digest(value.get("chain"))
+    except ValueError:
+        _wrong("earlier")
 
 
 def _wrong(name: str) -> NoReturn:

@@ -2,78 +2,103 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from dataclasses import KW_ONLY, dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from chatmagic._json import digest, turn_digest
+from chatmagic._json import digest, shared, turn_digest
+from chatmagic.conversation.parameters import AsTyped, Parameters
 from chatmagic.conversation.record import Record
-from chatmagic.models import Message
+from chatmagic.models import Message, ReplyFacts
+from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from chatmagic.conversation.record import Value
     from chatmagic.models import Reply, State
 
 Entry = Literal["cell", "panel", "python"]
 
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """One question and its reply.
+@dataclass(frozen=True, slots=True)
+class RequestFacts(Parameters, AsTyped):
+    """All that is known of a question: what is asked, how, and where.
+
+    What is asked and the turn that comes of it have these fields from here: a fact that is
+    added here goes from the one to the other.
 
     Args:
-        prompt: the question as it was sent.
-        reply: the reply, whole or as far as it came.
-        number: its number in its conversation, never used twice; 0 until it is added.
-        owner: hash of the cell that owns it; ``None`` without one.
-        execution: what tells one execution of the cell from another; ``None`` is unknown.
-        entry: where it was asked: in a ``cell``, in the ``panel``, or from ``python``.
-        asker: who asked it, in words.
-        carried: numbers of the turns that its request carried, oldest first; 0 is a turn that
-            is not known here.
+        prompt: the question as it is sent.
         typed: the question as typed, with its ``{{ }}``; ``None`` where nothing was put in.
         values: what was put in.
-        max_tokens: the request's limit on generated tokens; ``None`` where not set.
-        temperature: the request's sampling temperature; ``None`` where not set.
-        last: at most this many turns were to be carried; ``None`` where not set.
-        stream: whether the reply was asked for as a stream.
-        took: about how many credits it took, as far as known.
-        asked_model: name of the model that was asked for; ``None`` where none was.
-        shown: whether an output of a cell shows it, with its record.
-        record: what its output keeps of it.
+        asked_model: name of the model that is asked for; ``None`` where none is.
+        owner: hash of the cell that owns the turn; ``None`` without one.
+        execution: what tells one execution of the cell from another; ``None`` is unknown.
+        entry: where it is asked: in a ``cell``, in the ``panel``, or from ``python``.
+        asker: who asks, in words.
+        shown: whether an output of a cell shows the turn, with its record.
     """
 
     prompt: str
-    reply: Reply
-    number: int = 0
+    _: KW_ONLY
+    typed: str | None = None
+    values: tuple[Value, ...] = ()
+    asked_model: str | None = None
     owner: str | None = None
     execution: str | None = None
     entry: Entry = "cell"
     asker: str = ""
-    carried: tuple[int, ...] = ()
-    typed: str | None = None
-    values: tuple[Value, ...] = ()
-    max_tokens: int | None = None
-    temperature: float | None = None
-    last: int | None = None
-    stream: bool = True
-    took: int | None = None
-    asked_model: str | None = None
     shown: bool = False
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The expressions whose values were not kept, so that the prompt only names them."""
+        return tuple(value.expression for value in self.values if value.text is None)
+
+    def request(self, before: Iterable[Message], extra: Mapping[str, Any] = _NONE) -> Request:
+        """Return the request that is sent.
+
+        Args:
+            before: the messages that go along, oldest first.
+            extra: fields that a compatible server wants beside the interface's own.
+
+        Raises:
+            ValueError: a parameter cannot be sent.
+        """
+        return Request(
+            (*before, Message("user", self.prompt)),
+            stream=self.stream,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            extra=extra,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn(RequestFacts):
+    """One question and its reply.
+
+    Args:
+        reply: the reply, whole or as far as it came.
+        number: its number in its conversation, never used twice; 0 until it is added.
+        carried: numbers of the turns that its request carried, oldest first; 0 is a turn that
+            is not known here.
+        record: what its output keeps of it.
+    """
+
+    reply: Reply
+    number: int = 0
+    carried: tuple[int, ...] = ()
     record: Record | None = field(default=None, compare=False, repr=False)
 
     @property
     def state(self) -> State:
         """``complete``, ``interrupted`` or ``cut off``."""
         return self.reply.state
-
-    @property
-    def as_typed(self) -> str:
-        """The question as typed, with its ``{{ }}`` where it had some."""
-        return self.prompt if self.typed is None else self.typed
 
     @property
     def messages(self) -> tuple[Message, Message]:
@@ -85,22 +110,6 @@ class Turn:
         """The digest by which a later request's record names this turn."""
         return turn_digest(self.prompt, self.reply.text)
 
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The expressions whose values were not kept, so that the prompt only names them."""
-        return tuple(value.expression for value in self.values if value.text is None)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The parameters that were set, as a record keeps them."""
-        given = {
-            "max_tokens": self.max_tokens,
-            "temperature": self.temperature,
-            "last": self.last,
-            "stream": None if self.stream else False,
-        }
-        return {name: value for name, value in given.items() if value is not None}
-
     def to_record(self, carried: Iterable[str], request: str) -> Record:
         """Give the turn's record, with its values.
 
@@ -108,27 +117,16 @@ class Turn:
             carried: digests of the turns that its request carried, oldest first.
             request: digest of the canonical request.
         """
-        reply = self.reply
         return Record(
+            **shared(self.reply, ReplyFacts),
             prompt=self.as_typed,
             values=self.values,
-            state=reply.state,
             owner=self.owner,
             carried=tuple(carried),
             request=request,
-            reply=digest(reply.text),
+            reply=digest(self.reply.text),
             parameters=self.parameters,
-            model=reply.model,
-            usage=reply.usage,
-            credits=reply.credits,
-            took=self.took,
-            finish_reason=reply.finish_reason,
-            date=reply.date,
-            origin=reply.origin,
             turn=self.digest,
-            refusal=reply.refusal,
-            recorded=reply.recorded,
-            by_order=reply.by_order,
             asked_model=self.asked_model,
         )
 

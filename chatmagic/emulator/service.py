@@ -30,7 +30,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import parse_qs
 
 from chatmagic._json import iso
@@ -335,8 +335,12 @@ def _accepted(request: Request, settings: Settings) -> HttpResponse:
     if request.stream:
         headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
         return HttpResponse(HTTPStatus.OK, headers, _events(completion, settings), settings.delay)
-    reply = Reply(completion.text, MODEL, completion.finish_reason, completion.usage)
-    return _json(HTTPStatus.OK, reply.to_json())
+    return _json(HTTPStatus.OK, Reply(completion.text, **_facts(completion)).to_json())
+
+
+def _facts(completion: replies.Completion) -> dict[str, Any]:
+    """Return what the body of an answer tells beside the text."""
+    return {"model": MODEL, "finish_reason": completion.finish_reason, "usage": completion.usage}
 
 
 def _events(completion: replies.Completion, settings: Settings) -> Iterator[bytes]:
@@ -345,6 +349,6 @@ def _events(completion: replies.Completion, settings: Settings) -> Iterator[byte
     model = MODEL if settings.chunk_extras else None
     for fragment in earlier:
         yield event(Chunk(fragment, model=model).to_json(), settings)
-    extras = (completion.finish_reason, MODEL, completion.usage) if settings.chunk_extras else ()
-    yield event(Chunk(last, *extras).to_json(), settings)
+    facts = _facts(completion) if settings.chunk_extras else {}
+    yield event(Chunk(last, **facts).to_json(), settings)
     yield sse.encode_done(line_end=settings.line_end, blank_line=settings.blank_lines)

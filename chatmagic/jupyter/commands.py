@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from chatmagic import _lazy
 from chatmagic import text as plain
+from chatmagic._json import shared
 from chatmagic._log import swallowed
 from chatmagic.archive import output
-from chatmagic.conversation import options, record, suggestions, template
+from chatmagic.conversation import options, question, record, suggestions, template
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.parameters import Parameters
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import execution as frontend
-from chatmagic.jupyter import input_transformers, views
+from chatmagic.jupyter import views
 from chatmagic.jupyter.cassette_command import CassetteCommand
 from chatmagic.jupyter.connect_command import ConnectCommands
 from chatmagic.jupyter.drawing import DrawingLoop
@@ -120,7 +122,7 @@ class Commands:
             return None
         body = (cell or "").removesuffix("\n")
         if body and not asked.raw:
-            input_transformers.refuse_cell_comments(body)
+            question.refuse_cell_comments(body)
         text = "\n".join(part for part in (text, body) if part)
         command = suggestions.mistaken_command(text)
         if command is not None:
@@ -260,11 +262,7 @@ class Commands:
         filled = template.Filled(text, ()) if asked.raw else template.fill(text, self._evaluate)
         ask = Ask(
             filled.text,
-            max_tokens=asked.max_tokens,
-            temperature=asked.temperature,
-            stream=asked.stream,
-            history=asked.history,
-            last=asked.last,
+            **shared(asked, Parameters),
             typed=text if filled.values else None,
             values=filled.values,
             keep_values=self._configured.keep_values,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import os
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from chatmagic import text
@@ -107,7 +106,7 @@ class ConnectCommands:
         if config.is_emulator(connection):
             raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
         origin = address.origin(connection.base_url)
-        store = keystore.open_store(os.environ)
+        store = keystore.open_store()
         if line.strip() == "--forget":
             typed = ["this kernel"] if self._environment.typed.pop(origin, None) else []
             gone = ", ".join([*typed, *store.forget(origin)])
@@ -127,7 +126,7 @@ class ConnectCommands:
             answer = input(f"Keep it for next time? {_places(store)} Enter: this kernel only. ")
         except EOFError:
             answer = ""
-        places: dict[str, keystore.Place] = {"k": "keyring", "f": "private file"}
+        places: dict[str, keystore.Storage] = {"k": "keyring", "f": "private file"}
         places["y"] = "keyring"
         place = places.get(answer.strip().lower()[:1])
         kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"

@@ -180,7 +180,7 @@ class KernelEnvironment:
             **self._addresses(),
             auth_config=self._settings.auth,
             typed=self.typed,
-            store=keystore.open_store(os.environ),
+            store=keystore.open_store(),
         )
 
     def model(self) -> str | None:

@@ -21,17 +21,12 @@ from IPython.core.inputtransformer2 import (
 )
 
 from chatmagic.conversation.question import ABOVE, CELL
-from chatmagic.errors import InputError
-from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from tokenize import TokenInfo
     from typing import Self
 
     from IPython.core.interactiveshell import InteractiveShell
-
-_CELL_COMMENT: Final = re.compile(r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)")
-_COMMENT_SHOWN: Final = 60
 
 
 def whole_cell(lines: list[str]) -> list[str]:
@@ -44,20 +39,6 @@ def whole_cell(lines: list[str]) -> list[str]:
     comments = [line for line in lines[:first] if line.strip()]
     body = "".join([*comments, *lines[first + 1 :]]) or "\n"
     return [f"get_ipython().run_cell_magic('chat', {found['line'] or ''!r}, {body!r})\n"]
-
-
-def refuse_cell_comments(body: str) -> None:
-    """Refuse a body that begins with a comment which is meant for a tool, not for the model.
-
-    Raises:
-        InputError: it begins with ``# NBVAL_…`` or ``#| …``.
-    """
-    found = _CELL_COMMENT.match(body)
-    if found is not None:
-        raise InputError(
-            f"{one_line(found[1], _COMMENT_SHOWN)} would be sent to the model. Nothing was sent.",
-            hint="Use a cell tag instead (raises-exception, nbval-skip); --raw sends it.",
-        )
 
 
 class AskingLine(TokenTransformBase):

@@ -1,26 +1,25 @@
 """``%chat_save`` and ``%chat_load``: a conversation to a file and back, by the file's suffix.
 
-A file is written whole or not at all, and nothing is overwritten that somebody may miss.
-What cannot be read leaves the conversation as it is.
+A file is written whole or not at all; one that is not as ``%chat_save`` wrote it is left alone.
+A file that cannot be read leaves the conversation as it is.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import text as plain
 from chatmagic._json import digest
+from chatmagic._log import swallowed
 from chatmagic.archive import archive, notebook_file, output, restore
-from chatmagic.conversation import seal, template
+from chatmagic.archive.files import replace_content
+from chatmagic.conversation import question, seal
 from chatmagic.conversation.record import VERSION, NewerVersionError
 from chatmagic.errors import InputError
-from chatmagic.text import unlinked
+from chatmagic.text import counted, one_line, to_terminal, unlinked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,18 +43,18 @@ _SHOWN: Final = 200
 
 
 def save(line: str, session: Session, shell: InteractiveShell, *, keep_values: bool) -> None:
-    """Do ``%chat_save FILE``.
+    """Save the conversation: ``%chat_save FILE``.
 
     Args:
         line: what stands after the magic's name.
-        session: whose conversation is saved.
+        session: the session with the conversation.
         shell: the kernel's shell.
         keep_values: whether what ``{{ }}`` put in is written, too.
 
     Raises:
         InputError: it was not saved; nothing was overwritten.
     """
-    path, force = _asked(line, "chat_save")
+    path, force = _arguments(line, "chat_save")
     if path is None:
         raise InputError(f"Say where to: %chat_save {FORMATS}.")
     content = _CONTENTS.get(path.suffix.lower())
@@ -68,30 +67,32 @@ def save(line: str, session: Session, shell: InteractiveShell, *, keep_values: b
     if here is not None and path.exists() and path.samefile(here):
         raise InputError(f"{_name(path)} is this notebook; save the conversation beside it.")
     if not force:
-        _spare(path)
-    written = content(conversation, keep_values=keep_values)
-    _write(path, written.encode("utf-8", "surrogatepass"))
-    count = len(conversation)
-    print(f"Saved {count:,} turn{'' if count == 1 else 's'} to {_name(path)}.")
+        _refuse_to_overwrite(path)
+    text = content(conversation, keep_values=keep_values)
+    try:
+        replace_content(path.resolve(), text.encode("utf-8", "surrogatepass"))
+    except OSError as error:
+        raise InputError(f"{_name(path)} was not written: {error.strerror}.") from None
+    print(f"Saved {counted(len(conversation), 'turn')} to {_name(path)}.")
     valued = [value.expression for turn in conversation for value in turn.values]
     if valued and (not keep_values or path.suffix.lower() == ".md"):
-        shown = plain.one_line(", ".join(dict.fromkeys(valued)), _SHOWN)
+        shown = one_line(", ".join(dict.fromkeys(valued)), _SHOWN)
         keeps = "" if keep_values else "; %config ChatMagics.keep_values = True keeps values"
         print(f"Values that were put in ({shown}) are not in it, only their expressions{keeps}.")
 
 
 def load(line: str, session: Session, shell: InteractiveShell) -> None:
-    """Do ``%chat_load [FILE]``; without a file, this notebook.
+    """Load a conversation: ``%chat_load [FILE]``; without a file, this notebook's.
 
     Args:
         line: what stands after the magic's name.
-        session: whose conversation is replaced.
+        session: the session whose conversation is replaced.
         shell: the kernel's shell.
 
     Raises:
         InputError: it was not loaded; the conversation is as it was.
     """
-    path, force = _asked(line, "chat_load")
+    path, force = _arguments(line, "chat_load")
     here = this_notebook(shell.user_ns, os.environ)
     path = path or here
     if path is None:
@@ -114,58 +115,53 @@ def load(line: str, session: Session, shell: InteractiveShell) -> None:
         by_id = is_here and IN_VS_CODE not in shell.user_ns
         conversation, lines = _from_notebook(path, by_id=by_id, changed=force)
     session.change(lambda current: current.load(conversation))
-    print("\n".join(unlinked(plain.to_terminal(line)) for line in lines))
+    print("\n".join(unlinked(to_terminal(line)) for line in lines))
 
 
 def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> Path | None:
-    """Find out which notebook this kernel is of; ``None`` where the front end does not tell.
+    """Return the notebook that this kernel runs; ``None`` where the front end does not tell.
 
     Args:
-        variables: the user's own, among which VS Code puts the path.
+        variables: the user's variables, among which VS Code puts the path.
         environ: the environment, in which a Jupyter server puts it.
     """
-    for told in (variables.get(IN_VS_CODE), environ.get(IN_JUPYTER)):
-        if isinstance(told, str) and told.endswith(".ipynb"):
-            # A server may tell it from its own folder; a kernel starts beside its notebook.
-            for path in (Path(told), Path(Path(told).name)):
-                with contextlib.suppress(OSError, ValueError):
+    for name in (variables.get(IN_VS_CODE), environ.get(IN_JUPYTER)):
+        if isinstance(name, str) and name.endswith(".ipynb"):
+            # A server may name it from its own folder; a kernel starts beside its notebook.
+            for path in (Path(name), Path(Path(name).name)):
+                with swallowed(OSError, ValueError):
                     if path.is_file():
                         return path
     return None
 
 
-def _asked(line: str, magic: str) -> tuple[Path | None, bool]:
-    """Read the line: a file's name, quoted or not, and ``--force`` before or after it."""
+def _arguments(line: str, magic: str) -> tuple[Path | None, bool]:
+    """Return the file of a line, and whether ``--force`` stands before or after it."""
     words = line.strip()
     force = bool(re.match(rf"{FORCE}(\s|\Z)", words) or re.search(rf"\s{FORCE}\Z", words))
     if force:
         words = words.removeprefix(FORCE).removesuffix(FORCE).strip()
     if words.startswith("-"):
-        raise InputError(f"%{magic} takes a file's name, not {plain.one_line(words, _SHOWN)}.")
+        raise InputError(f"%{magic} takes a file's name, not {one_line(words, _SHOWN)}.")
     if len(words) > 1 and words[0] == words[-1] and words[0] in "'\"":
         words = words[1:-1]
     try:
         return (Path(words).expanduser() if words else None), force
     except RuntimeError:
-        raise InputError(f"There is no home folder for {plain.one_line(words, _SHOWN)}.") from None
+        raise InputError(f"There is no home folder for {one_line(words, _SHOWN)}.") from None
 
 
 def _from_json(path: Path) -> tuple[Conversation, list[str]]:
-    content = notebook_file.content_of(path)
+    """Return the conversation of a JSON archive, and what to print of it."""
     try:
-        value = json.loads(content)
-    except (ValueError, RecursionError):
-        value = None
-    try:
-        conversation = archive.load(value)
+        conversation = archive.load(_parsed(notebook_file.content_of(path)))
     except NewerVersionError as error:
         raise InputError(f"{_name(path)} was not loaded: {error}.") from None
     except ValueError as error:
         raise InputError(
             f"{_name(path)} was not loaded: {error}. The conversation is as it was."
         ) from None
-    count = len(conversation)
-    lines = [f"Loaded {count:,} turn{'' if count == 1 else 's'} from {_name(path)}."]
+    lines = [f"Loaded {counted(len(conversation), 'turn')} from {_name(path)}."]
     for number, turn in enumerate(conversation, 1):
         if turn.missing:
             lines.append(f"turn {number}: {restore.named(turn)}: {restore.NOT_KEPT}")
@@ -173,6 +169,7 @@ def _from_json(path: Path) -> tuple[Conversation, list[str]]:
 
 
 def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversation, list[str]]:
+    """Return the conversation that a notebook's outputs hold, and what to print of it."""
     read = notebook_file.read(path)
     restored = restore.restore(read, by_id=by_id, changed=changed)
     faults = [] if changed else [told for told in read.told if told.fault]
@@ -181,7 +178,7 @@ def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversat
         problems = [*restored.problems[:1], *insist] or [read.missing]
         raise InputError(
             f"{_name(path)} holds no turn of a conversation, so nothing was loaded.",
-            hint=plain.one_line(" ".join(problems), _SHOWN) or None,
+            hint=one_line(" ".join(problems), _SHOWN) or None,
         )
     return restored.conversation, [*restore.summary(restored, read), *insist]
 
@@ -215,36 +212,29 @@ _CONTENTS: Final = {".json": _json, ".ipynb": _ipynb, ".md": _markdown}
 
 
 def _source(turn: Turn, record: Record) -> str:
-    """Give the cell that asks a turn's question again."""
-    options = []
+    """Return the source of the cell that asks a turn's question again."""
+    flags = []
     if turn.temperature is not None:
-        options.append(f"-t {turn.temperature}")
+        flags.append(f"-t {turn.temperature}")
     if turn.max_tokens is not None:
-        options.append(f"-n {turn.max_tokens}")
+        flags.append(f"-n {turn.max_tokens}")
     if turn.last is not None:
-        options.append(f"--last {turn.last}")
+        flags.append(f"--last {turn.last}")
     if not turn.stream:
-        options.append("--no-stream")
-    if not record.values and template.OPEN in record.prompt:
-        options.append("--raw")
-    # A cell's last line end is not part of its prompt.
-    end = "\n" if record.prompt.endswith("\n") else ""
-    return f"{' '.join(['%%chat', *options])}\n{record.prompt}{end}"
+        flags.append("--no-stream")
+    return question.source(record.prompt, *flags, has_values=bool(record.values))
 
 
-def _spare(path: Path) -> None:
-    """Refuse to overwrite what is not as we wrote it."""
+def _refuse_to_overwrite(path: Path) -> None:
+    """Raise an error for a file that is not as :func:`save` wrote it."""
     if not path.exists():
         return
-    content = notebook_file.content_of(path)
-    suffix = path.suffix.lower()
-    if suffix == ".ipynb":
-        ours = notebook_file.is_untouched(content)
-    elif suffix == ".md":
-        ours = _is_markdown(content)
-    else:
-        ours = _is_archive(content)
-    if not ours:
+    is_ours = {
+        ".json": _is_archive,
+        ".ipynb": notebook_file.is_untouched,
+        ".md": _is_markdown,
+    }[path.suffix.lower()]
+    if not is_ours(notebook_file.content_of(path)):
         raise InputError(
             f"{_name(path)} exists, and is not as %chat_save wrote it; it was left alone.",
             hint=f"Take another name, or overwrite it by {FORCE}.",
@@ -261,10 +251,7 @@ def _is_markdown(content: bytes) -> bool:
 
 
 def _is_archive(content: bytes) -> bool:
-    try:
-        value = json.loads(content)
-    except (ValueError, RecursionError):
-        return False
+    value = _parsed(content)
     known = {"chatmagic": archive.KIND, "version": VERSION}
     return (
         isinstance(value, dict)
@@ -273,30 +260,13 @@ def _is_archive(content: bytes) -> bool:
     )
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Put a file in place in one step, with the rights that a new file has here."""
-    target = path.resolve()
-    name = None
+def _parsed(content: bytes) -> object:
+    """Return what JSON holds; ``None`` for what is no JSON."""
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        mode = target.stat().st_mode if target.exists() else 0o666 & ~_umask()
-        Path(name).chmod(mode & 0o777)
-        Path(name).replace(target)
-    except OSError as error:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
-        raise InputError(f"{_name(path)} was not written: {error.strerror}.") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _name(path: Path) -> str:
-    return plain.one_line(str(path), _SHOWN)
+    return one_line(str(path), _SHOWN)

@@ -8,8 +8,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from chatmagic import text
+from chatmagic._json import shared
 from chatmagic.client import config
 from chatmagic.conversation import options
+from chatmagic.conversation.parameters import Parameters
 from chatmagic.errors import ChatError
 from chatmagic.jupyter import execution
 from chatmagic.jupyter.connect_command import where
@@ -116,14 +118,7 @@ class Standing:
 
     def defaults(self) -> dict[str, Any]:
         """Give the parameters of the panel's questions, which are every cell's defaults."""
-        asked = options.parse("", self._configured.trait_values())
-        return {
-            "max_tokens": asked.max_tokens,
-            "temperature": asked.temperature,
-            "stream": asked.stream,
-            "history": asked.history,
-            "last": asked.last,
-        }
+        return shared(options.parse("", self._configured.trait_values()), Parameters)
 
     def streams(self) -> bool:
         """Tell whether pages show a reply while it comes."""

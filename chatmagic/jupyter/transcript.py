@@ -65,8 +65,8 @@ def marks(
         found.append("of the emulator")
     if turn.reply.by_order:
         found.append("by order: another request was recorded here")
-    if turn.took is not None:
-        found.append(f"took about {turn.took:,}")
+    if turn.reply.took is not None:
+        found.append(f"took about {turn.reply.took:,}")
     return found
 
 
@@ -82,7 +82,7 @@ def table(
     """
     rows = []
     for number, turn in enumerate(conversation.turns, 1):
-        prompt = one_line(_typed(turn), EXCERPT)
+        prompt = one_line(turn.as_typed, EXCERPT)
         reply = one_line(turn.reply.text, EXCERPT)
         rows.append((str(number), prompt, reply, "; ".join(marks(conversation, turn, notebooks))))
     end = _summary(conversation, order)
@@ -116,11 +116,11 @@ def whole(
         title = f"{numbers[turn.number]}. You{f' ({notes})' if notes else ''}"
         html.append(
             f"<p><strong>{escape(title)}</strong></p>"
-            f'<pre dir="auto" style="{PROSE}">{escape(visible(_typed(turn)))}</pre>'
+            f'<pre dir="auto" style="{PROSE}">{escape(visible(turn.as_typed))}</pre>'
             f"<p><strong>Reply</strong></p>{markdown.to_html(turn.reply.text)}"
         )
         text.append(
-            f"{title}\n{to_terminal(_typed(turn))}\n\nReply\n{to_terminal(turn.reply.text)}"
+            f"{title}\n{to_terminal(turn.as_typed)}\n\nReply\n{to_terminal(turn.reply.text)}"
         )
     if not turns:
         return table(conversation)
@@ -141,7 +141,7 @@ def _did(change: Change, words: dict[str, str], turns: tuple[Turn, ...]) -> str:
     if change.kind in {"reset", "set aside", "load"}:
         count = len(change.came or change.went)
         return f"{words[change.kind]} ({count:,} turn{'' if count == 1 else 's'})."
-    quoted = ", ".join(f"“{one_line(_typed(turn), EXCERPT)}”" for turn in turns[-1:])
+    quoted = ", ".join(f"“{one_line(turn.as_typed, EXCERPT)}”" for turn in turns[-1:])
     return f"{words[change.kind]} {quoted}."
 
 
@@ -155,11 +155,6 @@ def _summary(conversation: Conversation, order: str) -> str:
         f"{count:,} turn{'' if count == 1 else 's'}{notes}, {order}. "
         "%chat_history 1 shows one in full, %chat_history all shows everything."
     )
-
-
-def _typed(turn: Turn) -> str:
-    """Give the prompt as typed: what is saved holds no value that ``{{ }}`` put in."""
-    return turn.prompt if turn.typed is None else turn.typed
 
 
 def _group(html: str) -> str:

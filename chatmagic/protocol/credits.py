@@ -1,4 +1,4 @@
-"""Credits: what headers and error bodies say of them, and how to say it (facts 9, 10).
+"""Credits from headers and error bodies (facts 9, 10), and their figures in words.
 
 What is absent or malformed is unknown, never 0, and never an exception. A figure is
 "as of" the time its response was written: other keys of the account draw on the same
@@ -18,15 +18,15 @@ from chatmagic import _json
 from chatmagic.models import Credits
 
 if TYPE_CHECKING:
-    from chatmagic.protocol import error_body
+    from chatmagic.protocol.error_body import ErrorBody
 
 Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 Level = Literal["unknown", "ok", "low", "empty"]
 
-_Read = TypeVar("_Read")
+_Value = TypeVar("_Value")
 _HIGHEST: Final = 10**15
 _YEAR: Final = timedelta(days=365)
-_RIGHT: Final = timedelta(minutes=1)
+_CLOCK_TOLERANCE: Final = timedelta(minutes=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS: Final = re.compile(r"\d{1,15}(\.\d{1,15})?", re.ASCII)
 # HTTP dates are in GMT and say so, but for the oldest form, which ends in the year.
@@ -36,12 +36,14 @@ _HTTP_DATE: Final = re.compile(r"[A-Z][a-z]+,? .+ (GMT|UTC|\d{4})", re.ASCII)
 _JOINT: Final = re.compile(r"(?<=[0-9TZ])\s*,\s*")
 
 
-def from_headers(headers: Headers, now: datetime) -> Credits | None:
-    """Read the rate-limit headers of a response.
+def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None) -> Credits | None:
+    """Return the credits that a response names.
 
     Args:
         headers: names, in any case, and values; a name may occur several times.
         now: the time, aware; counts where the response has no valid ``Date``.
+        body: an error's body, whose figures count before those of the headers; only the
+            rate-limit error has some (fact 9).
 
     Returns:
         What is known; ``None`` if that is nothing.
@@ -49,47 +51,38 @@ def from_headers(headers: Headers, now: datetime) -> Credits | None:
     pairs = header_pairs(headers)
     written = date(pairs)
     seen_at = written or now.astimezone(UTC)
-    limit = _one(pairs, "x-ratelimit-limit", _figure)
-    remaining = _one(pairs, "x-ratelimit-remaining", _figure)
-    resets_at = _one(pairs, "x-ratelimit-reset", lambda text: _reset(text, seen_at))
-    used = _difference(limit, remaining)
-    return _credits(limit, remaining, used, resets_at, seen_at, dated=written is not None)
 
+    def reset(text: str) -> datetime | None:
+        return _reset(text, seen_at)
 
-def from_error(body: error_body.ErrorBody, headers: Headers, now: datetime) -> Credits | None:
-    """Read the figures of an error response: its body's first, then its headers'.
-
-    Args:
-        body: the error body; only the rate-limit error has figures (fact 9).
-        headers: as for :func:`from_headers`.
-        now: as for :func:`from_headers`.
-
-    Returns:
-        What is known; ``None`` if that is nothing.
-    """
-    pairs = header_pairs(headers)
-    written = date(pairs)
-    seen_at = written or now.astimezone(UTC)
-    told = from_headers(pairs, now) or Credits(None, None, None, None, seen_at)
-    limit = _first(_bounded(body.limit), told.limit)
-    used = _bounded(body.used)
+    limit, used, resets_at = _header(pairs, "x-ratelimit-limit", _figure), None, None
+    remaining = _header(pairs, "x-ratelimit-remaining", _figure)
+    if body is not None:
+        told = _bounded(body.limit)
+        limit = limit if told is None else told
+        used = _bounded(body.used)
+        resets_at = None if body.reset_at is None else reset(body.reset_at)
     if used is None:
-        remaining = told.remaining
         used = _difference(limit, remaining)
-    else:
-        remaining = told.remaining if limit is None else max(limit - used, 0)
-    resets_at = None if body.reset_at is None else _reset(body.reset_at, seen_at)
-    resets_at = resets_at or told.resets_at or told.lapsed_at
-    return _credits(limit, remaining, used, resets_at, seen_at, dated=written is not None)
+    elif limit is not None:
+        remaining = max(limit - used, 0)
+    resets_at = resets_at or _header(pairs, "x-ratelimit-reset", reset)
+    if (limit, remaining, used, resets_at) == (None, None, None, None):
+        return None
+    # A reset in the past says nothing of the next one. Without a Date only the clock here
+    # could tell, which may be wrong, and of which no reply's line may depend within a year.
+    if resets_at is not None and resets_at < (seen_at if written else seen_at - _YEAR):
+        return Credits(limit, remaining, used, None, seen_at, lapsed_at=resets_at)
+    return Credits(limit, remaining, used, resets_at, seen_at)
 
 
 def date(headers: Headers) -> datetime | None:
-    """Give the response's own ``Date``, in UTC; ``None`` without a valid one."""
-    return _one(header_pairs(headers), "date", _http_date)
+    """Return the response's own ``Date``, in UTC; ``None`` without a valid one."""
+    return _header(header_pairs(headers), "date", _http_date)
 
 
 class Wait(NamedTuple):
-    """What ``Retry-After`` asks for.
+    """How long to wait before the next request.
 
     Args:
         until: when to ask again at the earliest, in UTC.
@@ -102,7 +95,7 @@ class Wait(NamedTuple):
 
 
 def retry_after(headers: Headers, now: datetime) -> Wait | None:
-    """Give what ``Retry-After`` asks for.
+    """Return the wait that ``Retry-After`` asks for.
 
     Args:
         headers: as for :func:`from_headers`.
@@ -129,11 +122,11 @@ def retry_after(headers: Headers, now: datetime) -> Wait | None:
         seconds = int((until - written).total_seconds())
         return Wait(until, seconds) if seconds >= 0 else None
 
-    return _one(pairs, "retry-after", read)
+    return _header(pairs, "retry-after", read)
 
 
 def took(before: Credits | None, after: Credits | None) -> int | None:
-    """Tell about how many credits went between two responses.
+    """Return about how many credits were used between two responses.
 
     Args:
         before: what the earlier response said.
@@ -155,12 +148,12 @@ def took(before: Credits | None, after: Credits | None) -> int | None:
 
 
 def clock_off(written: datetime | None, asked: datetime, arrived: datetime) -> timedelta | None:
-    """Tell how wrong the clock here is, by an answer that has just come.
+    """Return how wrong the clock here is, by a response that has just come.
 
     Args:
-        written: the answer's own ``Date``.
+        written: the response's own ``Date``.
         asked: the time here when the request was sent, aware.
-        arrived: the time here when the answer's headers had come, aware.
+        arrived: the time here when the response's headers had come, aware.
 
     Returns:
         How far the clock here is ahead at least (below 0: behind); ``None`` while it may be
@@ -168,13 +161,13 @@ def clock_off(written: datetime | None, asked: datetime, arrived: datetime) -> t
     """
     if written is None:
         return None
-    if asked - written > _RIGHT:
+    if asked - written > _CLOCK_TOLERANCE:
         return asked - written
-    return arrived - written if written - arrived > _RIGHT else None
+    return arrived - written if written - arrived > _CLOCK_TOLERANCE else None
 
 
 def level(credits: Credits | None) -> Level:
-    """Tell how things stand: low is less than a fifth of the limit."""
+    """Return the level of the credits: low is less than a fifth of the limit."""
     if credits is None:
         return "unknown"
     limit, remaining, used = credits.limit, credits.remaining, credits.used
@@ -186,7 +179,7 @@ def level(credits: Credits | None) -> Level:
 
 
 def words(credits: Credits | None) -> str:
-    """Say the figures in one line, for people; times are in UTC."""
+    """Return the figures in one line, for people; times are in UTC."""
     left = left_words(credits)
     if credits is None:
         return left
@@ -196,7 +189,7 @@ def words(credits: Credits | None) -> str:
 
 
 def reset_words(credits: Credits | None) -> str:
-    """Say when the limit resets; the time is in UTC."""
+    """Return when the limit resets; the time is in UTC."""
     if credits is not None and credits.resets_at is not None:
         return f"resets {credits.resets_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     if credits is not None and credits.lapsed_at is not None:
@@ -206,7 +199,7 @@ def reset_words(credits: Credits | None) -> str:
 
 
 def left_words(credits: Credits | None) -> str:
-    """Say how many credits are left, without the time of the reset."""
+    """Return how many credits are left, without the time of the reset."""
     return "credits unknown" if credits is None else _left(credits)
 
 
@@ -232,14 +225,14 @@ def header_pairs(headers: Headers) -> list[tuple[str, str]]:
     return list(headers.items() if isinstance(headers, Mapping) else headers)
 
 
-def _one(
-    pairs: list[tuple[str, str]], name: str, read: Callable[[str], _Read | None]
-) -> _Read | None:
-    """Read one header; values that contradict each other are as good as none."""
+def _header(
+    pairs: list[tuple[str, str]], name: str, read: Callable[[str], _Value | None]
+) -> _Value | None:
+    """Return the value of one header; values that contradict each other are as good as none."""
     texts = [
         text
-        for found, value in pairs
-        if found.lower() == name
+        for key, value in pairs
+        if key.lower() == name
         for text in _JOINT.split(value.strip())
         if text
     ]
@@ -259,31 +252,8 @@ def _difference(high: int | None, low: int | None) -> int | None:
     return None if high is None or low is None or high < low else high - low
 
 
-def _first(figure: int | None, other: int | None) -> int | None:
-    return other if figure is None else figure
-
-
-def _credits(
-    limit: int | None,
-    remaining: int | None,
-    used: int | None,
-    resets_at: datetime | None,
-    seen_at: datetime,
-    *,
-    dated: bool,
-) -> Credits | None:
-    if limit is None and remaining is None and used is None and resets_at is None:
-        return None
-    # A reset in the past says nothing of the next one. Without a Date only the clock here
-    # could tell, which may be wrong, and of which no reply's line may depend within a year.
-    earliest = seen_at if dated else seen_at - _YEAR
-    if resets_at is not None and resets_at < earliest:
-        return Credits(limit, remaining, used, None, seen_at, lapsed_at=resets_at)
-    return Credits(limit, remaining, used, resets_at, seen_at)
-
-
 def _reset(text: str, seen_at: datetime) -> datetime | None:
-    """Read ISO 8601; or a count since the epoch, if that is a time within reach."""
+    """Return the time of ISO 8601, or of a count since the epoch within a year from now."""
     number = _figure(text)
     if number is None:
         return _json.timestamp(text)

@@ -1,8 +1,8 @@
-"""An answer that is no reply, to the error that says what the caller can do (facts 8, 9).
+"""Errors from responses that hold no reply: what happened, and what the caller can do.
 
-Pure: the status, the headers and the beginning of the body come in, an error goes out.
-The rate-limit error is known by its body, because its status is not shown; the others by
-their status. Whatever the body is, there is one clear line with a short excerpt.
+Pure: the status, the headers and the beginning of the body come in, an error goes out. The
+rate-limit error is known by its body, because its status is not shown (fact 9); the others by
+their status (fact 8). Whatever the body is, there is one clear line with a short excerpt.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import operator
 import re
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from chatmagic.errors import (
     HTTPS_WANTED,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from chatmagic.protocol.auth import Secret
 
 BODY_BYTES: Final = 65_536
+"""How much of a body is read for its error."""
 KEY_REFUSED: Final = "The service did not accept the key"
 NO_KEY_SENT: Final = "The service wants a key, and none was sent"
 ANOTHER_KEY: Final = "%chat shows where the key comes from; %chat_login asks for another one"
@@ -45,39 +45,76 @@ WHAT_CAME_IS_KEPT: Final = (
 )
 LESS_HINT: Final = "Send less of it: --last N, or %chat_reset."
 
-_PATH: Final = 60
+_LONGEST_PATH: Final = 60
 _LONG_WAIT: Final = 2 * 86_400
 _AFTER: Final = "Ask again after the reset."
 _WAIT: Final = "Wait before you ask again, or look at the account's limits."
 _UNSENT: Final = "Nothing was sent again."
-_CHANGE: Final = (
+_LATER: Final = "Try again in a while."
+
+
+class _Rule(NamedTuple):
+    """What a status means.
+
+    Args:
+        error: the class of the error.
+        what: what happened, as the beginning of its line.
+        hint: what to do; ``None`` where the answer's figures say it.
+    """
+
+    error: type[ChatError]
+    what: str
+    hint: str | None
+
+
+_REFUSED: Final = _Rule(
+    RequestRejectedError,
+    "The service refused the request",
     "Unchanged it would be refused again: change the prompt, or what goes along with it "
-    "(--temperature, --max-tokens, ChatMagics.extra_body); %chat shows that."
+    "(--temperature, --max-tokens, ChatMagics.extra_body); %chat shows that.",
 )
-_FIREWALL: Final = (
-    "It may be a firewall or a proxy before the service that refused: ask who runs it, or try "
+_FAILED: Final = _Rule(ServiceError, "The service failed", _UNSENT)
+_BAD_KEY: Final = _Rule(AuthenticationError, KEY_REFUSED, f"{ANOTHER_KEY}.")
+_LIMITED: Final = _Rule(RateLimitError, "The service says that the limit is reached", None)
+_TOO_LONG: Final = _Rule(
+    RequestRejectedError, "The conversation is too long for the service", LESS_HINT
+)
+_FIREWALL: Final = _REFUSED._replace(
+    hint="It may be a firewall or a proxy before the service that refused: ask who runs it, or try "
     "from another network."
 )
-_NEXT: Final[Mapping[int, str]] = {
-    HTTPStatus.FORBIDDEN: "Change the prompt, or look in the account at what this key may do; "
-    "%chat_login asks for another one.",
-    HTTPStatus.METHOD_NOT_ALLOWED: ADDRESS_HINT,
-    HTTPStatus.NOT_ACCEPTABLE: ADDRESS_HINT,
-    HTTPStatus.CONFLICT: "Try again in a while.",
-    HTTPStatus.GONE: f"{ADDRESS_HINT} The service, or a model that you set, may be gone.",
-    HTTPStatus.REQUEST_URI_TOO_LONG: ADDRESS_HINT,
-    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: ADDRESS_HINT,
-    HTTPStatus.MISDIRECTED_REQUEST: ADDRESS_HINT,
-    HTTPStatus.LOCKED: "Try again in a while.",
-    HTTPStatus.UPGRADE_REQUIRED: f"Is it http where https is wanted? {ADDRESS_HINT}",
-    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: "Set fewer or shorter ones: "
-    "%config ChatMagics.extra_headers.",
-    HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS: "The service may not answer from where you are; "
-    "its provider knows more.",
-    HTTPStatus.NOT_IMPLEMENTED: ADDRESS_HINT,
-    HTTPStatus.HTTP_VERSION_NOT_SUPPORTED: ADDRESS_HINT,
+# RFC 9110, section 15; 423 and 424 are of RFC 4918, 425 of 8470, 429 and 431 of 6585, 451 of 7725.
+_RULES: Final[Mapping[int, _Rule]] = {
+    401: _BAD_KEY,
+    402: _LIMITED._replace(what="The service wants more credits"),
+    403: _REFUSED._replace(
+        hint="Change the prompt, or look in the account at what this key may do; "
+        "%chat_login asks for another one."
+    ),
+    407: _Rule(ServiceError, "The proxy wants a name and a password", PROXY_NAMED),
+    410: _REFUSED._replace(
+        hint=f"{ADDRESS_HINT} The service, or a model that you set, may be gone."
+    ),
+    413: _TOO_LONG,
+    426: _REFUSED._replace(hint=f"Is it http where https is wanted? {ADDRESS_HINT}"),
+    429: _LIMITED,
+    431: _REFUSED._replace(hint="Set fewer or shorter ones: %config ChatMagics.extra_headers."),
+    451: _REFUSED._replace(
+        hint="The service may not answer from where you are; its provider knows more."
+    ),
+    **dict.fromkeys((405, 406, 414, 415, 421), _REFUSED._replace(hint=ADDRESS_HINT)),
+    **dict.fromkeys((409, 423), _REFUSED._replace(hint=_LATER)),
+    **dict.fromkeys((408, 424, 425), _FAILED),
+    **dict.fromkeys((501, 505), _FAILED._replace(hint=ADDRESS_HINT)),
 }
-"""The next step for a status; for any other that refuses, to change what is asked."""
+"""Rules by status; any other from 400 on is :data:`_REFUSED`, from 500 on :data:`_FAILED`."""
+
+_BAD_REQUEST: Final = 400
+_FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
+_SERVER_ERROR: Final = 500
+_REDIRECTS: Final = {301, 302, 303, 307, 308}
+_TOO_LONG_BY_WORDS: Final = {_BAD_REQUEST, 422}
 _LOCATION: Final = re.compile(
     r"(?:(?P<scheme>https?:)?//(?:[^/?#\\]*@)?(?P<host>[^/?#\\]+)|(?=/(?![/\\])))(?P<path>/[^?#\\]*)?",
     re.IGNORECASE,
@@ -86,11 +123,9 @@ _LOCATION: Final = re.compile(
 _HTTPS: Final = re.compile(
     r"\bplain HTTP\b|HTTP request to an HTTPS server|host and port requires TLS", re.IGNORECASE
 )
-_REDIRECTS: Final = {301, 302, 303, 307, 308}
-_LIMITED: Final = {HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.TOO_MANY_REQUESTS}
-_UNACCEPTED: Final = {HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY}
+_ABOUT_THE_KEY: Final = re.compile(r"key|token|auth|credential", re.IGNORECASE)
 # How servers say that a conversation is longer than what the model reads at once.
-_TOO_LONG: Final = re.compile(
+_TOO_LONG_WORDS: Final = re.compile(
     r"context[ _-]?(?:length|window|size|limit|overflow)"
     r"|(?:maximum|max) (?:model|prompt|input|sequence) length"
     r"|(?:prompt|input|request|conversation|messages?) (?:is|are|was) too (?:long|large)"
@@ -100,7 +135,6 @@ _TOO_LONG: Final = re.compile(
     r"|reduce the length of",
     re.IGNORECASE,
 )
-_FAILED: Final = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.FAILED_DEPENDENCY, HTTPStatus.TOO_EARLY}
 
 
 def error_from_response(
@@ -113,35 +147,33 @@ def error_from_response(
     base_url: str = "",
     same_origin: Callable[[str, str], bool] = operator.eq,
 ) -> ChatError:
-    """Give the error for an answer that is no reply.
+    """Return the error for a response that holds no reply.
 
     Args:
         status: the HTTP status.
-        headers: the answer's headers.
+        headers: the response's headers.
         body: its body, or the beginning of it.
-        now: the time here, aware, for an answer that has no ``Date``.
+        now: the time here, aware, for a response that has no ``Date``.
         key: the key that was used, to be taken out of what is shown.
         base_url: the address that was asked, to tell a redirect of its own from another's.
         same_origin: tells whether two addresses are on one server.
     """
     text = decoded(body, headers)
     told = read_error(text) or ErrorBody()
-    said = quoted(told, text, headers, key)
-    seen = crediting.from_error(told, headers, now)
-    is_plain = base_url[:5].lower() == "http:"
-    if status == HTTPStatus.BAD_REQUEST and is_plain and _HTTPS.search(text):
+    quote = quoted(told, text, headers, key)
+    seen = crediting.from_headers(headers, now, told)
+    at = f"(HTTP {status})"
+    if status == _BAD_REQUEST and base_url[:5].lower() == "http:" and _HTTPS.search(text):
         error: ChatError = NotUnderstoodError(
-            f"That port wants https{said} (HTTP {status}).", hint=HTTPS_WANTED
+            f"That port wants https{quote} {at}.", hint=HTTPS_WANTED
         )
-    elif told.is_rate_limit or (
-        status >= HTTPStatus.BAD_REQUEST and status != HTTPStatus.NOT_FOUND
-    ):
-        error = _by_status(status, told, said, f" (HTTP {status}).", seen)
+    elif told.is_rate_limit or (status >= _BAD_REQUEST and status != _NOT_FOUND):
+        error = _by_status(status, told, quote, at, seen)
     elif status in _REDIRECTS:
-        error = _redirect(status, headers, key, base_url, same_origin)
+        error = _redirect(at, headers, key, base_url, same_origin)
     else:
-        error = _no_service(status, told, said)
-    return _with(error, status, headers, seen, now)
+        error = _no_service(status, told, quote, at)
+    return _completed(error, status, headers, seen, now)
 
 
 def error_in_reply(
@@ -153,68 +185,64 @@ def error_in_reply(
     key: Secret | None = None,
     begun: bool,
 ) -> ChatError:
-    """Give the error for one that stands where a reply was promised.
+    """Return the error for one that stands where a reply was promised.
 
     Args:
         status: the HTTP status, which promised a reply.
-        headers: the answer's headers.
-        told: the error.
+        headers: the response's headers.
+        told: the error as it stands there.
         now: as for :func:`error_from_response`.
         key: as for :func:`error_from_response`.
         begun: whether a part of the reply had come before it.
     """
-    said = quoted(told, "", headers, key)
-    seen = crediting.from_error(told, headers, now)
+    quote = quoted(told, "", headers, key)
+    seen = crediting.from_headers(headers, now, told)
+    at = f"(HTTP {status})"
     if begun:
         error: ChatError = CutOffError(
-            f"The service ended the reply with an error{said}.",
-            hint=WHAT_CAME_IS_KEPT,
+            f"The service ended the reply with an error{quote}.", hint=WHAT_CAME_IS_KEPT
         )
     elif told.is_rate_limit:
-        error = _by_status(status, told, said, f" (HTTP {status}).", seen)
+        error = _by_status(status, told, quote, at, seen)
     elif told.status is not None:
-        at = f" (error {told.status}, HTTP {status})."
-        error = _by_status(told.status, told, said, at, seen)
-    elif _is_too_long(told, said):
-        error = _too_long(f"{said} (HTTP {status}).")
+        error = _by_status(told.status, told, quote, f"(error {told.status}, HTTP {status})", seen)
+    elif _is_too_long(told, quote):
+        error = _TOO_LONG.error(f"{_TOO_LONG.what}{quote} {at}.", hint=LESS_HINT)
     else:
-        error = ServiceError(
-            f"The service answered with an error{said} (HTTP {status}).", hint=_UNSENT
-        )
-    return _with(error, status, headers, seen, now)
+        error = ServiceError(f"The service answered with an error{quote} {at}.", hint=_UNSENT)
+    return _completed(error, status, headers, seen, now)
 
 
 def read_error(text: str) -> ErrorBody | None:
-    """Read an error body in any of the shapes that servers give it; ``None`` is none."""
+    """Return the error that a body is, in any of the shapes of servers; ``None`` is no error."""
     try:
         return ErrorBody.from_json(json.loads(text, strict=False))
     except (ValueError, RecursionError):
         return None
 
 
-def _with(
+def _completed(
     error: ChatError,
     status: int,
     headers: Sequence[tuple[str, str]],
     seen: Credits | None,
     now: datetime,
 ) -> ChatError:
-    """Add to an error what the answer says beside its words."""
+    """Return an error with the status, the credits and the wait that its response names."""
     error.status, error.credits = status, seen
     wait = crediting.retry_after(headers, now)
     if wait is not None:
         error.retry_after = wait.until
-        words = [error.hint, f"Try again {_wait_words(wait)}."]
-        error.hint = " ".join(word for word in words if word)
+        error.hint = " ".join(filter(None, [error.hint, f"Try again {_wait_words(wait)}."]))
     elif isinstance(error, RateLimitError):
         error.hint = _AFTER if seen is not None and seen.resets_at is not None else _WAIT
     elif error.hint == _UNSENT:
-        error.hint = f"{_UNSENT} Try again in a while."
+        error.hint = f"{_UNSENT} {_LATER}"
     return error
 
 
 def _wait_words(wait: crediting.Wait) -> str:
-    """Say how long to wait, rounded up; a long wait as a time."""
+    """Return how long to wait, rounded up; a long wait as a time."""
     seconds = wait.seconds
     if seconds is None or seconds > _LONG_WAIT:
         return f"after {wait.until:%Y-%m-%d %H:%M:%S} UTC"
@@ -224,94 +252,75 @@ def _wait_words(wait: crediting.Wait) -> str:
     return f"in {-(-seconds // unit)} {name}"
 
 
+def _by_status(
+    status: int, told: ErrorBody, quote: str, at: str, seen: Credits | None
+) -> ChatError:
+    """Return the error for a status that refuses, or for the documented rate limit."""
+    if told.is_rate_limit:
+        figures = f"{told.used:,} of {told.limit:,} used"
+        return RateLimitError(
+            f"No credits left: {figures}, {crediting.reset_words(seen)}{quote} {at}."
+        )
+    by_class = _FAILED if status >= _SERVER_ERROR else _REFUSED
+    rule = _RULES.get(status, by_class)
+    if status == _FORBIDDEN:
+        if _ABOUT_THE_KEY.search(quote):
+            rule = _BAD_KEY
+        elif told == ErrorBody():
+            rule = _FIREWALL
+    elif status in _TOO_LONG_BY_WORDS and _is_too_long(told, quote):
+        rule = _TOO_LONG
+    what = rule.what
+    if what == _FAILED.what and told == ErrorBody():
+        what = "The service, or a proxy before it, failed"
+    return rule.error(f"{what}{quote} {at}.", hint=rule.hint)
+
+
+def _is_too_long(told: ErrorBody, quote: str) -> bool:
+    """Return whether an error is about a conversation that the model cannot read at once."""
+    words = " ".join(word for word in (told.code, told.error, told.message) if word)
+    return _TOO_LONG_WORDS.search(words or quote) is not None
+
+
 def _redirect(
-    status: int,
+    at: str,
     headers: Sequence[tuple[str, str]],
     key: Secret | None,
     base_url: str,
     same_origin: Callable[[str, str], bool],
 ) -> NotUnderstoodError:
+    """Return the error for a redirect, which names where it points without path and user."""
     where = next((value for name, value in headers if name.lower() == "location"), "").strip()
-    if key is not None:
-        where = key.redact(where)
-    at, followed = f"(HTTP {status})", "was not followed, so the key went nowhere else."
-    match = _LOCATION.match(where)
-    scheme = (match and match["scheme"]) or base_url.partition("//")[0]
-    if match is None or (match["host"] and not same_origin(f"{scheme}//{match['host']}", base_url)):
-        origin = match and excerpt(f"{match['scheme'] or ''}//{match['host']}", key)
-        target = f"to {origin}" if origin else "elsewhere"
+    match = _LOCATION.match(where if key is None else key.redact(where))
+    scheme, host, path = match.group("scheme", "host", "path") if match else ("", "", None)
+    followed = "was not followed, so the key went nowhere else."
+    own = scheme or base_url.partition("//")[0]
+    if match and (not host or same_origin(f"{own}//{host}", base_url)):
+        shown = excerpt(path or "/", key, _LONGEST_PATH)
         return NotUnderstoodError(
-            f"The service points {target} {at}; that {followed}",
-            hint="If that is the service, connect to it: %chat_connect URL.",
+            f"The service points to its own path {shown} {at}: a login page? That {followed}",
+            hint=f"Something before the service may want you to sign in. {ADDRESS_HINT}",
         )
-    path = excerpt(match["path"] or "/", key, _PATH)
+    target = "to " + excerpt(f"{scheme or ''}//{host}", key) if match else "elsewhere"
     return NotUnderstoodError(
-        f"The service points to its own path {path} {at}: a login page? That {followed}",
-        hint=f"Something before the service may want you to sign in. {ADDRESS_HINT}",
+        f"The service points {target} {at}; that {followed}",
+        hint="If that is the service, connect to it: %chat_connect URL.",
     )
 
 
-def _no_service(status: int, told: ErrorBody, said: str) -> NotUnderstoodError:
-    at = f"(HTTP {status})"
-    if status == HTTPStatus.NOT_FOUND:
-        hint = (
-            "Is the base address right (%chat shows it; another path is given whole, ending in "
-            "/chat/completions), and the model, if you set one?"
+def _no_service(status: int, told: ErrorBody, quote: str, at: str) -> NotUnderstoodError:
+    """Return the error for a response that neither refuses nor replies."""
+    if status == _NOT_FOUND:
+        return NotUnderstoodError(
+            f"What was asked for was not found{quote} {at}.",
+            hint="Is the base address right (%chat shows it; another path is given whole, ending "
+            "in /chat/completions), and the model, if you set one?",
         )
-        return NotUnderstoodError(f"What was asked for was not found{said} {at}.", hint=hint)
-    if not said:
-        what = f"The answer has no content {at}."
-        return NotUnderstoodError(what, hint=f"Nothing was sent again. {ADDRESS_HINT}")
+    if not quote:
+        return NotUnderstoodError(
+            f"The answer has no content {at}.", hint=f"{_UNSENT} {ADDRESS_HINT}"
+        )
+    what = "What answered is not the chat service"
     if told != ErrorBody():
-        return NotUnderstoodError(f"The answer holds no reply{said} {at}.", hint=ADDRESS_HINT)
-    return NotUnderstoodError(
-        f"What answered is not the chat service{said} {at}.", hint=ADDRESS_HINT
-    )
-
-
-def _by_status(status: int, told: ErrorBody, said: str, at: str, seen: Credits | None) -> ChatError:
-    """Give the error for a status that refuses, or for the documented rate limit."""
-    about_the_key = re.search(r"key|token|auth|credential", said, re.IGNORECASE)
-    if told.is_rate_limit or status in _LIMITED:
-        return _rate_limit(status, told, said + at, seen)
-    if status == HTTPStatus.UNAUTHORIZED or (status == HTTPStatus.FORBIDDEN and about_the_key):
-        return AuthenticationError(
-            f"{KEY_REFUSED}{said}{at}",
-            hint=f"{ANOTHER_KEY}.",
-        )
-    if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return ServiceError(
-            f"The proxy wants a name and a password{said}{at}",
-            hint=PROXY_NAMED,
-        )
-    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (
-        status in _UNACCEPTED and _is_too_long(told, said)
-    ):
-        return _too_long(said + at)
-    if status in _FAILED or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        who = "The service" if told != ErrorBody() else "The service, or a proxy before it,"
-        return ServiceError(f"{who} failed{said}{at}", hint=_NEXT.get(status, _UNSENT))
-    by_a_firewall = status == HTTPStatus.FORBIDDEN and told == ErrorBody()
-    hint = _FIREWALL if by_a_firewall else _NEXT.get(status, _CHANGE)
-    return RequestRejectedError(f"The service refused the request{said}{at}", hint=hint)
-
-
-def _is_too_long(told: ErrorBody, said: str) -> bool:
-    """Tell whether an error is about a conversation that the model cannot read at once."""
-    words = " ".join(word for word in (told.code, told.error, told.message) if word)
-    return _TOO_LONG.search(words or said) is not None
-
-
-def _too_long(said: str) -> RequestRejectedError:
-    return RequestRejectedError(
-        f"The conversation is too long for the service{said}", hint=LESS_HINT
-    )
-
-
-def _rate_limit(status: int, told: ErrorBody, said: str, seen: Credits | None) -> RateLimitError:
-    if told.is_rate_limit:
-        figures = f"{told.used:,} of {told.limit:,} used"
-        return RateLimitError(f"No credits left: {figures}, {crediting.reset_words(seen)}{said}")
-    if status == HTTPStatus.PAYMENT_REQUIRED:
-        return RateLimitError(f"The service wants more credits{said}")
-    return RateLimitError(f"The service says that the limit is reached{said}")
+        what = "The answer holds no reply"
+    return NotUnderstoodError(f"{what}{quote} {at}.", hint=ADDRESS_HINT)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.models import Origin, Reply, State
+from chatmagic._json import shared
+from chatmagic.models import BodyFacts, Origin, Reply, State
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from chatmagic.models import Credits, Usage
+    from chatmagic.models import Credits
     from chatmagic.protocol.wire import Chunk
 
 JOINED_AT: Final = 1_000_000
 """How many characters are put to the text at once: a long reply is not held twice."""
+
+_FACTS: Final = tuple(item.name for item in fields(BodyFacts))
 
 
 class ReplyBuilder:
@@ -26,9 +30,7 @@ class ReplyBuilder:
         self.date: datetime | None = None
         self.origin: Origin = "live"
         self.held_back = False
-        self.finish_reason: str | None = None
-        self._model: str | None = None
-        self.usage: Usage | None = None
+        self.facts = BodyFacts()
         self._refusal: list[str] = []
         self._text = ""
         self._pieces: list[str] = []
@@ -40,7 +42,8 @@ class ReplyBuilder:
     @property
     def begun(self) -> bool:
         """Whether anything has come that only a reply holds."""
-        return bool(self._text or self._pieces or self.finish_reason or self.usage or self._refusal)
+        facts = replace(self.facts, model=None)
+        return bool(self._text or self._pieces or facts != BodyFacts())
 
     @property
     def text(self) -> str:
@@ -56,15 +59,14 @@ class ReplyBuilder:
 
         Half of a surrogate pair at a fragment's end waits for the other half.
         """
-        self._model = chunk.model or self._model
-        self.usage = chunk.usage or self.usage
         if self._index is None and (chunk.content or chunk.finish_reason):
             self._index = chunk.index
-        if self._index not in (None, chunk.index):
+        is_other = self._index not in (None, chunk.index)
+        if is_other:
+            chunk = replace(chunk, finish_reason=None, refusal=None)
+        self._add_facts(chunk)
+        if is_other:
             return ""
-        self.finish_reason = chunk.finish_reason or self.finish_reason
-        if chunk.refusal:
-            self._refusal.append(chunk.refusal)
         text = self._held + chunk.content
         self._held = ""
         if chunk.whole and self._in_deltas:
@@ -74,6 +76,14 @@ class ReplyBuilder:
         if text and "\ud800" <= text[-1] <= "\udbff":
             text, self._held = text[:-1], text[-1]
         return self._keep(without_lone_surrogates(text))
+
+    def _add_facts(self, chunk: Chunk) -> None:
+        """Take in what a chunk tells beside its text: the latest word counts."""
+        if chunk.refusal:  # it comes in fragments, as the text does
+            self._refusal.append(chunk.refusal)
+        told = {name: fact for name in _FACTS if (fact := getattr(chunk, name))}
+        if told:
+            self.facts = replace(self.facts, **told)
 
     def rest(self) -> str:
         """Give what was waiting for its other half."""
@@ -104,12 +114,9 @@ class ReplyBuilder:
         """Give the reply as far as it has come."""
         return Reply(
             text=self.text,
-            model=self._model,
-            finish_reason=self.finish_reason,
-            usage=self.usage,
+            **{**shared(self.facts, BodyFacts), "refusal": "".join(self._refusal) or None},
             credits=self.credits,
             state=state,
-            refusal="".join(self._refusal) or None,
             date=self.date,
             origin=self.origin,
             held_back=self.held_back,

@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 from chatmagic import _json
 from chatmagic._json import digest, whole_number
-from chatmagic.models import Message, Usage
+from chatmagic.models import BodyFacts, Message, Usage
 from chatmagic.text import without_lone_surrogates
 
 PATH: Final = "/v1/chat/completions"
@@ -126,26 +126,18 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(BodyFacts):
     """What one stream chunk, or a whole JSON reply, adds to the reply (facts 4, 6).
 
     Args:
         content: a fragment of the reply, or all of it; may be empty.
-        finish_reason: in the service's own words.
-        model: name of the model.
-        usage: token counts.
-        refusal: what a model said instead of answering (compatible servers).
         index: which of several choices this is of.
         whole: whether the content stood in a ``message``, where a whole reply has it.
     """
 
     content: str = ""
-    finish_reason: str | None = None
-    model: str | None = None
-    usage: Usage | None = None
-    refusal: str | None = None
-    index: int = 0
-    whole: bool = field(default=False, compare=False)
+    index: int = field(default=0, kw_only=True)
+    whole: bool = field(default=False, compare=False, kw_only=True)
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -181,8 +173,11 @@ class Chunk:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Give the chunk as the interface writes it in a stream."""
-        choice: dict[str, Any] = {"delta": {"content": self.content}}
+        """Give the chunk as the interface writes it: in a stream, or as a whole reply."""
+        part = _json.known(content=self.content, refusal=self.refusal)
+        choice: dict[str, Any] = (
+            {"message": {"role": "assistant", **part}} if self.whole else {"delta": part}
+        )
         if self.finish_reason is not None:
             choice["finish_reason"] = self.finish_reason
         usage = None if self.usage is None else self.usage.to_json()

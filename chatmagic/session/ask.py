@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from chatmagic import _json
-from chatmagic.conversation.turn import Context, Turn
+from chatmagic._json import shared
+from chatmagic.conversation.turn import Context, RequestFacts, Turn
 from chatmagic.errors import ChatInterrupted, InputError
-from chatmagic.models import Message
-from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from chatmagic.cassette.cassette import Lookup
     from chatmagic.conversation.history import Change
     from chatmagic.models import Reply
+    from chatmagic.protocol.wire import Request
     from chatmagic.session.environment import ServiceSetup
     from chatmagic.session.events import Answer, Ask, View
 
@@ -97,15 +97,8 @@ class AskState:
         Raises:
             InputError: it cannot be sent.
         """
-        ask = self.ask
         try:
-            self.request = Request(
-                (*self.context.messages, Message("user", ask.text)),
-                stream=ask.stream,
-                max_tokens=ask.max_tokens,
-                temperature=ask.temperature,
-                extra=extra_body,
-            )
+            self.request = self.ask.request(self.context.messages, extra_body)
             self.digest = self.request.digest()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
@@ -120,32 +113,15 @@ class AskState:
             notes.append(f"with {panel:,} turn{'' if panel == 1 else 's'} from the panel")
         return notes + merged(self.ask)
 
-    def turn(self, reply: Reply, took: int | None) -> Turn:
+    def turn(self, reply: Reply) -> Turn:
         """Return the turn that the ask makes: the question, what it carried, and what came.
 
         Args:
             reply: what came.
-            took: about how many credits that took; ``None`` is unknown.
         """
-        ask = self.ask
-        return Turn(
-            prompt=ask.text,
-            reply=reply,
-            owner=ask.owner,
-            execution=ask.execution,
-            entry=ask.entry,
-            asker=ask.asker,
-            carried=self.context.numbers,
-            typed=ask.typed,
-            values=ask.values,
-            max_tokens=ask.max_tokens,
-            temperature=ask.temperature,
-            last=ask.last,
-            stream=ask.stream,
-            took=took,
-            asked_model=_json.word(self.request.extra.get("model")),
-            shown=ask.shown,
-        )
+        facts = shared(self.ask, RequestFacts)
+        facts["asked_model"] = _json.word(self.request.extra.get("model"))
+        return Turn(**facts, reply=reply, carried=self.context.numbers)
 
     def deliver(self, view: View) -> Answer:
         """Tell the view of the end, and return the answer or raise what ended it early."""
@@ -184,12 +160,12 @@ def refuse_empty(ask: Ask) -> None:
     Raises:
         InputError: it is.
     """
-    if not isinstance(ask.text, str):
+    if not isinstance(ask.prompt, str):
         raise InputError(
-            f"The prompt is text, not {type(ask.text).__name__}. Nothing was sent.",
+            f"The prompt is text, not {type(ask.prompt).__name__}. Nothing was sent.",
             hint="str(value) makes text of a value.",
         )
-    if not ask.text.strip():
+    if not ask.prompt.strip():
         raise InputError("The prompt is empty. Nothing was sent.")
 
 
@@ -227,7 +203,7 @@ def merged(ask: Ask) -> list[str]:
     """Return a note that a command stands within the prompt, as where a page merged two cells."""
     if ask.entry != "cell":
         return []
-    lines = (ask.text if ask.typed is None else ask.typed).splitlines()
+    lines = ask.as_typed.splitlines()
     found = next((match for match in map(_MAGIC_LINE.match, lines) if match), None)
     if found is None:
         return []

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from chatmagic import _lazy
-from chatmagic.cassette import active
-from chatmagic.client import url
-from chatmagic.client.config import Endpoint
-from chatmagic.session.environment import ServiceSetup
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from chatmagic.cassette.cassette import AnswerSource
     from chatmagic.client.client import Client
-    from chatmagic.session.ask import AskState
-    from chatmagic.session.environment import Environment
+    from chatmagic.session.environment import ServiceSetup
 
 
 class ClientPool:
@@ -31,21 +28,20 @@ class ClientPool:
         """The client of the latest ask; ``None`` before the first."""
         self._made: dict[AnswerSource, tuple[ServiceSetup, Client]] = {}
 
-    def client(self, state: AskState, environment: Environment) -> Client:
+    def client(self, source: AnswerSource, setup: Callable[[], ServiceSetup]) -> Client:
         """Return the client for an ask: the one that is kept, where its setup still holds.
 
         Args:
-            state: the ask, whose cassette has been looked into.
-            environment: says where and how to ask.
+            source: what answers.
+            setup: returns where and how to ask; not called for the client that was given.
 
         Raises:
             ChatError: what is set cannot be used.
         """
-        source: AnswerSource = "service" if state.lookup is None else state.lookup.source
         if source == "service" and self.given is not None:
             self.latest = self.given
         else:
-            self.latest = self._kept(source, _setup(source, state, environment))
+            self.latest = self._kept(source, setup())
         return self.latest
 
     def _kept(self, source: AnswerSource, setup: ServiceSetup) -> Client:
@@ -83,14 +79,3 @@ class ClientPool:
         for client in (self.given, *(client for _, client in self._made.values())):
             if client is not None:
                 client.close()
-
-
-def _setup(source: AnswerSource, state: AskState, environment: Environment) -> ServiceSetup:
-    """Return where and how to ask one of those who may answer."""
-    if source == "service" or state.cassette is None:
-        return state.service or environment.service()
-    endpoint = active.CASSETTE
-    if source == "emulator":
-        base_url, key = environment.start_emulator()
-        endpoint = Endpoint(base_url, "bearer", key, "--else emulator", url.EMULATOR)
-    return ServiceSetup(endpoint, state.cassette.timeout, state.cassette.extra_body)

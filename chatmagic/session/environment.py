@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from chatmagic.cassette import active
-from chatmagic.client import config
+from chatmagic.client import config, url
+from chatmagic.client.config import Endpoint
 from chatmagic.client.kernel import Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from chatmagic.cassette.active import CassetteSetup
-    from chatmagic.client.config import Endpoint
+    from chatmagic.cassette.cassette import AnswerSource
     from chatmagic.client.timeouts import Timeout
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.protocol.auth import Secret
@@ -100,3 +101,25 @@ class PlainPython:
     def replaying(self) -> str | None:
         """Return why nothing is ever sent; ``None`` where requests are sent."""
         return config.replaying(os.environ)
+
+
+def setup_for(
+    source: AnswerSource, environment: Environment, cassette: CassetteSetup | None
+) -> ServiceSetup:
+    """Return where and how to ask what answers.
+
+    Args:
+        source: what answers.
+        environment: says where the service and the emulator are.
+        cassette: the cassette that is chosen; ``None`` for none.
+
+    Raises:
+        ChatError: what is set cannot be used.
+    """
+    if source == "service" or cassette is None:
+        return environment.service()
+    endpoint = active.CASSETTE
+    if source == "emulator":
+        base_url, key = environment.start_emulator()
+        endpoint = Endpoint(base_url, "bearer", key, "--else emulator", url.EMULATOR)
+    return ServiceSetup(endpoint, cassette.timeout, cassette.extra_body)

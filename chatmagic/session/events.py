@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from chatmagic._log import swallowed
+from chatmagic.conversation.turn import RequestFacts
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.record import Record, Value
+    from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Entry, Turn
     from chatmagic.models import Reply
 
@@ -21,47 +22,24 @@ HELD_BACK: Final = "came all at once: a proxy on the way may hold it back"
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(RequestFacts):
     """What is asked, and by whom.
 
     Args:
-        text: the prompt as it is sent.
-        max_tokens: upper limit on generated tokens.
-        temperature: sampling temperature.
-        stream: whether the reply is asked for as a stream.
-        history: whether the conversation is sent along and the turn kept.
-        last: how many of the newest turns are sent along at most.
-        typed: the prompt as typed, where values were put in.
-        values: what was put in.
         keep_values: whether the record keeps the values themselves, for all to see.
-        owner: hash of the cell that owns the turn.
-        execution: identity of the cell's execution.
-        entry: where it was asked.
-        asker: who asks, in words, for whoever has to wait.
-        shown: whether an output of the cell will show the turn.
         order: hashes of the page's cells from top to bottom; ``None`` is as the session's
             pages tell them, if they do.
     """
 
-    text: str
-    max_tokens: int | None = None
-    temperature: float | None = None
-    stream: bool = True
-    history: bool = True
-    last: int | None = None
-    typed: str | None = None
-    values: tuple[Value, ...] = ()
-    keep_values: bool = False
-    owner: str | None = None
-    execution: str | None = None
+    _: KW_ONLY
     entry: Entry = "python"
     asker: str = "Python"
-    shown: bool = False
+    keep_values: bool = False
     order: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         """Mark lone surrogates as the request does: else no output could hold the record."""
-        for name in ("text", "typed"):
+        for name in ("prompt", "typed"):
             if isinstance(text := getattr(self, name), str):
                 object.__setattr__(self, name, without_lone_surrogates(text))
 

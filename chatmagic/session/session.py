@@ -6,18 +6,19 @@ Python, magic and panel all come through :meth:`Session.run`, one at a time.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from chatmagic.cassette import reproducibility, transports
 from chatmagic.cassette.active import ActiveCassette
-from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.matching import Query
 from chatmagic.client import config
 from chatmagic.client.credit_tracker import CreditState
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.session.ask import AskState, interrupted, read, refuse_empty, set_aside_note
 from chatmagic.session.client_pool import ClientPool
-from chatmagic.session.environment import PlainPython
+from chatmagic.session.environment import PlainPython, setup_for
 from chatmagic.session.events import (
     Answer,
     Ask,
@@ -32,7 +33,7 @@ from chatmagic.session.lock import AskLock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.cassette.cassette import Lookup
+    from chatmagic.cassette.cassette import AnswerSource, Lookup
     from chatmagic.client.client import Client
     from chatmagic.client.config import Endpoint
     from chatmagic.client.sockets import Halt
@@ -310,7 +311,7 @@ class Session:
     def _look_up(self, state: AskState) -> Lookup | None:
         """Look the request up in the cassette, which says what answers it."""
         ask = state.ask
-        asked = Recorded.asked(state.request, typed=ask.typed, owner=ask.owner)
+        asked = Interaction.asked(state.request, typed=ask.typed, owner=ask.owner)
         query = Query(asked, ask.execution, state.order)
         before = self.conversation.context(ask.owner, ask.execution, order=state.order).turns
         below = [
@@ -322,7 +323,7 @@ class Session:
             self.conversation,
             state.context,
             below if ask.history else [],
-            ask.text if ask.values or ask.entry == "python" else "",
+            ask.prompt if ask.values or ask.entry == "python" else "",
         )
         return self.cassette.look_up(query, warnings, self._asks_emulator)
 
@@ -334,11 +335,17 @@ class Session:
 
     def _send(self, state: AskState, halt: Halt | None) -> Stream:
         """Hand the request to a client; the cassette stands between that and its transport."""
-        client = self._clients.client(state, self.environment)
+        source: AnswerSource = "service" if state.lookup is None else state.lookup.source
+        client = self._clients.client(
+            source,
+            lambda: state.service or setup_for(source, self.environment, state.cassette),
+        )
         through = transports.through(
             state.lookup,
             self.cassette.current,
-            lambda: transports.Outcome(stream.reply, client.took, client.endpoint.key),
+            lambda: transports.Outcome(
+                replace(stream.reply, took=client.took), client.endpoint.key
+            ),
         )
         # requests, which this stands on, has been loaded with the client.
         from chatmagic.client.sockets import Halt  # noqa: PLC0415
@@ -363,7 +370,7 @@ class Session:
                 raise
             # Stop came when the reply had come: it is paid for, so it is kept all the same.
             self._keep(state, reply)
-            state.problem = interrupted(reply)
+            state.problem = interrupted(cast("Answer", state.answer).reply)
 
     def _keep(self, state: AskState, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, once, as the last step."""
@@ -372,12 +379,12 @@ class Session:
         if state.lookup is not None and (recorded := state.lookup.interaction) is not None:
             self._took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=state.lookup.by_order)
-        turn = state.turn(reply, self._took)
+        turn = state.turn(replace(reply, took=self._took))
+        if isinstance(state.problem, ChatError | ChatInterrupted):
+            state.problem.reply = turn.reply
         record = turn.to_record(state.context.digests, state.digest)
-        if not ask.history:
-            record = replace(record, parameters={**record.parameters, "history": False})
         record = record if ask.keep_values else record.bare
-        answer = Answer(reply, record.listing(state.context.shown))
+        answer = Answer(turn.reply, record.listing(state.context.shown))
         if ask.history and self.conversation.added == state.added:
             self.conversation.add(replace(turn, record=record), order=state.order)
         state.answer = answer

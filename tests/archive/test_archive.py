@@ -28,6 +28,7 @@ replies = st.builds(
     state=st.sampled_from(["complete", "interrupted", "cut off"]),
     refusal=st.none() | texts,
     origin=st.sampled_from(["live", "replay", "emulator"]),
+    took=st.none() | st.integers(0, 9),
 )
 turns = st.builds(
     Turn,
@@ -40,7 +41,6 @@ turns = st.builds(
     temperature=st.none() | st.floats(0, 2),
     last=st.none() | st.integers(0, 2),
     stream=st.booleans(),
-    took=st.none() | st.integers(0, 9),
 )
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | texts,

@@ -20,7 +20,7 @@ from chatmagic.archive import archive, notebook_file
 from chatmagic.archive import output as turn_output
 from chatmagic.audit import audit
 from chatmagic.cassette import serializer
-from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.interaction import Interaction
 from chatmagic.conversation.record import Value
 from chatmagic.conversation.seal import sealed
 from chatmagic.conversation.turn import Turn
@@ -39,8 +39,14 @@ def page(prompt: str = "p", reply: str = "r", **changes: Any) -> dict[str, Any]:
     """Give a cell that asked."""
     turn = Turn(
         prompt=prompt,
-        reply=Reply(reply, model="m", finish_reason="stop", usage=Usage(1, 2, 3), credits=FIGURES),
-        took=1,
+        reply=Reply(
+            reply,
+            model="m",
+            finish_reason="stop",
+            usage=Usage(1, 2, 3),
+            credits=FIGURES,
+            took=1,
+        ),
     )
     made = turn.to_record((), Request((Message("user", prompt),)).digest())
     told = replace(made, **changes)
@@ -352,15 +358,15 @@ def test_the_model_asked_and_the_model_told(
 # --- cassettes ------------------------------------------------------------------------------
 
 
-def exchange(prompt: str, text: str | None, *before: str, **more: Any) -> Recorded:
+def exchange(prompt: str, text: str | None, *before: str, **more: Any) -> Interaction:
     """Give an exchange; ``before`` are prompts and replies."""
     roles = ("user", "assistant") * (len(before) // 2)
     messages = [Message(role, text) for role, text in zip(roles, before, strict=True)]
     request = Request((*messages, Message("user", prompt)))
-    return Recorded.asked(request, text=text, **{"model": "m", "finish_reason": "stop", **more})
+    return Interaction.asked(request, text=text, **{"model": "m", "finish_reason": "stop", **more})
 
 
-def tape(path: Path, *exchanges: Recorded) -> Path:
+def tape(path: Path, *exchanges: Interaction) -> Path:
     """Write a cassette of these."""
     path.write_text(serializer.write(exchanges))
     return path

@@ -46,7 +46,7 @@ def test_recorded_and_replayed_in_python(
     assert [replace(reply, origin="emulator", recorded=None) for reply in again] == replies
     assert {(reply.origin, reply.recorded) for reply in again} == {("replay", "emulator")}
     assert (session.credits, session.took) == (live.credits, live.took) != (None, None)
-    assert [turn.took for turn in session.conversation] == [None, 1]
+    assert [turn.reply.took for turn in session.conversation] == [None, 1]
     assert len(emulator.requests) == 2
     with pytest.raises(NotRecordedError, match="Nothing was sent") as caught:
         session.ask("And a median?")

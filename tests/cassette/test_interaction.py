@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from chatmagic._json import turn_digest
-from chatmagic.cassette.interaction import Recorded, headers_for
+from chatmagic.cassette.interaction import Interaction, headers_for
 from chatmagic.models import Credits, Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.wire import Request
@@ -21,12 +21,12 @@ def test_a_request_comes_back_as_it_was_sent() -> None:
     """Parameters and fields of extra_body are in the body again, but for whose model answers."""
     extra = {"seed": 1, "model": "small", "stream_options": {"include_usage": True}}
     request = Request(TALK, stream=False, max_tokens=5, temperature=0.0, extra=extra)
-    one = Recorded.asked(request, owner="cell")
+    one = Interaction.asked(request, owner="cell")
     assert (one.prompt, one.before, one.owner) == ("two", TALK[:2], "cell")
     assert one.asked_model == "small"
     assert one.body == replace(request, extra={"seed": 1})
     assert one.request == request.digest() == replace(request, extra={"seed": 1}).digest()
-    assert Recorded.asked(replace(request, extra={"model": 3})).asked_model is None
+    assert Interaction.asked(replace(request, extra={"model": 3})).asked_model is None
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,14 @@ def test_a_request_comes_back_as_it_was_sent() -> None:
 def test_a_request_that_is_not_wholly_known_has_no_body(known: dict[str, object]) -> None:
     """A notebook keeps the digests of earlier turns alone."""
     given: dict[str, object] = {"parameters": {"stream": True}, **known}
-    assert Recorded(request="d", prompt="two", **given).body is None  # type: ignore[arg-type]
+    assert Interaction(request="d", prompt="two", **given).body is None  # type: ignore[arg-type]
 
 
 def test_a_reply_makes_a_turn_and_an_error_none() -> None:
     """A turn is named by the digest of its prompt and its reply."""
-    reply = Recorded(request="d", prompt="two", text="2")
+    reply = Interaction(request="d", prompt="two", text="2")
     assert (reply.is_reply, reply.turn) == (True, turn_digest("two", "2"))
-    failed = Recorded(request="d", prompt="two", error={"error": "no"})
+    failed = Interaction(request="d", prompt="two", error={"error": "no"})
     assert (failed.is_reply, failed.turn) == (False, None)
 
 
@@ -56,8 +56,8 @@ def test_a_request_is_known_by_its_digest_and_the_model_set_now(
     request_: str, now: str | None, then: str | None, answers: bool
 ) -> None:
     """Where no model is set now, any that was recorded will do."""
-    held = Recorded(request="d", prompt="two", asked_model=then)
-    assert held.answers(Recorded(request=request_, prompt="two", asked_model=now)) is answers
+    held = Interaction(request="d", prompt="two", asked_model=then)
+    assert held.answers(Interaction(request=request_, prompt="two", asked_model=now)) is answers
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,20 @@ from typing import Any
 
 import pytest
 
-from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.matching import Matcher, Query
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 
 
-def one(prompt: str, text: str | None = None, owner: str | None = None, **known: Any) -> Recorded:
+def one(
+    prompt: str, text: str | None = None, owner: str | None = None, **known: Any
+) -> Interaction:
     """Give an exchange without history; without a text it is an error."""
     error = {"error": "no"} if text is None else None
     model = known.pop("asked_model", None)
     request = Request((Message("user", prompt),), extra={"model": model} if model else {})
-    return Recorded.asked(request, text=text, error=error, owner=owner, **known)
+    return Interaction.asked(request, text=text, error=error, owner=owner, **known)
 
 
 def by(
@@ -227,7 +229,9 @@ def test_an_error_takes_no_replys_place(owner: str | None) -> None:
     assert matcher.add(one("b", None, owner), by("b", owner, "1")) is not None
     assert Matcher(matcher.interactions).add(one("b", None, owner), by("b", owner, "2")) is None
     assert texts(matcher) == (["1", None])
-    other = Recorded.asked(Request((Message("user", "b"),)), error={"error": "more"}, owner=owner)
+    other = Interaction.asked(
+        Request((Message("user", "b"),)), error={"error": "more"}, owner=owner
+    )
     again = Matcher(matcher.interactions)
     assert again.add(other, by("b", owner, "3"), refresh=True) is not None
     assert sorted(map(str, texts(again))) == ["(None)", "1", "None"]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.merging import merged, missing, numbered
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 
 
-def one(prompt: str, owner: str | None = None) -> Recorded:
+def one(prompt: str, owner: str | None = None) -> Interaction:
     """Give an exchange."""
-    return Recorded.asked(Request((Message("user", prompt),)), text=f"re {prompt}", owner=owner)
+    return Interaction.asked(Request((Message("user", prompt),)), text=f"re {prompt}", owner=owner)
 
 
 A, B, C, D = map(one, "abcd")

@@ -7,20 +7,20 @@ from dataclasses import replace
 import pytest
 
 from chatmagic._json import turn_digest
-from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.mismatch import difference, nearest
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 
 
-def asked(*contents: str, typed: str | None = None, **parameters: object) -> Recorded:
+def asked(*contents: str, typed: str | None = None, **parameters: object) -> Interaction:
     """Give the request of a talk, in which user and assistant take turns."""
     roles = ("user", "assistant")
     messages = tuple(Message(roles[n % 2], content) for n, content in enumerate(contents))
-    return Recorded.asked(Request(messages, **parameters), typed=typed)  # type: ignore[arg-type]
+    return Interaction.asked(Request(messages, **parameters), typed=typed)  # type: ignore[arg-type]
 
 
-def in_notebook(one: Recorded) -> Recorded:
+def in_notebook(one: Interaction) -> Interaction:
     """Give what a notebook knows of a request."""
     pairs = zip(one.before[::2], one.before[1::2], strict=True)
     digests = tuple(turn_digest(a.content, b.content) for a, b in pairs)  # type: ignore[union-attr]
@@ -64,7 +64,7 @@ TALK = asked("What is a mean?", "A sum by a count.", "And a median, in one sente
         ),
     ],
 )
-def test_the_first_difference_is_named(now: Recorded, match: str) -> None:
+def test_the_first_difference_is_named(now: Interaction, match: str) -> None:
     """By the message's number and its words, or the parameter."""
     assert difference(now, TALK).startswith(match)
 
@@ -87,7 +87,7 @@ def test_another_model_is_named(now: str | None, then: str | None, words: str) -
 
 def test_what_the_file_lacks_is_told_as_a_turn() -> None:
     """It is known by a digest alone."""
-    one = Recorded(request="d", prompt="two", after="ab" * 8)
+    one = Interaction(request="d", prompt="two", after="ab" * 8)
     said = difference(asked("What is a mean?", "A sum.", "two"), one)
     assert said.startswith("Messages 1 and 2 (a turn above) differ from the recorded ones")
 
@@ -150,7 +150,7 @@ def test_a_single_message_of_another_role_is_named_too() -> None:
         Request((Message("system", f"Be {how}."), Message("user", "hi")))
         for how in ("kind", "rude")
     ]
-    said = difference(Recorded.asked(be[0]), Recorded.asked(be[1]))
+    said = difference(Interaction.asked(be[0]), Interaction.asked(be[1]))
     assert said == "Message 1 (system) differs: asked “Be kind.”, recorded “Be rude.”."
 
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from chatmagic import _json
 from chatmagic._json import chain_digest, digest, turn_digest
-from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.serializer import Writer, read, write
 from chatmagic.errors import InputError
 from chatmagic.models import Message, Usage
 from chatmagic.protocol.wire import Request
 
 HEADERS = (("Content-Type", "text/event-stream"), ("Date", "Thu, 01 Jan 2026 12:00:00 GMT"))
-FIRST = Recorded.asked(
+FIRST = Interaction.asked(
     Request((Message("user", "What is a mean?\nBe brief."),), temperature=0.0),
     owner="0a1b",
     headers=HEADERS,
@@ -31,7 +31,7 @@ FIRST = Recorded.asked(
     took=2,
     origin="emulator",
 )
-SECOND = Recorded.asked(
+SECOND = Interaction.asked(
     Request(
         (
             Message("user", FIRST.prompt),
@@ -43,7 +43,9 @@ SECOND = Recorded.asked(
     error={"error": "used up", "limit": 1, "used": 1},
     typed="And a {{ word }}?",
 )
-LONE = Recorded.asked(Request((Message("system", "Be kind."), Message("user", "hello"))), text="")
+LONE = Interaction.asked(
+    Request((Message("system", "Be kind."), Message("user", "hello"))), text=""
+)
 TEXT = write([FIRST, SECOND, LONE])
 LINES = TEXT.split("\n")[:-1]
 
@@ -68,7 +70,7 @@ def test_the_text_is_made_for_people() -> None:
 
 def test_a_changed_word_is_a_changed_line() -> None:
     """A reply that changes in one word changes that line and what follows from it."""
-    other = Recorded.asked(
+    other = Interaction.asked(
         Request((Message("user", FIRST.prompt),), temperature=0.0),
         **{name: getattr(FIRST, name) for name in ("owner", "headers", "model", "usage")},
         text="The sum,\n\nby the **number**.\n",
@@ -100,7 +102,7 @@ def test_any_text_comes_back_exactly(asked: list[Any]) -> None:
         messages = [Message(role, content) for role, content in [*before, ("user", prompt)]]
         sent = Request.from_json(json.loads(Request(tuple(messages), extra=extra).encode()))
         reply = text.encode("utf-8", "replace").decode()
-        exchanges.append(Recorded.asked(sent, text=reply))
+        exchanges.append(Interaction.asked(sent, text=reply))
     written = write(exchanges)
     assert read(written, "talk.jsonl") == tuple(exchanges)
     assert all(line.startswith("{") for line in written.split("\n")[:-1])
@@ -139,11 +141,11 @@ def test_a_changed_parameter_is_noticed(name: str) -> None:
         read(TEXT.replace(*swaps[name], 1), "talk.jsonl")
 
 
-def talk(count: int) -> list[Recorded]:
+def talk(count: int) -> list[Interaction]:
     """Give the exchanges of a conversation of so many turns, each of which carries all before."""
     messages = [Message(("user", "assistant")[n % 2], f"m{n}") for n in range(2 * count)]
     requests = [Request(tuple(messages[: 2 * n + 1])) for n in range(count)]
-    return [Recorded.asked(one, text=f"m{2 * n + 1}") for n, one in enumerate(requests)]
+    return [Interaction.asked(one, text=f"m{2 * n + 1}") for n, one in enumerate(requests)]
 
 
 def test_a_long_talk_grows_by_what_is_said() -> None:
@@ -172,9 +174,9 @@ def test_a_long_talk_costs_one_digest_a_turn(monkeypatch: pytest.MonkeyPatch) ->
     assert len(made) == 60
 
 
-def windowed(count: int, last: int) -> list[Recorded]:
+def windowed(count: int, last: int) -> list[Interaction]:
     """Give a talk in which each request carries its newest turns alone."""
-    held: list[Recorded] = []
+    held: list[Interaction] = []
     for number in range(count):
         turns = [
             message
@@ -182,7 +184,7 @@ def windowed(count: int, last: int) -> list[Recorded]:
             for message in (Message("user", one.prompt), Message("assistant", one.text or ""))
         ]
         request = Request((*turns, Message("user", f"question {number}")))
-        held.append(Recorded.asked(request, text=f"reply {number}"))
+        held.append(Interaction.asked(request, text=f"reply {number}"))
     return held
 
 
@@ -190,7 +192,7 @@ def test_a_window_of_a_talk_is_named_by_its_length() -> None:
     """``--last 2`` carries the newest turns of a list that the file holds; so say two words."""
     held = talk(6)
     turns = [item for item in held[-1].before[-4:] if isinstance(item, Message)]
-    last = Recorded.asked(Request((*turns, Message("user", "more"))), text="x")
+    last = Interaction.asked(Request((*turns, Message("user", "more"))), text="x")
     text = write([*held, last])
     asked = json.loads(text.split("\n")[-5])
     behind = [json.loads(line) for line in text.split("\n") if line.startswith('{"ask"')][-2]
@@ -205,7 +207,7 @@ def test_turns_in_another_order_are_named_one_by_one() -> None:
     first, *_, last = [one.turn or "" for one in held[:3]]
     pairs = [*held[3].before[4:6], *held[3].before[:2]]
     turns = [item for item in pairs if isinstance(item, Message)]
-    other = Recorded.asked(Request((*turns, Message("user", "and now?"))), text="x")
+    other = Interaction.asked(Request((*turns, Message("user", "and now?"))), text="x")
     text = write([*held, other])
     asked = json.loads(text.split("\n")[-5])
     assert asked["before"] == [last[:16], first[:16]]
@@ -251,7 +253,7 @@ def test_whoever_is_pruned_leaves_the_others_whole(gone: int) -> None:
 def test_a_turn_that_is_gone_leaves_the_others_readable() -> None:
     """Whoever takes an exchange out by hand keeps the rest, found by their digests."""
     turns = [item for item in SECOND.before if isinstance(item, Message)]
-    third = Recorded.asked(
+    third = Interaction.asked(
         Request((*turns, Message("user", "Go on."))), text="Gladly.", superseded=True
     )
     lines = write([FIRST, third, LONE]).split("\n")
@@ -294,7 +296,7 @@ def old(first: Any = None) -> str:
 def test_a_cassette_of_version_1_is_read() -> None:
     """With its turns by their digests, and the model taken out of the request's."""
     first, second, third = read(old(), "talk.jsonl")
-    assert first == Recorded.asked(
+    assert first == Interaction.asked(
         Request((Message("user", "one"),), extra={"model": "small"}), text="1"
     )
     assert second.before == (Message("user", "one"), Message("assistant", "1"), "f" * 16)

@@ -13,7 +13,7 @@ import pytest
 from project import ROOT
 
 from chatmagic.cassette import serializer
-from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.storage import CassetteFile
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Message
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 STEPS = ("open", "write", "flush", "fsync", "chmod", "replace", "fsync of the folder")
 
 
-def one(prompt: str) -> Recorded:
+def one(prompt: str) -> Interaction:
     """Give an exchange."""
-    return Recorded.asked(Request((Message("user", prompt),)), text=f"re {prompt}")
+    return Interaction.asked(Request((Message("user", prompt),)), text=f"re {prompt}")
 
 
 def names(folder: Path) -> list[str]:
@@ -35,10 +35,12 @@ def names(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
-def put(file: CassetteFile, *exchanges: Recorded) -> None:
+def put(file: CassetteFile, *exchanges: Interaction) -> None:
     """Save these, with what others have put in."""
 
-    def merged(before: tuple[Recorded, ...], now: tuple[Recorded, ...]) -> tuple[Recorded, ...]:
+    def merged(
+        before: tuple[Interaction, ...], now: tuple[Interaction, ...]
+    ) -> tuple[Interaction, ...]:
         return (*exchanges, *(held for held in now if held not in before))
 
     file.save(merged)
@@ -127,7 +129,7 @@ def test_a_link_and_the_rights_of_a_file_stay(tmp_path: Path) -> None:
 DIES = """
 import os, pathlib, signal, sys
 from chatmagic.cassette import storage
-from chatmagic.cassette.interaction import Recorded
+from chatmagic.cassette.interaction import Interaction
 from chatmagic.protocol.wire import Request
 from chatmagic.models import Message
 
@@ -174,7 +176,7 @@ if step == "chmod":
 if step == "replace":
     dies_in(pathlib.Path, "replace")
 def one(prompt):
-    return Recorded.asked(Request((Message("user", prompt),)), text="re " + prompt * 5000)
+    return Interaction.asked(Request((Message("user", prompt),)), text="re " + prompt * 5000)
 storage.CassetteFile(pathlib.Path(path)).save(lambda before, now: (*now, one("new")))
 sys.exit("it did not die")
 """

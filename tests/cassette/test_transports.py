@@ -16,7 +16,7 @@ from loopback import Server as Loopback
 
 from chatmagic import Client
 from chatmagic.cassette import transports
-from chatmagic.cassette.interaction import KEPT_HEADERS, Recorded
+from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction
 from chatmagic.cassette.transports import Captured, RecordingTransport, ReplayTransport
 from chatmagic.client import response
 from chatmagic.client.sockets import Halt
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 KEY = "sk-playback-81c4aa07"
 HELLO = Request((Message("user", "hello"),))
-ASKED = Recorded.asked(HELLO)
+ASKED = Interaction.asked(HELLO)
 CREDITS = {
     "X-RateLimit-Limit": "100",
     "X-RateLimit-Remaining": "97",
@@ -43,16 +43,18 @@ CREDITS = {
 LEAKY = {"Set-Cookie": "id=1", "Server": "secret-host/1", "X-Request-Id": "abc"}
 
 
-def recorded(script: Any, request: Request = HELLO) -> tuple[Recorded | None, ChatError | None]:
+def recorded(script: Any, request: Request = HELLO) -> tuple[Interaction | None, ChatError | None]:
     """Record one exchange with a server that plays a script."""
-    kept: list[Recorded | None] = []
+    kept: list[Interaction | None] = []
     with Loopback(script) as server, Client(server.origin, KEY) as client:
         made: list[ReplyStream] = []
 
         def keep(heard: Captured) -> None:
             key = client.endpoint.key
-            asked = Recorded.asked(request)
-            kept.append(transports.recorded(asked, heard, made[0].reply, took=client.took, key=key))
+            asked = Interaction.asked(request)
+            kept.append(
+                transports.recorded(asked, heard, replace(made[0].reply, took=client.took), key=key)
+            )
 
         made.append(client.send(request, None, lambda inner: RecordingTransport(inner, keep)))
         try:
@@ -65,7 +67,7 @@ def recorded(script: Any, request: Request = HELLO) -> tuple[Recorded | None, Ch
     return kept[0], None
 
 
-def again(one: Recorded, request: Request = HELLO) -> Reply:
+def again(one: Interaction, request: Request = HELLO) -> Reply:
     """ReplayTransport it, through a client that could reach nobody."""
     with Client("http://127.0.0.1:9", auth="none") as client:
         made = client.send(request, None, lambda _: ReplayTransport(one))

@@ -195,12 +195,37 @@ def test_a_file_that_cannot_be_written_leaves_nothing(
 
 
 @posix
-def test_the_folder_is_the_users(tmp_path: Path) -> None:
+def test_the_folder_is_the_systems_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the system says where a user's configuration is."""
+    monkeypatch.setattr("platformdirs.user_config_path", lambda name, **_: tmp_path / name)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    assert open_store().folder == tmp_path / "chatmagic"
+
+
+def test_a_file_from_before_is_still_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody's saved key is lost, and it is forgotten where it is."""
+    monkeypatch.setattr("platformdirs.user_config_path", lambda name, **_: tmp_path / name)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    monkeypatch.setattr(keystore, "_keyring", lambda: None)
+    before = tmp_path / "home" / ".config" / "chatmagic"
+    KeyStore(before, lambda: None).save(HERE, OLD, "private file")
+    assert open_store().load(HERE) == (OLD, "private file")
+    open_store().save(THERE, NEW, "private file")
+    assert open_store().load(HERE) == (OLD, "private file")
+    assert open_store().forget(HERE) == ["private file"]
+    assert open_store().load(HERE) is None
+    assert open_store().load(THERE) == (NEW, "private file")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the XDG specification is Linux's")
+def test_on_linux_the_folder_is_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An absolute XDG_CONFIG_HOME, else .config in the home folder."""
-    home = Path.home() / ".config" / "chatmagic"
-    assert open_store({"XDG_CONFIG_HOME": str(tmp_path)}).folder == tmp_path / "chatmagic"
-    for environ in ({}, {"XDG_CONFIG_HOME": ""}, {"XDG_CONFIG_HOME": "x"}, {"APPDATA": "/x"}):
-        assert open_store(environ).folder == home
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert open_store().folder == tmp_path / "chatmagic"
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    assert open_store().folder == Path.home() / ".config" / "chatmagic"
 
 
 @pytest.mark.parametrize(("priority", "usable"), [(5, True), (1, True), (0, False), (-1, False)])
@@ -211,7 +236,7 @@ def test_a_keyring_is_used_if_it_has_somewhere_to_keep_a_key(
     module = SimpleNamespace(get_keyring=lambda: SimpleNamespace(priority=priority))
     monkeypatch.setitem(sys.modules, "keyring", module)
     keystore._keyring.cache_clear()
-    assert open_store({}).keyring is (module if usable else None)
+    assert open_store().keyring is (module if usable else None)
     keystore._keyring.cache_clear()
 
 
@@ -219,7 +244,7 @@ def test_without_the_keyring_package_there_is_none(monkeypatch: pytest.MonkeyPat
     """The package is optional."""
     monkeypatch.setitem(sys.modules, "keyring", None)
     keystore._keyring.cache_clear()
-    assert open_store({}).keyring is None
+    assert open_store().keyring is None
     keystore._keyring.cache_clear()
 
 

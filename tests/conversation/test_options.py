@@ -222,9 +222,14 @@ def test_configured_defaults_hold_until_the_line_says_otherwise() -> None:
         "output": "never",
         "stream": "auto",
     }
-    assert parse("x", configured) == ParsedLine(0.2, 9, 3, False, False, None, True, True, "x")
+    assert parse("x", configured) == ParsedLine(
+        temperature=0.2, max_tokens=9, last=3, history=False, stream=False,
+        output=None, raw=True, quiet=True, prompt="x",
+    )  # fmt: skip
     back = "-t 1 -n 2 --last 0 --history --stream --no-raw --no-quiet x"
-    assert parse(back, configured) == ParsedLine(1.0, 2, 0, True, True, None, False, False, "x")
+    assert parse(back, configured) == ParsedLine(
+        temperature=1.0, max_tokens=2, last=0, output=None, raw=False, quiet=False, prompt="x"
+    )
     assert parse("x", {"no_history": False, "quiet": False}) == parse("x")
 
 

@@ -1,10 +1,14 @@
-"""The question of a cell's source, told only where it can be told for sure."""
+"""The question of a cell's source, told only where it can be told for sure; and its source."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from chatmagic.conversation.question import Question, each, of
+from chatmagic.conversation import question
+from chatmagic.conversation.question import Question, each, of, refuse_cell_comments
+from chatmagic.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -70,3 +74,59 @@ def test_the_lines_of_a_loop_are_each_a_question() -> None:
 def test_a_line_that_may_ask_hides_them_all(line: str) -> None:
     """Where one line may ask in a way of its own, none of the cell's questions is told."""
     assert each(f"%chat Why?\n{line}") == ()
+
+
+@given(st.text("ab {}#|\n %-\u2028éש?", min_size=1).filter(str.strip))
+def test_the_source_for_a_prompt_asks_it(prompt: str) -> None:
+    """Letter for letter, but for the line ends after it; and it is not refused."""
+    source = question.source(prompt, "-t 0", "-q")
+    assert of(source) == Question(prompt.rstrip("\n"), quiet=True)
+    assert source.partition("\n")[2].removesuffix("\n") == prompt
+    if "--raw" not in source.partition("\n")[0]:
+        refuse_cell_comments(prompt)
+
+
+@pytest.mark.parametrize("text", ["# NBVAL_SKIP\nx", "#| echo: false\nx", "{{ x }}"])
+def test_what_a_cell_would_refuse_or_fill_in_is_raw(text: str) -> None:
+    """Unless its expressions are to be evaluated again."""
+    assert question.source(text) == f"%%chat --raw\n{text}"
+    assert question.source(text, has_values=True) == f"%%chat\n{text}"
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("# NBVAL_IGNORE_OUTPUT\nWhy?", "# NBVAL_IGNORE_OUTPUT"),
+        ("#NBVAL_SKIP", "#NBVAL_SKIP"),
+        ("## NBVAL_SKIP", "## NBVAL_SKIP"),
+        ("\n \n  # NBVAL_RAISES_EXCEPTION\n", "# NBVAL_RAISES_EXCEPTION"),
+        ("# PYTEST_VALIDATE_IGNORE_OUTPUT", "# PYTEST_VALIDATE_IGNORE_OUTPUT"),
+        ("#| echo: false\nWhy?", "#| echo: false"),
+    ],
+)
+def test_a_comment_for_a_tool_is_not_sent(body: str, shown: str) -> None:
+    """The message shows the comment; the hint names the tags, and how to send it."""
+    with pytest.raises(InputError) as caught:
+        refuse_cell_comments(body)
+    assert caught.value.message == f"{shown} would be sent to the model. Nothing was sent."
+    assert caught.value.hint is not None
+    assert "nbval-" in caught.value.hint
+    assert "--raw" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "\n",
+        "# A heading\nWhy?",
+        "Why?\n# NBVAL_SKIP",
+        "What does # NBVAL_SKIP do?",
+        "# What is NBVAL_SKIP?",
+        "#include <stdio.h>",
+        "# | a table |",
+    ],
+)
+def test_any_other_body_is_sent(body: str) -> None:
+    """A heading is a heading, and a question about a comment is a question."""
+    refuse_cell_comments(body)

@@ -46,7 +46,7 @@ def test_a_context_tells_numbers_digests_and_messages() -> None:
 
 def test_a_record_keeps_what_was_typed_and_the_digests() -> None:
     """The prompt as typed where values were put in, else as sent; the values come along."""
-    turn = Turn(prompt="p 1", reply=Reply("r", model="m"), owner="o", took=2)
+    turn = Turn(prompt="p 1", reply=Reply("r", model="m", took=2), owner="o")
     record = turn.to_record(["before"], "asked")
     assert (record.prompt, record.carried, record.request) == ("p 1", ("before",), "asked")
     assert (record.owner, record.model, record.took) == ("o", "m", 2)

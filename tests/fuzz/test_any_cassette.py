@@ -25,7 +25,7 @@ from chatmagic.session.events import Ask, Listener
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
-    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.interaction import Interaction
     from chatmagic.cassette.mode import Mode
     from chatmagic.client.sockets import Halt
 
@@ -56,14 +56,14 @@ class Kernel:
         self.session = Session(Client(transport=service), environment=environment)
 
     @property
-    def kept(self) -> list[Recorded]:
+    def kept(self) -> list[Interaction]:
         """What it could not save so far."""
         cassette = self.session.cassette
         left = [one for left in cassette.unsaved for one in left.interactions]
         return [*left, *(cassette.current.unsaved if cassette.current is not None else ())]
 
 
-def name(one: Recorded) -> tuple[Any, ...]:
+def name(one: Interaction) -> tuple[Any, ...]:
     """Give that by which an exchange is told from others, whoever owns it by now."""
     return one.request, one.text, json.dumps(one.error), one.origin
 

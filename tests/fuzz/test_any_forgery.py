@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 from chatmagic.archive import output
 from chatmagic.audit import audit
-from chatmagic.conversation import record, template
+from chatmagic.conversation import question, record, template
 from chatmagic.conversation.record import Value
 from chatmagic.conversation.turn import Turn
-from chatmagic.jupyter.panel import cell_export
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol.wire import Request
 
@@ -43,6 +42,7 @@ REPLIES = st.builds(
     origin=st.sampled_from(["live", "replay", "emulator"]),
     recorded=st.sampled_from([None, "live", "emulator"]),
     by_order=st.booleans(),
+    took=COUNTS,
 )  # fmt: skip
 FEWER = settings(max_examples=max(10, settings().max_examples // 5))
 """Each example renders a notebook, some of them twice."""
@@ -56,7 +56,6 @@ TURNS = st.builds(
     temperature=st.sampled_from([None, 1.0, 0.5, 0, 1e17]),
     last=st.none() | st.integers(0, 3),
     stream=st.booleans(),
-    took=COUNTS,
     asked_model=st.none() | TEXTS,
 )
 
@@ -86,7 +85,7 @@ def books(draw: st.DrawFn) -> dict[str, Any]:
         carried = carried if turn.last is None else carried[max(0, len(carried) - turn.last) :]
         told = turn.to_record(carried, Request((Message("user", "x"),)).digest())
         data, metadata = output.of(turn.reply, told.listing(set(carried)))
-        source = cell_export.source(told.prompt) if not turn.values else f"%%chat\n{told.prompt}"
+        source = question.source(told.prompt) if not turn.values else f"%%chat\n{told.prompt}"
         made.append(nbformat.v4.new_code_cell(source, outputs=[display(data, metadata)]))  # type: ignore[no-untyped-call]
         held.append(turn)
     for kind in draw(st.sampled_from([(), ("undo", "redo"), ("reset",)])):

@@ -131,12 +131,17 @@ def test_a_request_is_refused_by_a_value_error_alone(
         )
 
 
-@given(chunk=st.builds(Chunk, TEXTS, NAMES, NAMES, st.none() | USAGES), reply=REPLIES)
+@given(
+    chunk=st.builds(Chunk, TEXTS, finish_reason=NAMES, model=NAMES, usage=st.none() | USAGES),
+    reply=REPLIES,
+)
 def test_what_a_service_writes_comes_back(chunk: Chunk, reply: Reply) -> None:
     """A chunk and a whole reply are read as what they were."""
     assert Chunk.from_json(chunk.to_json()) == chunk
     read = Chunk.from_json(reply.to_json())
-    assert read == Chunk(reply.text, reply.finish_reason, reply.model, reply.usage)
+    assert read == Chunk(
+        reply.text, finish_reason=reply.finish_reason, model=reply.model, usage=reply.usage
+    )
     assert ErrorBody.in_reply(reply.to_json()) is None
     assert ErrorBody.in_reply(chunk.to_json()) is None
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from chatmagic.errors import InputError
 from chatmagic.jupyter import input_transformers
 
 if TYPE_CHECKING:
@@ -214,42 +213,3 @@ def test_installing_twice_and_removing() -> None:
     assert made.token_transformers == [*before[1], input_transformers.AskingLine]
     input_transformers.remove(shell(made))
     assert (made.cleanup_transforms, made.token_transformers) == before
-
-
-@pytest.mark.parametrize(
-    ("body", "shown"),
-    [
-        ("# NBVAL_IGNORE_OUTPUT\nWhy?", "# NBVAL_IGNORE_OUTPUT"),
-        ("#NBVAL_SKIP", "#NBVAL_SKIP"),
-        ("## NBVAL_SKIP", "## NBVAL_SKIP"),
-        ("\n \n  # NBVAL_RAISES_EXCEPTION\n", "# NBVAL_RAISES_EXCEPTION"),
-        ("# PYTEST_VALIDATE_IGNORE_OUTPUT", "# PYTEST_VALIDATE_IGNORE_OUTPUT"),
-        ("#| echo: false\nWhy?", "#| echo: false"),
-    ],
-)
-def test_a_comment_for_a_tool_is_not_sent(body: str, shown: str) -> None:
-    """The message shows the comment; the hint names the tags, and how to send it."""
-    with pytest.raises(InputError) as caught:
-        input_transformers.refuse_cell_comments(body)
-    assert caught.value.message == f"{shown} would be sent to the model. Nothing was sent."
-    assert caught.value.hint is not None
-    assert "nbval-" in caught.value.hint
-    assert "--raw" in caught.value.hint
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "",
-        "\n",
-        "# A heading\nWhy?",
-        "Why?\n# NBVAL_SKIP",
-        "What does # NBVAL_SKIP do?",
-        "# What is NBVAL_SKIP?",
-        "#include <stdio.h>",
-        "# | a table |",
-    ],
-)
-def test_any_other_body_is_sent(body: str) -> None:
-    """A heading is a heading, and a question about a comment is a question."""
-    input_transformers.refuse_cell_comments(body)

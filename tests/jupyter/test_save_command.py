@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from pages import Paper, cell, save
 from shells import KEY, Ran, Shell, alone, forget
 
@@ -63,7 +64,7 @@ def run(shell: Shell, paper: Paper, id: str, source: str, **how: Any) -> Ran:
 def restart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what the kernel knew, as its restart does."""
     forget(monkeypatch)
-    current_session()
+    InteractiveShell.instance().run_line_magic("reload_ext", "chatmagic")
 
 
 def asked(emulator: Emulator) -> list[list[str]]:

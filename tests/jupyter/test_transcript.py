@@ -35,7 +35,7 @@ def ask(
 ) -> None:
     """Add a turn as a session does."""
     context = made.context(owner, "x", last=last)
-    reply = Reply(f"reply to {prompt}", state=state, origin=origin)
+    reply = Reply(f"reply to {prompt}", state=state, origin=origin, took=took)
     made.add(
         Turn(
             prompt=prompt,
@@ -43,7 +43,6 @@ def ask(
             owner=owner,
             carried=context.numbers,
             last=last,
-            took=took,
             **more,
         )
     )

@@ -220,7 +220,7 @@ test("cells of turns are put where the kernel says, and reported", () => {
     throw new Error("read only");
   };
   receive(of("insert"));
-  assert.match(status(), /lets nobody make cells/);
+  assert.match(status(), /does not let the panel make cells/);
 });
 
 test("after a reload each snapshot is saved", () => {
@@ -229,13 +229,25 @@ test("after a reload each snapshot is saved", () => {
   assert.deepEqual(sent(), [{ kind: "save" }, { kind: "save" }]);
 });
 
+test("an empty log is not said while its entries are on their way", () => {
+  const element = document.createElement("div");
+  const other = new ChatView(model, element);
+  const say = (message) => model.receive({ ...message, view: other.connection.view });
+  const { empty } = other.log;
+  say(of("snapshot"));
+  assert.equal(empty.hidden, true);
+  say({ ...of("snapshot"), entries: [] });
+  assert.equal(empty.hidden, false);
+  other.close();
+});
+
 test("a view that was not answered yet takes no news", () => {
   const other = new ChatView(model, document.createElement("div"));
   model.take();
   model.receive(of("pending"));
   model.receive(MESSAGES.at(-1));
   assert.deepEqual(model.take(), []);
-  assert.equal(other.ready, false);
+  assert.equal(other.store.state, null);
   other.close();
 });
 

@@ -39,6 +39,11 @@ def figures(
     return Credits(limit, remaining, used, resets_at, seen_at)
 
 
+def from_error(body: ErrorBody, headers: crediting.Headers, now: datetime) -> Credits | None:
+    """Give the credits that an error response names."""
+    return crediting.from_headers(headers, now, body)
+
+
 def retry_after(headers: crediting.Headers, now: datetime) -> datetime | None:
     """Give the time that ``Retry-After`` names."""
     wait = crediting.retry_after(headers, now)
@@ -194,8 +199,8 @@ def test_a_reset_in_the_past_is_said(dated: bool, before: timedelta, lapsed: boo
         del headers["Date"]
     for credits in (
         crediting.from_headers(headers, WRITTEN),
-        crediting.from_error(ErrorBody(), headers, WRITTEN),
-        crediting.from_error(body, {"Date": DATE} if dated else {}, WRITTEN),
+        from_error(ErrorBody(), headers, WRITTEN),
+        from_error(body, {"Date": DATE} if dated else {}, WRITTEN),
     ):
         assert credits is not None
         passed = lapsed is None or (dated and lapsed)
@@ -271,9 +276,9 @@ def test_the_rate_limit_error_beats_the_headers() -> None:
     """The figures of the body count, field by field, and the headers fill in."""
     body = ErrorBody("e", "m", limit=50, used=60, reset_at="2026-01-03T00:00:00Z")
     third = datetime(2026, 1, 3, tzinfo=UTC)
-    assert crediting.from_error(body, GOOD, NOW) == Credits(50, 0, 60, third, WRITTEN)
-    assert crediting.from_error(body, {}, NOW) == Credits(50, 0, 60, third, NOW)
-    assert crediting.from_error(body, iter(GOOD.items()), NOW) == Credits(50, 0, 60, third, WRITTEN)
+    assert from_error(body, GOOD, NOW) == Credits(50, 0, 60, third, WRITTEN)
+    assert from_error(body, {}, NOW) == Credits(50, 0, 60, third, NOW)
+    assert from_error(body, iter(GOOD.items()), NOW) == Credits(50, 0, 60, third, WRITTEN)
 
 
 @pytest.mark.parametrize(
@@ -290,14 +295,14 @@ def test_the_rate_limit_error_beats_the_headers() -> None:
 )
 def test_what_an_error_leaves_out_the_headers_say(body: ErrorBody, expected: Credits) -> None:
     """Each field that the body does not tell is taken from the headers."""
-    assert crediting.from_error(body, GOOD, NOW) == expected
+    assert from_error(body, GOOD, NOW) == expected
 
 
 def test_an_error_alone_may_tell_little() -> None:
     """Without headers, what the body tells is all there is."""
-    assert crediting.from_error(ErrorBody("e", "m"), {}, NOW) is None
-    assert crediting.from_error(ErrorBody(used=3), {}, NOW) == Credits(None, None, 3, None, NOW)
-    epoch = crediting.from_error(ErrorBody(reset_at="1767312000"), {"Date": DATE}, NOW)
+    assert from_error(ErrorBody("e", "m"), {}, NOW) is None
+    assert from_error(ErrorBody(used=3), {}, NOW) == Credits(None, None, 3, None, NOW)
+    epoch = from_error(ErrorBody(reset_at="1767312000"), {"Date": DATE}, NOW)
     assert epoch == Credits(None, None, None, RESET, WRITTEN)
 
 
@@ -455,7 +460,7 @@ def test_no_header_raises(
 ) -> None:
     """Whatever the headers and the body say, there is an answer, and it can be said."""
     seen = crediting.from_headers(headers, now)
-    told = crediting.from_error(ErrorBody(limit=limit, used=used, reset_at=reset_at), headers, now)
+    told = from_error(ErrorBody(limit=limit, used=used, reset_at=reset_at), headers, now)
     for credits in (seen, told):
         line = words(credits)
         assert line.isprintable()

@@ -16,6 +16,7 @@ from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.wire import Chunk, Request
 
 HELLO = Message("user", "Hello")
+FULL = Chunk("Hi", finish_reason="stop", model="m", usage=Usage(1, 2, 3))
 
 
 class TestMessage:
@@ -174,7 +175,10 @@ class TestChunk:
             (choice(delta={"role": "assistant"}), Chunk()),
             (choice(delta={"role": None, "content": None}), Chunk()),
             (choice(delta={"content": "Hi"}), Chunk("Hi")),
-            (choice(delta={"content": "Hi"}, finish_reason="stop"), Chunk("Hi", "stop")),
+            (
+                choice(delta={"content": "Hi"}, finish_reason="stop"),
+                Chunk("Hi", finish_reason="stop"),
+            ),
             (choice(delta={"content": 5}, finish_reason=5), Chunk()),
             (choice(delta={"content": "Hi"}, finish_reason="null"), Chunk("Hi")),
             (choice(text="Hi"), Chunk("Hi")),
@@ -255,7 +259,8 @@ class TestChunk:
             Chunk.from_json(value)
 
     @pytest.mark.parametrize(
-        "chunk", [Chunk(), Chunk("Hi"), Chunk("Hi", "stop", "m", Usage(1, 2, 3))]
+        "chunk",
+        [Chunk(), Chunk("Hi"), FULL],
     )
     def test_both_ways(self, chunk: Chunk) -> None:
         """A chunk is read as it is written."""
@@ -283,7 +288,7 @@ class TestReply:
 
     def test_its_json_is_the_interfaces(self) -> None:
         """The body has the documented fields, and is read back as one chunk."""
-        reply = Reply("Hi", "m", "stop", Usage(1, 2, 3))
+        reply = Reply("Hi", model="m", finish_reason="stop", usage=Usage(1, 2, 3))
         assert reply.to_json() == {
             "model": "m",
             "choices": [
@@ -291,7 +296,7 @@ class TestReply:
             ],
             "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
         }
-        assert Chunk.from_json(reply.to_json()) == Chunk("Hi", "stop", "m", Usage(1, 2, 3))
+        assert Chunk.from_json(reply.to_json()) == FULL
         assert Chunk.from_json(Reply("").to_json()) == Chunk()
 
     def test_it_does_not_change(self) -> None:

@@ -104,7 +104,7 @@ def test_asking_goes_on(session: Session, emulator: Emulator) -> None:
     assert session.credits is not None
     assert session.credits.remaining == 98
     assert session.took == 1
-    assert [turn.took for turn in session.conversation] == [None, 1]
+    assert [turn.reply.took for turn in session.conversation] == [None, 1]
     assert [turn.entry for turn in session.conversation] == ["python", "python"]
 
 
@@ -443,7 +443,7 @@ def test_a_command_within_a_prompt_is_said_to_be_text(
     session.run(ask, seen)
     said = f"a line with {named} is sent as text; split the cell if it is to run by itself"
     assert ("began", [said] if named else []) in seen.told
-    assert emulator.requests[-1].body["messages"][-1]["content"] == ask.text
+    assert emulator.requests[-1].body["messages"][-1]["content"] == ask.prompt
 
 
 def test_a_turn_stands_where_the_page_has_its_cell(session: Session, emulator: Emulator) -> None:
@@ -564,5 +564,5 @@ def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -
 def test_a_prompt_holds_no_lone_surrogates() -> None:
     """They are marked as they are in the request, else no output could hold the record."""
     ask = Ask("a\ud83d", typed="{{ b\udc00 }}")
-    assert (ask.text, ask.typed) == ("a\ufffd", "{{ b\ufffd }}")
-    assert Ask("a\ud83d\ude00").text == "a\U0001f600"
+    assert (ask.prompt, ask.typed) == ("a\ufffd", "{{ b\ufffd }}")
+    assert Ask("a\ud83d\ude00").prompt == "a\U0001f600"

@@ -13,7 +13,7 @@ from chatmagic.session.session import Session
 if TYPE_CHECKING:
     import pytest
 
-    from chatmagic.cassette.interaction import Recorded
+    from chatmagic.cassette.interaction import Interaction
 
 
 FIXED = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
@@ -31,7 +31,7 @@ def no_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CHATMAGIC_API_KEY", raising=False)
 
 
-def held(path: str = FILE) -> tuple[Recorded, ...]:
+def held(path: str = FILE) -> tuple[Interaction, ...]:
     """Give what a cassette holds."""
     return CassetteFile(Path(path)).read()
 

@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chatmagic.archive import output
+from chatmagic.conversation import question
 from chatmagic.conversation.record import owner_of
-from chatmagic.errors import InputError
-from chatmagic.jupyter import input_transformers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -22,20 +21,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.panel.messages import NewCell
-
-
-def source(text: str) -> str:
-    """Return the source of the cell that sends a prompt, letter for letter.
-
-    Args:
-        text: the prompt as the panel sent it.
-    """
-    raw = "{{" in text
-    try:
-        input_transformers.refuse_cell_comments(text)
-    except InputError:
-        raw = True
-    return f"%%chat{' --raw' if raw else ''}\n{text}"
 
 
 def planned(
@@ -82,7 +67,7 @@ def _cell(turn: Turn, own: str, record: Record | None) -> dict[str, Any]:
     return {
         "cell_type": "code",
         "id": own,
-        "source": source(turn.prompt),
+        "source": question.source(turn.prompt),
         "metadata": {},
         "outputs": [{"output_type": "display_data", "data": data, "metadata": metadata}],
         "execution_count": None,

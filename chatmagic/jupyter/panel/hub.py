@@ -152,11 +152,10 @@ class Hub:
                 self._send(recipient, self._credits_message())
             case "sync":
                 start, before = message.get("start"), message.get("before")
-                first = bool(message.get("first"))
-                reloaded = first and recipient in self._greeted
+                opens = start is None and before is None
+                listed = self._snapshot({} if opens else None, start, before)
+                listed["reloaded"] = message.get("first", False) and recipient in self._greeted
                 self._greeted.add(recipient)
-                listed = self._snapshot(self._entries(), start, before)
-                listed["reloaded"] = reloaded
                 answer(listed)
             case "want":
                 answer({"kind": "entries", "entries": self._entries().draw(set(message["ids"]))})
@@ -167,14 +166,29 @@ class Hub:
         return snapshot.Entries(self._session.conversation, self._pending.asides)
 
     def _snapshot(
-        self, entries: snapshot.Entries, start: int | None = None, before: int | None = None
+        self,
+        known: Mapping[int, str] | None,
+        start: int | None = None,
+        before: int | None = None,
     ) -> messages.Snapshot:
+        """Return a snapshot.
+
+        Args:
+            known: versions of the entries that need not be sent; ``None``: none is sent.
+            start: as :meth:`~chatmagic.jupyter.panel.snapshot.Entries.window` has it.
+            before: the same.
+        """
+        entries = self._entries()
         listed, earlier = entries.window(start, before)
+        new: list[messages.Entry] = []
+        if known is not None:
+            with swallowed():  # views ask for what they lack
+                new = entries.draw({id for id, version in listed if known.get(id) != version})
         return {
             "kind": "snapshot",
             "entries": listed,
             "earlier": earlier,
-            "new": [],
+            "new": new,
             "pending": [pending.values() for pending in self._pending],
             **self._state(),  # type: ignore[typeddict-item] # mypy asks here for what may lack
         }
@@ -188,12 +202,8 @@ class Hub:
         """Send every panel a snapshot, with the entries that are new since the one before."""
         if not len(self._session.conversation) and ended is None:
             self._pending.asides = []
-        entries = self._entries()
-        now = self._snapshot(entries)
-        before, self._announced = self._announced, dict(now["entries"])
-        new = {id for id, version in now["entries"] if before.get(id) != version}
-        with swallowed():  # views ask for what they lack
-            now["new"] = entries.draw(new)
+        now = self._snapshot(self._announced)
+        self._announced = dict(now["entries"])
         now["ended"] = ended
         self._send_to("panel", now)
 

@@ -5,9 +5,9 @@ an example of each message, which the tests of both sides read. All are JSON obj
 ``kind``. A page's message is untrusted until :func:`read` has looked at it.
 
 How a view learns what there is: it says ``sync`` and gets a ``snapshot``, which lists ids and
-versions; it says ``want`` and gets the ``entries`` that it lacks. After each change every view
-gets a snapshot that has what is new in it. A message that the kernel sends to one view has its
-name in ``view``; every other one is for all.
+versions; it says ``want`` and gets the ``entries`` that it lacks. The snapshot with which it
+opens holds the newest, and the one that every view gets after each change holds what is new. A
+message that the kernel sends to one view has its name in ``view``; every other is for all.
 """
 
 # No annotations from __future__: NotRequired is not seen in strings.
@@ -120,11 +120,14 @@ class State(TypedDict):
 # From the kernel to a page.
 
 
-class Snapshot(State):
+class _OfView(TypedDict):
+    view: NotRequired[str]
+
+
+class Snapshot(State, _OfView):
     """Ids and versions of the newest entries in order, and how many turns stand before them."""
 
     kind: Literal["snapshot"]
-    view: NotRequired[str]
     entries: list[tuple[int, str]]
     earlier: int
     new: list[Entry]
@@ -133,11 +136,10 @@ class Snapshot(State):
     reloaded: NotRequired[bool]
 
 
-class Entries(TypedDict):
+class Entries(_OfView):
     """Entries that a view wanted."""
 
     kind: Literal["entries"]
-    view: NotRequired[str]
     entries: list[Entry]
 
 
@@ -155,36 +157,32 @@ class Text(TypedDict):
     html: str
 
 
-class Offer(TypedDict):
+class Offer(_OfView):
     """The kernel is ready to ask; the page says ``go`` or ``stop``."""
 
     kind: Literal["offer"]
-    view: NotRequired[str]
     nonce: str
     key: int
 
 
-class Refused(TypedDict):
+class Refused(_OfView):
     """A prompt was not sent."""
 
     kind: Literal["refused"]
-    view: NotRequired[str]
     nonce: str
     words: str
 
 
-class Stopping(TypedDict):
+class Stopping(_OfView):
     """The kernel has heard ``stop``."""
 
     kind: Literal["stopping"]
-    view: NotRequired[str]
 
 
-class Notice(TypedDict):
+class Notice(_OfView):
     """What was done, for the status region."""
 
     kind: Literal["notice"]
-    view: NotRequired[str]
     words: str
 
 
@@ -197,19 +195,17 @@ class NewCell(TypedDict):
     before: NotRequired[str]
 
 
-class Insert(TypedDict):
+class Insert(_OfView):
     """Cells to put into the notebook; the page says ``placed`` for each."""
 
     kind: Literal["insert"]
-    view: NotRequired[str]
     cells: list[NewCell]
 
 
-class Saved(TypedDict):
+class Saved(_OfView):
     """What the output beside the widget holds: only the page reaches it after a reload."""
 
     kind: Literal["saved"]
-    view: NotRequired[str]
     data: dict[str, str]
 
 
@@ -255,11 +251,7 @@ FromKernel = Answer | PendingMessage | Text | Pong | CreditsMessage
 # From a page to the kernel.
 
 
-class _FromPage(TypedDict):
-    view: NotRequired[str]
-
-
-class Sync(_FromPage):
+class Sync(_OfView):
     """A view opens or wants another window: from a turn on, or from a page before one on."""
 
     kind: Literal["sync"]
@@ -268,14 +260,14 @@ class Sync(_FromPage):
     first: NotRequired[bool]
 
 
-class Want(_FromPage):
+class Want(_OfView):
     """A view lacks these entries."""
 
     kind: Literal["want"]
     ids: list[int]
 
 
-class Ask(_FromPage):
+class Ask(_OfView):
     """A prompt; without text, the one of the turn that it replaces, letter for letter."""
 
     kind: Literal["ask"]
@@ -284,28 +276,21 @@ class Ask(_FromPage):
     replaces: int | None
 
 
-class Go(_FromPage):
-    """Send what was offered."""
+class Go(_OfView):
+    """Send what was offered; or stop an ask, or drop what was offered."""
 
-    kind: Literal["go"]
+    kind: Literal["go", "stop"]
     key: int
 
 
-class Stop(_FromPage):
-    """Stop an ask, or drop what was offered."""
-
-    kind: Literal["stop"]
-    key: int
-
-
-class Step(_FromPage):
+class Step(_OfView):
     """Undo, redo, or begin a new conversation."""
 
     kind: Literal["step"]
     step: Literal["undo", "redo", "clear"]
 
 
-class Put(_FromPage):
+class Put(_OfView):
     """Make cells of turns (``None``: all of the panel's); ``cells`` are the page's, in order."""
 
     kind: Literal["put"]
@@ -313,7 +298,7 @@ class Put(_FromPage):
     cells: list[str]
 
 
-class Placed(_FromPage):
+class Placed(_OfView):
     """A turn stands in the notebook, as this cell."""
 
     kind: Literal["placed"]
@@ -321,16 +306,10 @@ class Placed(_FromPage):
     cell: str
 
 
-class Save(_FromPage):
-    """Give what is to be saved."""
+class Ping(_OfView):
+    """Answer with ``pong``; or with what is to be ``saved``."""
 
-    kind: Literal["save"]
-
-
-class Ping(_FromPage):
-    """Answer, if you live."""
-
-    kind: Literal["ping"]
+    kind: Literal["ping", "save"]
 
 
 class Cells(TypedDict):
@@ -344,10 +323,10 @@ class Cells(TypedDict):
     cells: list[tuple[str, bool, str | None]]
 
 
-FromPage = Sync | Want | Ask | Go | Stop | Step | Put | Placed | Save | Ping
+FromPage = Sync | Want | Ask | Go | Step | Put | Placed | Ping
 
 _BY_KIND: Final[dict[str, Any]] = {
-    get_args(get_type_hints(form)["kind"])[0]: form for form in get_args(FromPage)
+    kind: form for form in get_args(FromPage) for kind in get_args(get_type_hints(form)["kind"])
 }
 
 

@@ -58,7 +58,7 @@ class PendingAsk:
     @property
     def typed(self) -> str:
         """The prompt as typed."""
-        return self.ask.text if self.ask.typed is None else self.ask.typed
+        return self.ask.as_typed
 
     def place(self, turns: Sequence[Turn]) -> None:
         """Find the place of its turn among the live ones, and the turns that it replaces."""

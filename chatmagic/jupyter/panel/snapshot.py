@@ -113,7 +113,7 @@ class Entries:
 
     def _version(self, index: int) -> str:
         turn, notes = self._turns[index], self._notes(index)
-        shown = (turn.digest, turn.entry, turn.asker, turn.took, turn.reply.state, notes)
+        shown = (turn.digest, turn.entry, turn.asker, turn.reply.took, turn.reply.state, notes)
         return hashlib.blake2b(repr(shown).encode(), digest_size=4).hexdigest()
 
     def _notes(self, index: int) -> list[str]:
@@ -137,7 +137,7 @@ class Entries:
             "version": self._version(index),
             **prompt(turn.as_typed, turn.asker, turn.entry),
             "notes": self._notes(index),
-            "took": turn.took,
+            "took": turn.reply.took,
             "reply": reply(turn.reply),
             "problem": None,
         }

@@ -10,8 +10,7 @@ const NO_ANSWER =
   "The kernel has not answered yet: it is busy, or gone. Escape takes the prompt back.";
 const BUSY_WITH_A_CELL =
   "The kernel is busy with a cell, and hears Stop when that ends or is interrupted.";
-const NO_INTERRUPT =
-  "This front end lets nobody interrupt from here: use its own Stop button.";
+const NO_INTERRUPT = "The kernel cannot be interrupted here: use the front end's own Stop button.";
 
 /** @typedef {import("./messages.js").Pending} Pending */
 
@@ -56,11 +55,9 @@ export class Asking {
    * @param {string} text
    * @param {?number} [replaces] the turn in whose place the new one stands
    * @param {boolean} [again] ask exactly what that turn asked
-   * @returns {boolean} whether it was sent
    */
   ask(text, replaces = null, again = false) {
-    if (this.busy) this.composer.announce(UNDER_WAY);
-    if (this.busy) return false;
+    if (this.busy) return this.composer.announce(UNDER_WAY);
     const nonce = Math.random().toString(36).slice(2);
     const timer = window.setTimeout(() => this.composer.announce(NO_ANSWER), ANSWER_MS);
     this.sent = { nonce, text, timer };
@@ -69,15 +66,13 @@ export class Asking {
     const exact = again ? null : text.replace(/\n+$/, "");
     this.connection.send({ kind: "ask", nonce, text: exact, replaces });
     this.composer.focus();
-    return true;
   }
 
   /** Forget what was sent. @param {boolean} [keep] what is typed */
   forget(keep = false) {
     clearTimeout(this.sent?.timer);
-    const text = this.sent?.text;
+    if (!keep && this.composer.text === this.sent?.text) this.composer.text = "";
     this.sent = null;
-    if (!keep && this.composer.text === text) this.composer.text = "";
   }
 
   /**
@@ -128,8 +123,7 @@ export class Asking {
   takeOffer({ nonce, key }) {
     const wanted = this.sent?.nonce === nonce;
     this.connection.send({ kind: wanted ? "go" : "stop", key });
-    if (!wanted) this.withdrawn = key;
-    if (!wanted) return;
+    if (!wanted) return void (this.withdrawn = key);
     this.own = key;
     this.forget();
   }

@@ -4,7 +4,7 @@
 // not promise: where something is missing, it does without, in silence.
 
 import { make } from "./dom.js";
-import { BRIDGE, panelViews } from "./notebook.js";
+import { BRIDGE, cellList, panelViews, shownIndex } from "./notebook.js";
 
 /** @typedef {import("./notebook.js").Cell} Cell */
 /** @typedef {import("./notebook.js").Context} Context */
@@ -28,11 +28,9 @@ const UNSEEN =
 
 /** Return the page's one status region, which is there before it speaks. */
 function statusRegion() {
-  const present = document.getElementById(STATUS);
-  if (present) return present;
   const role = { id: STATUS, role: "status", "aria-live": "polite", style: UNSEEN };
-  const region = make("div", "", "", role);
-  document.body.append(region);
+  const region = document.getElementById(STATUS) ?? make("div", "", "", role);
+  if (!region.isConnected) document.body.append(region);
   return region;
 }
 
@@ -146,17 +144,17 @@ export class Bridge {
     // What is shown here was said by another kernel.
     model.on("comm_live_update", this.stop);
     context.sessionContext?.kernelChanged?.connect(this.stop);
-    this.sayFirst(statusRegion());
-    this.prompts.watch(this.list());
+    this.sayFirst();
+    this.prompts.watch(cellList(this.cells));
     this.tell(true);
   }
 
   /**
    * Say what was to be said before there was a bridge: a region that comes with its words is
    * not read out.
-   * @param {HTMLElement} region
    */
-  sayFirst(region) {
+  sayFirst() {
+    const region = statusRegion();
     const before = region.textContent;
     setTimeout(() => {
       const words = this.model.get("first");
@@ -171,7 +169,7 @@ export class Bridge {
     queueMicrotask(() => {
       this.pending = false;
       if (this.stopped) return;
-      this.prompts.watch(this.list());
+      this.prompts.watch(cellList(this.cells));
       this.tell(false);
       this.draw();
     });
@@ -179,9 +177,9 @@ export class Bridge {
 
   /** Tell the kernel the cells. @param {boolean} opened */
   tell(opened) {
-    const cells = this.list().map(({ id, type, outputs }) => {
-      const last = outputs?.length ? outputs.get(outputs.length - 1) : null;
-      return [id, type === "code", last?.metadata?.chatmagic?.owner ?? null];
+    const cells = cellList(this.cells).map(({ id, type, outputs }) => {
+      const last = outputs?.length && outputs.get(outputs.length - 1);
+      return [id, type === "code", (last && last.metadata?.chatmagic?.owner) ?? null];
     });
     const { path, sessionContext } = this.context;
     const notebook = sessionContext?.session?.id ?? path;
@@ -193,22 +191,16 @@ export class Bridge {
     }
   }
 
-  /** @returns {Cell[]} */
-  list() {
-    return Array.from({ length: this.cells.length }, (_, index) => this.cells.get(index));
-  }
-
   /** Put the marks where they belong; nodes of cells come and go as the reader scrolls. */
   draw() {
     if (this.stopped) return;
+    const cells = cellList(this.cells);
     for (const panel of notebookPanels(this.context)) {
       const area = panel.querySelector(".jp-WindowedPanel-viewport") ?? panel;
       this.observer.observe(area, { childList: true });
       if (panel.parentElement) this.views.observe(panel.parentElement, { childList: true });
       panel.querySelectorAll(".jp-Notebook-cell").forEach((node, place) => {
-        const index = Number(/** @type {HTMLElement} */ (node).dataset.windowedListIndex ?? place);
-        const id = index < this.cells.length ? this.cells.get(index).id : "";
-        mark(node, this.marks.get(id));
+        mark(node, this.marks.get(cells[shownIndex(node, place)]?.id));
       });
     }
   }

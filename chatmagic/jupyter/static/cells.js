@@ -3,7 +3,7 @@
 import { cellIds, cellIndex, copyText, insertCell, notebookModel } from "./notebook.js";
 import { scrollToCell } from "./notebook.js";
 
-const NO_CELLS = "This front end lets nobody make cells; ";
+const NO_CELLS = "This front end does not let the panel make cells: ";
 const ASK_IN_A_CELL = `${NO_CELLS}ask in a %%chat cell instead.`;
 
 export class CellExport {

@@ -62,18 +62,12 @@ export class Composer {
     this.editing = null;
     this.banner = make("div", "cm-banner", EDITING);
     this.banner.hidden = true;
-    this.input = make("textarea", "cm-input", "", {
-      rows: "1",
-      dir: "auto",
-      "aria-label": "Prompt",
-      placeholder: "Ask something",
-    });
+    const hint = { "aria-label": "Prompt", placeholder: "Ask something" };
+    this.input = make("textarea", "cm-input", "", { rows: "1", dir: "auto", ...hint });
     this.send = button("send", "Send", actions.submit, "Send");
     this.stop = button("stop", "Stop", actions.stop, "Stop");
     // What streams moves it away between press and release: a press on it is a click on it.
-    this.stop.addEventListener("pointerdown", (event) => {
-      this.stop.setPointerCapture(event.pointerId);
-    });
+    this.stop.onpointerdown = (event) => this.stop.setPointerCapture(event.pointerId);
     this.status = make("div", "cm-status", "", { role: "status", "aria-live": "polite" });
     this.node = make("div", "cm-composer", [
       this.banner,

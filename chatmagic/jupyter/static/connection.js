@@ -1,7 +1,5 @@
 // The line to the kernel: messages of one view, and whether the kernel still answers.
 
-import { followKernel } from "./notebook.js";
-
 /** How long, in milliseconds, the kernel may take to answer. */
 export const ANSWER_MS = 3000;
 /** When the first ping is sent: then newer kernels route what comes next past a busy cell. */
@@ -26,7 +24,8 @@ export class KernelConnection {
     model.on("msg:custom", this.receive);
     model.on("comm_live_update", this.check);
     // Widgets are not told that a kernel was shut down in a page that was loaded again.
-    this.unfollow = followKernel(model, this.check);
+    this.kernelChanged = model.widget_manager?.context?.sessionContext?.kernelChanged;
+    this.kernelChanged?.connect(this.check);
     this.ping = setTimeout(() => this.send({ kind: "ping" }), PING_MS);
   }
 
@@ -73,6 +72,6 @@ export class KernelConnection {
     clearTimeout(this.deadline);
     this.model.off("msg:custom", this.receive);
     this.model.off("comm_live_update", this.check);
-    this.unfollow();
+    this.kernelChanged?.disconnect(this.check);
   }
 }

@@ -14,10 +14,9 @@ export class Log {
   /**
    * @param {import("./notebook.js").Model} model
    * @param {import("./store.js").Store} store
-   * @param {import("./turn.js").TurnActions} actions
-   * @param {() => void} showEarlier
+   * @param {import("./turn.js").LogActions} actions
    */
-  constructor(model, store, actions, showEarlier) {
+  constructor(model, store, actions) {
     this.model = model;
     this.store = store;
     this.actions = actions;
@@ -27,16 +26,12 @@ export class Log {
     this.pending = new Map();
     this.lost = false;
     this.earlier = make("button", "cm-earlier", "", { type: "button" });
-    this.earlier.addEventListener("click", showEarlier);
+    this.earlier.addEventListener("click", () => actions.showEarlier());
     this.empty = make("p", "cm-empty", EMPTY);
     this.inner = make("div", "cm-inner");
     // Not read out as it grows: the status region says what happened, once.
-    this.node = make("div", "cm-log", [this.inner], {
-      role: "log",
-      "aria-label": "Conversation",
-      "aria-live": "off",
-      tabindex: "0",
-    });
+    const role = { role: "log", "aria-label": "Conversation", "aria-live": "off", tabindex: "0" };
+    this.node = make("div", "cm-log", [this.inner], role);
     this.scroll = new ScrollFollower(this.node, this.inner);
   }
 
@@ -56,7 +51,7 @@ export class Log {
     const last = asks.filter((ask) => ask.after === null || !this.drawn.has(ask.after));
     this.earlier.hidden = !store.earlier;
     this.earlier.textContent = `Show earlier turns (${store.earlier.toLocaleString()} more)`;
-    this.empty.hidden = nodes.length + last.length > 0;
+    this.empty.hidden = store.versions.size + asks.length > 0;
     const all = [this.earlier, this.empty, ...nodes, ...last.map((ask) => this.nodeOf(ask))];
     // What the reader sees stays where it is, also when earlier turns come or go above it.
     const top = Array.from(old.values()).find(({ node }) => nodes.includes(node))?.node;

@@ -78,10 +78,14 @@ export function takeLostDraft(model) {
   return text;
 }
 
+/** Return cells from top to bottom. @param {Cells | undefined} cells @returns {Cell[]} */
+export function cellList(cells) {
+  return cells ? Array.from({ length: cells.length }, (_, index) => cells.get(index)) : [];
+}
+
 /** Return the cells' ids from top to bottom. @param {Model} model */
 export function cellIds(model) {
-  const cells = notebookModel(model)?.cells;
-  return Array.from({ length: cells?.length ?? 0 }, (_, index) => cells?.get(index).id ?? "");
+  return cellList(notebookModel(model)?.cells).map((cell) => cell.id);
 }
 
 /**
@@ -92,11 +96,18 @@ export function cellIds(model) {
 export function cellIndex(model, element) {
   const last = cellIds(model).length - 1;
   const cell = element.closest(".jp-Notebook .jp-Cell");
-  if (!(cell instanceof HTMLElement)) return last;
-  const index = Number.parseInt(cell.dataset.windowedListIndex ?? "", 10);
-  if (!Number.isNaN(index)) return index;
-  const all = Array.from(cell.closest(".jp-Notebook")?.querySelectorAll(".jp-Cell") ?? []);
-  return all.length - 1 === last ? all.indexOf(cell) : last;
+  const all = Array.from(cell?.closest(".jp-Notebook")?.querySelectorAll(".jp-Cell") ?? []);
+  const place = cell && all.length - 1 === last ? all.indexOf(cell) : last;
+  return cell ? shownIndex(cell, place) : last;
+}
+
+/**
+ * Return the index of a cell's node; only some cells have a node where a notebook is windowed.
+ * @param {Element} node
+ * @param {number} place the node's, among those that are there
+ */
+export function shownIndex(node, place) {
+  return Number(/** @type {HTMLElement} */ (node).dataset.windowedListIndex ?? place);
 }
 
 /**
@@ -126,10 +137,8 @@ export function scrollToCell(element, index) {
   const notebook = element.closest(".jp-Notebook") ?? (shown.length === 1 ? shown[0] : null);
   const scroll = () => {
     const cells = Array.from(notebook?.querySelectorAll(".jp-Notebook-cell") ?? []);
-    const place = (/** @type {Element} */ cell, /** @type {number} */ at) => {
-      return Number(/** @type {HTMLElement} */ (cell).dataset.windowedListIndex ?? at);
-    };
-    cells.find((cell, at) => place(cell, at) === index)?.scrollIntoView({ block: "nearest" });
+    const cell = cells.find((node, place) => shownIndex(node, place) === index);
+    cell?.scrollIntoView({ block: "nearest" });
   };
   // One frame for the notebook to put it in, and one to lay it out.
   requestAnimationFrame(() => requestAnimationFrame(scroll));
@@ -162,18 +171,6 @@ export async function copyText(text) {
     area.remove();
     return done;
   }
-}
-
-/**
- * Call a listener when the notebook has another kernel, or none.
- * @param {Model} model
- * @param {() => void} listener
- * @returns {() => void} ends it
- */
-export function followKernel(model, listener) {
-  const changed = model.widget_manager?.context?.sessionContext?.kernelChanged;
-  changed?.connect(listener);
-  return () => changed?.disconnect(listener);
 }
 
 /** @param {Model} model @returns {boolean} whether the kernel was told to interrupt what runs */

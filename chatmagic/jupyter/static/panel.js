@@ -44,10 +44,11 @@ class Header {
   }
 
   /** @param {Store} store @param {boolean} can whether anything can be changed now */
-  enable({ state, shown }, can) {
-    enable(this.undo, can && state?.undo);
-    enable(this.redo, can && state?.redo);
-    enable(this.clear, can && state?.count);
+  enable(store, can) {
+    enable(this.putAll, can && store.turns().some((turn) => turn.mine));
+    enable(this.undo, can && store.state?.undo);
+    enable(this.redo, can && store.state?.redo);
+    enable(this.clear, can && store.state?.count);
   }
 }
 
@@ -56,7 +57,6 @@ export class ChatView {
   constructor(model, element) {
     this.model = model;
     this.element = element;
-    this.ready = false;
     this.reloaded = false;
     this.store = new Store();
     this.connection = new KernelConnection(model, {
@@ -78,7 +78,8 @@ export class ChatView {
       askAgain: (turn, prompt) => this.ask(prompt, turn, true),
       edit: (turn, prompt) => this.composer.edit(turn, prompt),
       put: (turns) => this.put(turns),
-    }, () => this.connection.send(this.store.wantEarlier()));
+      showEarlier: () => this.connection.send(this.store.wantEarlier()),
+    });
     this.rows = make("dl");
     this.node = this.layout();
     this.key = this.key.bind(this);
@@ -125,7 +126,7 @@ export class ChatView {
   /** @param {import("./messages.js").FromKernel} message */
   receive(message) {
     // Until the kernel has answered this view, there is nothing to which news could be added.
-    if (!this.ready && !(message.kind === "snapshot" && message.view)) return;
+    if (!this.store.state && !(message.kind === "snapshot" && message.view)) return;
     switch (message.kind) {
       case "snapshot": this.takeSnapshot(message); break;
       case "entries": this.request(this.store.takeEntries(message.entries)); break;
@@ -145,8 +146,7 @@ export class ChatView {
   /** @param {import("./messages.js").Snapshot} snapshot */
   takeSnapshot(snapshot) {
     const ask = snapshot.ended ? this.store.pending.get(snapshot.ended.key) : undefined;
-    const first = !this.ready;
-    this.ready = true;
+    const first = !this.store.state;
     this.reloaded ||= Boolean(snapshot.reloaded);
     this.request(this.store.takeSnapshot(snapshot));
     this.header.gauge.show(snapshot.credits);
@@ -200,7 +200,8 @@ export class ChatView {
    */
   ask(text, replaces, again) {
     if (this.seek()) return;
-    if (this.asking.ask(text, replaces, again)) this.log.scroll.follow(true);
+    this.asking.ask(text, replaces, again);
+    this.log.scroll.follow(true);
     this.refresh();
   }
 
@@ -264,12 +265,10 @@ export class ChatView {
   refresh() {
     const { lost } = this.connection;
     const { active } = this.asking;
-    const can = !active && !lost;
     this.node.classList.toggle("cm-busy", active);
     this.node.classList.toggle("cm-gone", lost);
     this.composer.enable(active, !this.asking.busy && !lost);
-    this.header.enable(this.store, can);
-    enable(this.header.putAll, can && this.store.turns().some((turn) => turn.mine));
+    this.header.enable(this.store, !active && !lost);
     this.header.showState(lost ? "no kernel" : this.store.state?.standing.state ?? "");
     this.log.lose(lost);
   }

@@ -4,12 +4,13 @@
 import { button, make } from "./dom.js";
 
 /**
- * @typedef {object} TurnActions what the buttons of a turn do
+ * @typedef {object} LogActions what the buttons of the log do
  * @property {(text: string, what: string) => void} copy
  * @property {(code: string) => void} newCell puts code into a new cell
  * @property {(turn: number, prompt: string) => void} askAgain
  * @property {(turn: number, prompt: string) => void} edit
  * @property {(turns: number[]) => void} put puts turns into the notebook as cells
+ * @property {() => void} showEarlier
  */
 
 /** @param {string} by @param {string} html */
@@ -22,14 +23,14 @@ function promptNode(by, html) {
 }
 
 function replyNode() {
-  const role = { role: "group", "aria-label": "Reply" };
-  return make("div", "cm-reply jp-RenderedHTMLCommon", "", role);
+  const name = { role: "group", "aria-label": "Reply" };
+  return make("div", "cm-reply jp-RenderedHTMLCommon", "", name);
 }
 
 /**
  * Give a block of code its buttons, beside the box that scrolls.
  * @param {Element} code
- * @param {TurnActions} actions
+ * @param {LogActions} actions
  */
 function addCodeTools(code, actions) {
   const box = code.closest(".chatmagic-scroll") ?? code;
@@ -43,7 +44,7 @@ function addCodeTools(code, actions) {
   frame.append(box, tools);
 }
 
-/** @param {import("./messages.js").Entry} entry @param {TurnActions} actions */
+/** @param {import("./messages.js").Entry} entry @param {LogActions} actions */
 function footNode(entry, actions) {
   const { id, prompt, reply, took } = entry;
   const text = reply?.text ?? "";
@@ -63,14 +64,13 @@ function footNode(entry, actions) {
 /**
  * Return the node of a turn, or of an ask that failed or was not kept.
  * @param {import("./messages.js").Entry} entry
- * @param {TurnActions} actions
+ * @param {LogActions} actions
  */
 export function entryNode(entry, actions) {
   const { reply, problem } = entry;
   const label = !problem ? `Asked in ${entry.by}` : problem.failed ? "Failed" : "Not kept";
-  const node = make("article", "cm-turn", "", { "aria-label": label });
-  node.classList.toggle("cm-aside", problem !== null);
-  node.classList.toggle("cm-failed", problem?.failed ?? false);
+  const kind = !problem ? "" : problem.failed ? "cm-aside cm-failed" : "cm-aside";
+  const node = make("article", `cm-turn ${kind}`, "", { "aria-label": label });
   if (entry.prompt) node.append(promptNode(entry.by, entry.prompt_html));
   if (entry.notes.length) node.append(make("div", "cm-notes", entry.notes.join(" · ")));
   if (reply) {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from panel_views import turn
 
 from chatmagic.conversation.record import owner_of
@@ -36,9 +35,3 @@ def test_the_records_of_cells_do_not_grow_with_the_panel() -> None:
         plan = cell_export.planned(turns, wanted, [], records)
         told = [one["cell"]["outputs"][0]["metadata"]["chatmagic"] for one in plan]
         assert [one["carried"] for one in told] == expected
-
-
-@pytest.mark.parametrize("text", ["# NBVAL_SKIP\nx", "#| echo: false\nx", "{{ x }}"])
-def test_a_cell_sends_the_prompt_letter_for_letter(text: str) -> None:
-    """What a cell would refuse or fill in is marked as raw."""
-    assert cell_export.source(text) == f"%%chat --raw\n{text}"

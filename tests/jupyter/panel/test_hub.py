@@ -435,6 +435,7 @@ def test_a_long_conversation_is_shown_page_by_page(session: Session, page: View)
     fill(session, 100)
     first = page.sync()
     assert [id for id, _ in first["entries"]] == list(range(61, 101))
+    assert [entry["id"] for entry in first["new"]] == list(range(71, 101))
     assert first["earlier"] == 60
     page.say("want", ids=list(range(1, 101)))
     assert [entry["id"] for entry in page.until("entries")["entries"]] == list(range(71, 101))
@@ -443,6 +444,7 @@ def test_a_long_conversation_is_shown_page_by_page(session: Session, page: View)
     assert page.sync(before=31)["earlier"] == 0
     again = page.sync(start=31)
     assert again["entries"] == more["entries"]
+    assert again["new"] == more["new"] == []
     # What is not there any more asks for nothing special.
     assert page.sync(start=4711)["entries"] == first["entries"]
     # What changes is told of the newest; the others keep their version, or get another one.

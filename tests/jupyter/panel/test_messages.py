@@ -1,0 +1,82 @@
+"""The messages' types and their examples, which the tests of the page's code read, too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import UnionType
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from chatmagic.conversation.cell_order import word_from
+from chatmagic.jupyter.panel import messages
+
+SAMPLES: dict[str, list[dict[str, Any]]] = json.loads(
+    (Path(__file__).parents[2] / "samples" / "messages.json").read_text(encoding="utf-8")
+)
+TO_BRIDGE = messages.Marks | messages.Say | messages.Tell
+FORMS: dict[str, Any] = {
+    "to the panel": messages.FromKernel,
+    "to the live gauge": messages.CreditsMessage,
+    "to the bridge": TO_BRIDGE,
+    "of the panel": messages.FromPage,
+    "of the bridge": messages.Cells,
+}
+EACH = [
+    pytest.param(FORMS[name], sample, id=f"{name}: {sample['kind']}")
+    for name, samples in SAMPLES.items()
+    for sample in samples
+]
+
+
+def kinds(form: Any) -> set[str]:
+    """Return the kinds of messages of a type."""
+    forms = get_args(form) if isinstance(form, UnionType) else [form]
+    return {kind for one in forms for kind in get_args(get_type_hints(one)["kind"])}
+
+
+def test_each_message_has_an_example() -> None:
+    """A message that is added has one, and one that is taken out leaves none behind."""
+    assert SAMPLES.keys() == FORMS.keys()
+    for name, form in FORMS.items():
+        # The panel's hub sends the figures to the live gauge alone.
+        elsewhere = {"credits"} if name == "to the panel" else set()
+        assert {sample["kind"] for sample in SAMPLES[name]} == kinds(form) - elsewhere, name
+
+
+@pytest.mark.parametrize(("form", "sample"), EACH)
+def test_examples_are_of_their_type(form: Any, sample: dict[str, Any]) -> None:
+    """With all that is required; nothing may lack, be of another type, or be there besides."""
+    assert messages.conforms(sample, form)
+    required = {name for name in sample if name not in {"view", "first", "reloaded", "ended"}}
+    for name in required - {"start", "before"}:
+        lacking = {key: value for key, value in sample.items() if key != name}
+        assert not messages.conforms(lacking, form), name
+    assert not messages.conforms({**sample, "more": 1}, form)
+    assert not messages.conforms({**sample, "kind": [sample["kind"]]}, form)
+
+
+@pytest.mark.parametrize("sample", SAMPLES["of the panel"], ids=lambda sample: sample["kind"])
+def test_a_pages_message_is_read(sample: dict[str, Any]) -> None:
+    """As it is, unless a value is of another type."""
+    content: object = sample
+    assert messages.read(content) is content
+    for name, value in sample.items():
+        other = {"kind": name} if value is not None else 1.5
+        assert messages.read({**sample, name: other}) is None, name
+        assert messages.read({**sample, name: not value}) is None or isinstance(value, bool), name
+
+
+@pytest.mark.parametrize("content", [None, 3, [], {}, {"kind": {}}, {"kind": "pong"}, "ping"])
+def test_what_is_no_message_of_a_page_is_none(content: object) -> None:
+    """Nor is what the kernel says."""
+    assert messages.read(content) is None
+
+
+def test_the_bridge_reads_its_example() -> None:
+    """The code cells, from top to bottom."""
+    (sample,) = SAMPLES["of the bridge"]
+    word = word_from(sample)
+    assert word is not None
+    assert [cell.id for cell in word.cells.values()] == ["a", "c"]
