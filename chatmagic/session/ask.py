@@ -204,10 +204,10 @@ def merged(ask: Ask) -> list[str]:
     if ask.entry != "cell":
         return []
     lines = ask.as_typed.splitlines()
-    found = next((match for match in map(_MAGIC_LINE.match, lines) if match), None)
-    if found is None:
+    match = next((match for match in map(_MAGIC_LINE.match, lines) if match), None)
+    if match is None:
         return []
-    return [f"a line with {found[0]} is sent as text; split the cell if it is to run by itself"]
+    return [f"a line with {match[0]} is sent as text; split the cell if it is to run by itself"]
 
 
 def set_aside_note(change: Change | None) -> list[str]:

@@ -206,7 +206,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def forget_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what a user was warned about, as a new process does: each warning is given once."""
-    monkeypatch.setattr(settings, "_told", set())
+    monkeypatch.setattr(settings, "_warned", set())
 
 
 @contextlib.contextmanager
