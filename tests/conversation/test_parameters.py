@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-
 from chatmagic.conversation.parameters import Parameters
+
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply
 
