@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-    from chatmagic.client.config import Endpoint
     from chatmagic.client.credit_tracker import CreditTracker
+    from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Reply, State
@@ -140,7 +140,7 @@ class ReplyStream:
         """
         endpoint = self._endpoint
         if endpoint.key is None and endpoint.auth != "none":
-            what, hint = config.no_key_message(endpoint)
+            what, hint = endpoint.no_key_message()
             raise AuthenticationError(what, hint=hint)
         try:
             body = self._request.encode()
@@ -148,8 +148,7 @@ class ReplyStream:
             raise InputError(f"{error}. Nothing was sent.") from None
         # As typed and as JSON writes it, which differ where a key holds a quotation mark.
         texts = [body.decode(), *(message.content for message in self._request.messages)]
-        keys = {*endpoint.guarded, endpoint.key} - {None}
-        if any(key.is_in(text) for key in keys if key for text in texts):
+        if any(key.is_in(text) for key in {*endpoint.known_keys} for text in texts):
             raise InputError(
                 "The prompt, the conversation or extra_body holds your API key. Nothing was sent.",
                 hint="Take it out; a key that was shown to anybody is better revoked.",

@@ -92,7 +92,7 @@ def test_headers_that_are_refused(given: object, words: str) -> None:
 
 def test_a_header_holds_no_key() -> None:
     """Neither in its value nor in its name."""
-    keys = (None, Secret(KEY))
+    keys = (Secret("another"), Secret(KEY))
     refuse_keys({"X-Team": "a"}, keys)
     for given in ({"X-Team": f"Bearer {KEY}"}, {KEY: "a"}):
         with pytest.raises(InputError, match="holds your API key") as caught:
