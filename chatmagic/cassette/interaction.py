@@ -7,7 +7,7 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic import _json
-from chatmagic.conversation.parameters import AsTyped
+from chatmagic.conversation.request_facts import AsTyped
 from chatmagic.models import BodyFacts, Message, Origin
 from chatmagic.protocol import wire
 from chatmagic.protocol.wire import Request

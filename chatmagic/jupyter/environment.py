@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from chatmagic.cassette.mode import CassetteOptions, resolve
 from chatmagic.client import config, extras, keystore, url
 from chatmagic.client.extras import OF_AN_ADDRESS
 from chatmagic.errors import ChatError, InputError
-from chatmagic.jupyter import execution
+from chatmagic.jupyter.execution import running
 from chatmagic.protocol.auth import Secret
 
 if TYPE_CHECKING:
@@ -25,24 +25,8 @@ if TYPE_CHECKING:
     from chatmagic.conversation.cell_order import Layout, Pages
     from chatmagic.emulator.server import Emulator
     from chatmagic.jupyter.bridge import Bridge
-    from chatmagic.jupyter.settings import Kept
+    from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.session.environment import ServiceSetup
-
-
-class Settings(Protocol):
-    """The settings of ``%config ChatMagics`` that a session asks by."""
-
-    base_url: Any
-    auth: Any
-    timeout: Any
-    model: Any
-    extra_body: Any
-    stream_usage: Any
-    extra_headers: Any
-    cassette: Any
-    mode: Any
-    order: Any
-    kept: Kept
 
 
 class KernelEnvironment:
@@ -53,7 +37,7 @@ class KernelEnvironment:
         settings: its settings, read at each use.
     """
 
-    def __init__(self, shell: InteractiveShell, settings: Settings) -> None:
+    def __init__(self, shell: InteractiveShell, settings: KernelSettings) -> None:
         """Choose nothing yet; loads nothing and starts nothing."""
         self.chosen: str | None = None
         """The address that ``%chat_connect`` chose."""
@@ -78,7 +62,7 @@ class KernelEnvironment:
         from chatmagic.session.environment import ServiceSetup  # noqa: PLC0415 - with the session
 
         endpoint = config.with_local_emulator(self.endpoint())
-        for warning in config.news(endpoint.warnings):
+        for warning in config.new_warnings(endpoint.warnings):
             print(warning, file=sys.stderr)
         return ServiceSetup(
             endpoint,
@@ -102,8 +86,8 @@ class KernelEnvironment:
 
     def cell(self) -> tuple[str | None, str | None]:
         """Return the hash of the running cell, and the identity of its execution."""
-        running = execution.execution(self._shell)
-        return running.cell, running.id
+        execution = running(self._shell)
+        return execution.cell, execution.id
 
     def layout(self, owner: str | None) -> Layout | None:
         """Return how the cells stand on the page of a cell; ``None`` where no page tells.
@@ -147,7 +131,7 @@ class KernelEnvironment:
             InputError: what is set does not go together.
         """
         # A panel's question has no sender who could tell; the cells before it had.
-        self._has_person |= execution.execution(self._shell).audience != "machine"
+        self._has_person |= running(self._shell).audience != "machine"
         kept = self._settings.kept
         return resolve(
             os.environ,
