@@ -74,7 +74,7 @@ _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] 
     ),
     (
         _CLOSED,
-        "{at} closed the connection before it was made",
+        "{at} closed the connection while it was being made",
         f"Is it the right port, http or https? {_SETTINGS}",
     ),
     ((BaseException,), "No connection to {at}{why}", f"Is there a network? {_SETTINGS}"),
