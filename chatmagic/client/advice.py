@@ -71,7 +71,7 @@ def _about_the_key(error: ChatError, endpoint: Endpoint) -> str:
     hint, other = error.hint or "", endpoint.line_to_set(_OTHER_WAYS[endpoint.auth])
     if endpoint.key_step != KEY_STEP:
         hint = hint.replace(ANOTHER_KEY, endpoint.key_step.format("another one"))
-    return f"{hint.rstrip('.')}; or is it sent another way? {other}"
+    return f"{hint.rstrip('.')}; or is it to be sent in another way? {other}"
 
 
 def _is_about_a_model(error: ChatError, model: object) -> bool:

@@ -214,8 +214,8 @@ class Client:
         """
         if through is None and (why := config.replaying(os.environ)) is not None:
             raise NotRecordedError(
-                f"{why}, and a client by itself is not recorded. Nothing was sent.",
-                hint="This process's own questions are: chatmagic.ask(…).",
+                f"{why}, and a Client by itself has no cassette. Nothing was sent.",
+                hint="chatmagic.ask(…) is answered from the cassette.",
             )
         return ReplyStream(
             request,

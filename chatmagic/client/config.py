@@ -128,7 +128,7 @@ def resolve_for_client(
     if base_url in (None, "") and not own:
         raise ConnectError(
             "No address is set for this client. Give base_url, or set CHATMAGIC_BASE_URL.",
-            hint="A kernel's own connection is used by chatmagic.ask and current_session().",
+            hint="chatmagic.ask(…) and current_session() use the kernel's connection.",
             fault="you",
         )
     place = _address((base_url, "argument"), (own, "CHATMAGIC_BASE_URL"))

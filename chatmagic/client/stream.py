@@ -102,7 +102,7 @@ class ReplyStream:
             ChatError: as the tree in :mod:`chatmagic.errors` has it.
         """
         if self._sent:
-            raise InputError("This stream was sent already; ask for another one.")
+            raise InputError("This stream was used already; client.stream(…) makes another.")
         body = self._body()
         self._sent, self._size = True, len(body)
         arrival, asked = Arrival(monotonic), datetime.now(UTC)
@@ -151,7 +151,7 @@ class ReplyStream:
         if any(key.is_in(text) for key in {*endpoint.known_keys} for text in texts):
             raise InputError(
                 "The prompt, the conversation or extra_body holds your API key. Nothing was sent.",
-                hint="Take it out; a key that was shown to anybody is better revoked.",
+                hint="Remove it; a key that others may have seen should be revoked.",
             )
         return body
 

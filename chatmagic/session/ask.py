@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
-from chatmagic.conversation.turn import Context, RequestFacts, Turn
+from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError
 
 if TYPE_CHECKING:

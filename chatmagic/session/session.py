@@ -279,8 +279,8 @@ class Session:
 
     def _prepare(self, state: AskState) -> None:
         """Decide what is sent, and what answers it; nothing is sent yet."""
-        setup = self.cassette.insert(self.environment.cassette())
-        state.cassette = setup
+        state.cassette = setup = self.environment.cassette()
+        self.cassette.insert(setup)
         if setup is None and self._clients.given is None:
             state.service = self.environment.service()
         aside = self._follow_page(state)
