@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-    from chatmagic.client.config import Endpoint
     from chatmagic.client.credit_tracker import CreditTracker
+    from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Reply, State
@@ -102,7 +102,7 @@ class ReplyStream:
             ChatError: as the tree in :mod:`chatmagic.errors` has it.
         """
         if self._sent:
-            raise InputError("This stream was sent already; ask for another one.")
+            raise InputError("This stream was used already; client.stream(…) makes another.")
         body = self._body()
         self._sent, self._size = True, len(body)
         arrival, asked = Arrival(monotonic), datetime.now(UTC)
@@ -140,7 +140,7 @@ class ReplyStream:
         """
         endpoint = self._endpoint
         if endpoint.key is None and endpoint.auth != "none":
-            what, hint = config.no_key_message(endpoint)
+            what, hint = endpoint.no_key_message()
             raise AuthenticationError(what, hint=hint)
         try:
             body = self._request.encode()
@@ -148,11 +148,10 @@ class ReplyStream:
             raise InputError(f"{error}. Nothing was sent.") from None
         # As typed and as JSON writes it, which differ where a key holds a quotation mark.
         texts = [body.decode(), *(message.content for message in self._request.messages)]
-        keys = {*endpoint.guarded, endpoint.key} - {None}
-        if any(key.is_in(text) for key in keys if key for text in texts):
+        if any(key.is_in(text) for key in {*endpoint.known_keys} for text in texts):
             raise InputError(
                 "The prompt, the conversation or extra_body holds your API key. Nothing was sent.",
-                hint="Take it out; a key that was shown to anybody is better revoked.",
+                hint="Remove it; a key that others may have seen should be revoked.",
             )
         return body
 
@@ -204,7 +203,7 @@ class ReplyStream:
         return self._reader is not None and self._reader.ended
 
     def __iter__(self) -> Iterator[str]:
-        """Give the fragments as they come; a second loop goes on where the first one stopped.
+        """Return the fragments as they come; a second loop goes on where the first one stopped.
 
         Raises:
             ChatError: the reply is cut off, or is none; the part that came is in ``reply``.
@@ -217,7 +216,7 @@ class ReplyStream:
         return self._iterator
 
     def _iterate(self, exchange: Exchange, reader: ResponseReader) -> Iterator[str]:
-        """Give the fragments; tell the state, and add to an error what is known."""
+        """Return the fragments; tell the state, and add to an error what is known."""
         try:
             yield from reader.fragments()
         except (ChatError, ChatInterrupted) as error:
@@ -232,13 +231,13 @@ class ReplyStream:
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
         origin = url.origin(self._endpoint.base_url)
-        if reader.came_at_once and config.news([f"{origin} holds replies back."]):
+        if reader.came_at_once and config.new_warnings([f"{origin} holds replies back."]):
             self._builder.held_back = True
         is_live_stream = self._request.stream and exchange.origin == "live"
         self._tracker.note_usage(lacks_usage=is_live_stream and self._builder.facts.usage is None)
 
     def _outlook(self, error: ChatError | ChatInterrupted, reader: ResponseReader) -> str:
-        """Say what an answer that broke off leaves behind, and what may have been its reason."""
+        """Return a hint: what an answer that broke off leaves, and its likely reason."""
         if error.reply is not None:
             return WHAT_CAME_IS_KEPT
         if reader.came or self._size < LONG_REQUEST:

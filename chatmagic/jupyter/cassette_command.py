@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from chatmagic.cassette import active, reproducibility
 from chatmagic.cassette.mode import CassetteOptions, resolve
@@ -16,7 +16,7 @@ from chatmagic.errors import ChatError, InputError
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.environment import KernelEnvironment
-    from chatmagic.jupyter.settings import Kept
+    from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.session.session import Session
 
 USAGE: Final = (
@@ -32,36 +32,28 @@ _WORD: Final = re.compile(r"\S+")
 _MODES: Final = ("--record", "--replay", "--refresh")
 
 
-class Configured(Protocol):
-    """The settings that count for a cassette."""
-
-    cassette: Any
-    mode: Any
-    kept: Kept
-
-
 class CassetteCommand:
     """``%chat_cassette`` of one kernel, and what its cassette is said to do.
 
     Args:
         session: the kernel's session.
         environment: where that runs.
-        configured: the settings, read at each use.
+        settings: the settings, read at each use.
     """
 
     def __init__(
-        self, session: Session, environment: KernelEnvironment, configured: Configured
+        self, session: Session, environment: KernelEnvironment, settings: KernelSettings
     ) -> None:
         """Choose nothing yet."""
         self._session = session
         self._environment = environment
-        self._configured = configured
+        self._settings = settings
         self._pruning = Pruning()
 
     @property
     def _said(self) -> CassetteOptions:
         """What ``%chat_cassette`` said last, also before the extension was loaded again."""
-        return self._configured.kept.cassette or CassetteOptions()
+        return self._settings.kept.cassette or CassetteOptions()
 
     def run(self, line: str) -> str:
         """Do ``%chat_cassette``; give what it prints.
@@ -82,8 +74,8 @@ class CassetteCommand:
             return self._prune(words)
         is_off = [first, *words] == ["--off"]
         said = CassetteOptions(off=True) if is_off else parse(line, self._said.file)
-        self._configured.kept.cassette = said
-        self._configured.kept.said_later.clear()
+        self._settings.kept.cassette = said
+        self._settings.kept.said_later.clear()
         had = self._session.cassette.current
         summary = self._session.change_cassette(off=is_off)
         # None of this tells what the environment makes of it: see above.
@@ -131,7 +123,7 @@ class CassetteCommand:
 
     def _way_out(self) -> str:
         """Say what takes the cassette out, for ``--off`` does not beat the environment."""
-        configured = CassetteOptions(self._configured.cassette, self._configured.mode)
+        configured = CassetteOptions(self._settings.cassette, self._settings.mode)
         try:
             is_out = resolve(os.environ, CassetteOptions(off=True), configured) is None
         except InputError:

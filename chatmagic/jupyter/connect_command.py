@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import getpass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from chatmagic import text
 from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
 from chatmagic.client import url as address
 from chatmagic.errors import InputError
-from chatmagic.jupyter import execution
+from chatmagic.jupyter.execution import running
 from chatmagic.protocol.auth import Secret
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.client.config import Endpoint
+    from chatmagic.client.endpoint import Endpoint
     from chatmagic.jupyter.environment import KernelEnvironment
+    from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.session.session import Session
-
-
-class Configured(Protocol):
-    """The settings that ``%chat_connect`` reads and sets."""
-
-    model: Any
-    extra_body: Any
 
 
 _SHOWN: Final = 60
@@ -38,7 +32,7 @@ class ConnectCommands:
         shell: the kernel's shell.
         session: its session.
         environment: where that runs; takes the address and keys that are chosen.
-        configured: the settings, read at each use.
+        settings: the settings, read at each use.
     """
 
     def __init__(
@@ -46,64 +40,69 @@ class ConnectCommands:
         shell: InteractiveShell,
         session: Session,
         environment: KernelEnvironment,
-        configured: Configured,
+        settings: KernelSettings,
     ) -> None:
         """Choose nothing yet."""
         self._shell = shell
         self._session = session
         self._environment = environment
-        self._configured = configured
+        self._settings = settings
 
     def connect(self, line: str) -> None:
-        """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
+        """Run ``%chat_connect``.
 
-        ``--model NAME`` names the model to ask for. Nothing is sent. A key goes only where it
-        was given for: ``%chat_login`` asks for one. The emulator runs in this kernel, needs no
-        account, and says what it is.
+        Args:
+            line: what stands after the magic's name.
+
+        Raises:
+            InputError: the line names no address that can be used; nothing was changed.
         """
         word, model = _words(line)
         is_here = word.lower() == address.EMULATOR
         chosen = address.EMULATOR if is_here else address.without_user(word)
         if model is not None:
-            extras.fields(self._configured.extra_body, model)
+            extras.fields(self._settings.extra_body, model)
         self._environment.chosen = chosen
         if model is not None:
-            self._configured.model = model
+            self._settings.model = model
             self._environment.belong_here({"model"})
         self._session.disconnect()
         connection = self._environment.endpoint()
-        if config.is_emulator(connection):
+        if connection.is_emulator:
             print(where(connection))
         else:
             # It is the same with a key and without one, so that a replay without a key repeats it.
             print(f"Connected to {address.origin(connection.base_url)} ({connection.url_from}).")
             print("Nothing was sent; the first question shows whether it answers.")
             lacks_key = connection.key is None and connection.auth != "none"
-            is_told = execution.execution(self._shell).audience != "machine"
+            is_told = running(self._shell).audience != "machine"
             if lacks_key and is_told and not self._environment.is_replaying():
                 print("No key for this address yet: %chat_login asks for it.")
-                print(f"A server without keys: {config.line_to_set(connection, 'none')}")
+                print(f"A server without keys: {connection.line_to_set('none')}")
         if (model := self._environment.model()) is not None:
             print(f"Model: {text.one_line(model, _SHOWN)}.")
         if elsewhere := self._environment.elsewhere():
             print(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
         if count := len(self._session.conversation):
-            turns = f"{count:,} turn{'' if count == 1 else 's'}"
+            turns = text.counted(count, "turn")
             print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
-        for warning in config.news(() if is_here else address.warnings_for(word)):
+        for warning in config.new_warnings(() if is_here else address.warnings_for(word)):
             print(warning)
 
     def login(self, line: str) -> None:
-        """Ask for the key by a hidden prompt, and offer to keep it.
+        """Run ``%chat_login``.
 
-        The key belongs to the address that is connected now, and goes nowhere else.
-        ``%chat_login --forget`` forgets the key that was kept for it.
+        Args:
+            line: what stands after the magic's name.
+
+        Raises:
+            InputError: nobody can be asked for a key, or the line is wrong.
         """
         if self._environment.is_replaying() and not line.strip():
             print("As things are set nothing is sent (%chat_cassette), so no key is needed.")
             return
         connection = self._environment.endpoint()
-        if config.is_emulator(connection):
+        if connection.is_emulator:
             raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
         origin = address.origin(connection.base_url)
         store = keystore.open_store()
@@ -162,7 +161,7 @@ def _words(line: str) -> tuple[str, str | None]:
 
 def where(connection: Endpoint) -> str:
     """Say where a session asks and where its key comes from, and nothing of the key."""
-    if config.is_emulator(connection):
+    if connection.is_emulator:
         return (
             f"Connected to the emulator of this kernel ({connection.url_from}): practice "
             "replies, no account, no key."
@@ -171,7 +170,7 @@ def where(connection: Endpoint) -> str:
     if connection.auth == "none":
         return f"{at}, without a key."
     if connection.key is None:
-        without = config.line_to_set(connection, "none")
+        without = connection.line_to_set("none")
         return (
             f"{at}. No key for this address yet: %chat_login asks for it; without keys: {without}"
         )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from chatmagic.cassette.mode import CassetteOptions, resolve
 from chatmagic.client import config, extras, keystore, url
 from chatmagic.client.extras import OF_AN_ADDRESS
 from chatmagic.errors import ChatError, InputError
-from chatmagic.jupyter import execution
+from chatmagic.jupyter.execution import running
 from chatmagic.protocol.auth import Secret
 
 if TYPE_CHECKING:
@@ -21,28 +21,11 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.mode import CassetteConfig
-    from chatmagic.client.config import Endpoint
+    from chatmagic.client.endpoint import Endpoint, ServiceSetup
     from chatmagic.conversation.cell_order import Layout, Pages
     from chatmagic.emulator.server import Emulator
     from chatmagic.jupyter.bridge import Bridge
-    from chatmagic.jupyter.settings import Kept
-    from chatmagic.session.environment import ServiceSetup
-
-
-class Settings(Protocol):
-    """The settings of ``%config ChatMagics`` that a session asks by."""
-
-    base_url: Any
-    auth: Any
-    timeout: Any
-    model: Any
-    extra_body: Any
-    stream_usage: Any
-    extra_headers: Any
-    cassette: Any
-    mode: Any
-    order: Any
-    kept: Kept
+    from chatmagic.jupyter.settings import KernelSettings
 
 
 class KernelEnvironment:
@@ -53,7 +36,7 @@ class KernelEnvironment:
         settings: its settings, read at each use.
     """
 
-    def __init__(self, shell: InteractiveShell, settings: Settings) -> None:
+    def __init__(self, shell: InteractiveShell, settings: KernelSettings) -> None:
         """Choose nothing yet; loads nothing and starts nothing."""
         self.chosen: str | None = None
         """The address that ``%chat_connect`` chose."""
@@ -75,10 +58,10 @@ class KernelEnvironment:
         Raises:
             ChatError: nothing is connected, or a setting cannot be used.
         """
-        from chatmagic.session.environment import ServiceSetup  # noqa: PLC0415 - with the session
+        from chatmagic.client.endpoint import ServiceSetup  # noqa: PLC0415 - with the session
 
         endpoint = config.with_local_emulator(self.endpoint())
-        for warning in config.news(endpoint.warnings):
+        for warning in config.new_warnings(endpoint.warnings):
             print(warning, file=sys.stderr)
         return ServiceSetup(
             endpoint,
@@ -102,8 +85,8 @@ class KernelEnvironment:
 
     def cell(self) -> tuple[str | None, str | None]:
         """Return the hash of the running cell, and the identity of its execution."""
-        running = execution.execution(self._shell)
-        return running.cell, running.id
+        execution = running(self._shell)
+        return execution.cell, execution.id
 
     def layout(self, owner: str | None) -> Layout | None:
         """Return how the cells stand on the page of a cell; ``None`` where no page tells.
@@ -147,7 +130,7 @@ class KernelEnvironment:
             InputError: what is set does not go together.
         """
         # A panel's question has no sender who could tell; the cells before it had.
-        self._has_person |= execution.execution(self._shell).audience != "machine"
+        self._has_person |= running(self._shell).audience != "machine"
         kept = self._settings.kept
         return resolve(
             os.environ,
@@ -231,7 +214,7 @@ class KernelEnvironment:
             endpoint = self.endpoint()
         except ChatError:
             return (*config.known_keys(os.environ), *self.typed.values())
-        return tuple(key for key in (*endpoint.guarded, endpoint.key) if key is not None)
+        return endpoint.known_keys
 
     def close(self) -> None:
         """Stop the emulator that was started for this kernel."""

@@ -1,4 +1,4 @@
-"""Who is asking: what the execute request says of its cell and of its sender."""
+"""The running cell, as the execute request of its front end describes it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Execution:
         id: identity of this execution; a cell that runs again has another one.
         audience: ``machine`` (no person: one display, at the end), ``page`` (a person whose
             page shows updates) or ``text`` (a person who sees what is printed).
-        label: how to name it to a person.
+        label: its name for a person, such as ``cell [3]``.
         piped: whether a terminal's output goes into a pipe or a file, where nothing that is
             printed can be taken back.
     """
@@ -35,8 +35,8 @@ class Execution:
     piped: bool = False
 
 
-def execution(shell: InteractiveShell) -> Execution:
-    """Tell which execution is running in a shell, from its kernel's execute request.
+def running(shell: InteractiveShell) -> Execution:
+    """Return the execution that is running in a shell, from its kernel's execute request.
 
     JupyterLab, Notebook 7 and VS Code send a ``cellId``; nbclient, nbval, nbconvert and
     papermill allow no input; a terminal has no request at all.
@@ -51,12 +51,12 @@ def execution(shell: InteractiveShell) -> Execution:
         )
     metadata = parent.get("metadata") or {}
     cell = metadata.get("cellId")
-    known = record.owner_of(cell) if isinstance(cell, str) and cell else None
-    audience: Audience = "text" if known is None else "page"
+    owner = record.owner_of(cell) if isinstance(cell, str) and cell else None
+    audience: Audience = "text" if owner is None else "page"
     if not (parent.get("content") or {}).get("allow_stdin", False):
         audience = "machine"
     return Execution(
-        cell=known,
+        cell=owner,
         id=(parent.get("header") or {}).get("msg_id"),
         audience=audience,
         label=label,
@@ -64,12 +64,12 @@ def execution(shell: InteractiveShell) -> Execution:
 
 
 def cell_source(shell: InteractiveShell) -> str:
-    """Give the running cell as it was typed; empty where it is not known."""
+    """Return the running cell as it was typed; empty where it is not known."""
     return str(_inputs(shell)[-1])
 
 
 def _number(shell: InteractiveShell) -> int:
-    """Give the running cell's number: the count may be the next cell's already."""
+    """Return the running cell's number: the count may be the next cell's already."""
     return len(_inputs(shell)) - 1 or shell.execution_count
 
 

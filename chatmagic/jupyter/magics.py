@@ -16,7 +16,7 @@ from chatmagic import _lazy
 from chatmagic.errors import InputError
 from chatmagic.jupyter import input_transformers
 from chatmagic.jupyter.results import Results
-from chatmagic.jupyter.settings import Configured, Kept
+from chatmagic.jupyter.settings import Kept, KernelSettings
 from chatmagic.session import current
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _kept: WeakKeyDictionary[InteractiveShell, Kept] = WeakKeyDictionary()
 
 
 @magics_class
-class ChatMagics(Configured, Magics):
+class ChatMagics(KernelSettings, Magics):
     """Chat with a completion service; ``%%chat?`` shows how."""
 
     def known_keys(self) -> tuple[Secret, ...]:
@@ -102,12 +102,12 @@ class ChatMagics(Configured, Magics):
         current.use_environment(None)
         self._results.close()
         if self._commands is not None:
-            self._commands.close()
+            self._commands.page.close()
         if self._environment is not None:
             self._environment.close()
 
     def _has_shown(self, value: object) -> bool:
-        return self._commands is not None and self._commands.has_shown(value)
+        return self._commands is not None and self._commands.asking.has_shown(value)
 
     def _shown(self, kind: str, reply: Reply) -> str:
         return self.commands.shown(kind, reply)
@@ -116,7 +116,7 @@ class ChatMagics(Configured, Magics):
     @line_cell_magic
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
         """Ask the model; ``%chat`` alone shows the state."""
-        return self.commands.chat(line, cell)
+        return self.commands.asking.run(line, cell)
 
     @line_magic
     def chat_history(self, line: str) -> None:
@@ -125,22 +125,22 @@ class ChatMagics(Configured, Magics):
         ``%chat_history`` gives a line a turn, ``%chat_history 2`` the second turn in full,
         ``%chat_history all`` everything.
         """
-        self.commands.history(line)
+        self.commands.history.show(line)
 
     @line_magic
     def chat_undo(self, line: str) -> None:
         """Take back the last change: a question, a re-run, or a reset."""
-        self.commands.undo(line)
+        self.commands.history.undo(line)
 
     @line_magic
     def chat_redo(self, line: str) -> None:
         """Do again what ``%chat_undo`` took back last."""
-        self.commands.redo(line)
+        self.commands.history.redo(line)
 
     @line_magic
     def chat_reset(self, line: str) -> None:
         """Begin a new conversation; ``%chat_undo`` brings the old one back."""
-        self.commands.reset(line)
+        self.commands.history.reset(line)
 
     @line_magic
     def chat_save(self, line: str) -> None:
@@ -264,7 +264,7 @@ def unload(shell: InteractiveShell) -> None:
 
 def _usage() -> str:
     # With the other commands, and not before.
-    from chatmagic.jupyter.commands import usage  # noqa: PLC0415
+    from chatmagic.jupyter.ask_command import usage  # noqa: PLC0415
 
     return usage()
 

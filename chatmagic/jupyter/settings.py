@@ -67,9 +67,10 @@ class _WholeNumber(Integer[Any, Any]):
         return super().validate(obj, value)
 
 
-class Configured(Configurable):
-    """The settings of one kernel, which the manual describes in its page on configuration."""
+class KernelSettings(Configurable):
+    """The settings of one kernel; the manual's page "Configuration" says what they do."""
 
+    kept: Kept
     _is_made = False
 
     base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)

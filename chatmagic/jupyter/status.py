@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 from datetime import UTC, datetime, timedelta
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import text
 from chatmagic._json import shared
-from chatmagic.client import config
 from chatmagic.conversation import options
-from chatmagic.conversation.parameters import Parameters
+from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import ChatError
-from chatmagic.jupyter import execution
 from chatmagic.jupyter.connect_command import where
+from chatmagic.jupyter.execution import running
 from chatmagic.protocol import ratelimit
 from chatmagic.render import gauge
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from chatmagic.client.credit_tracker import CreditState
     from chatmagic.jupyter.cassette_command import CassetteCommand
     from chatmagic.jupyter.environment import KernelEnvironment
+    from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.protocol.auth import Secret
     from chatmagic.session.session import Session
 
@@ -52,23 +52,13 @@ SHOWN: Final = 200
 """The most characters of names."""
 
 
-class Configured(Protocol):
-    """The settings that ``%config ChatMagics`` knows."""
-
-    stream: Any
-    stream_usage: Any
-
-    def trait_values(self) -> dict[str, Any]:
-        """Give all of them by name."""
-
-
-class Standing:
-    """How things stand in one kernel: its service, its settings, its credits.
+class Status:
+    """The status of one kernel: its service, its settings, its credits.
 
     Args:
         shell: the kernel's shell.
         session: its session.
-        configured: the settings, read at each use.
+        settings: the settings, read at each use.
         cassette: its cassette.
         environment: where the session runs.
     """
@@ -77,14 +67,14 @@ class Standing:
         self,
         shell: InteractiveShell,
         session: Session,
-        configured: Configured,
+        settings: KernelSettings,
         cassette: CassetteCommand,
         environment: KernelEnvironment,
     ) -> None:
         """Look at nothing yet."""
         self._shell = shell
         self._session = session
-        self._configured = configured
+        self._settings = settings
         self._cassette = cassette
         self._environment = environment
         self._has_told_of_usage = False
@@ -111,18 +101,18 @@ class Standing:
             choice, connection = self._environment.choice(), self._environment.endpoint()
         except ChatError as error:
             return {"state": "not connected", "rows": [["Service", str(error)], *rows]}
-        state = "emulator" if config.is_emulator(connection) else "live"
+        state = "emulator" if connection.is_emulator else "live"
         if choice is not None:
             state = f"{state}, {choice.mode}"
         return {"state": state, "rows": [["Service", where(connection)], *rows]}
 
     def defaults(self) -> dict[str, Any]:
         """Give the parameters of the panel's questions, which are every cell's defaults."""
-        return shared(options.parse("", self._configured.trait_values()), Parameters)
+        return shared(options.parse("", self._settings.trait_values()), Parameters)
 
     def streams(self) -> bool:
         """Tell whether pages show a reply while it comes."""
-        return bool(self._configured.stream != "off")
+        return bool(self._settings.stream != "off")
 
     def credits(self) -> tuple[str, str]:
         """Give the credits large, as HTML and as words."""
@@ -140,16 +130,16 @@ class Standing:
         notes = []
         if state.requests is not None:
             notes.append(ratelimit.line(state.requests, now))
-        if state.lacks_usage and not (self._configured.stream_usage or self._has_told_of_usage):
+        if state.lacks_usage and not (self._settings.stream_usage or self._has_told_of_usage):
             self._has_told_of_usage = True
             notes.append(NO_TOKENS)
         replayed = self._cassette.of_the_figures()
         return notes if replayed is None else [*notes, replayed]
 
-    def state(self) -> str:
-        """Say what ``%chat`` alone says: where, key from where, conversation, credits."""
+    def summary(self) -> str:
+        """Return what ``%chat`` alone prints: service, key, conversation, credits, settings."""
         tape = self._cassette.state()
-        self._session.follow_pages(execution.execution(self._shell).cell)
+        self._session.follow_pages(running(self._shell).cell)
         conversation, state = self._session.conversation, self._session.credit_state
         count, stale = len(conversation), len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""
@@ -172,8 +162,8 @@ class Standing:
             if not self._environment.is_replaying():
                 connection = self._environment.endpoint()
                 lines.append(where(connection))
-                if not config.is_emulator(connection):
-                    lines.append(f"Requests are posted to {config.posted_to(connection)}.")
+                if not connection.is_emulator:
+                    lines.append(f"Requests are posted to {connection.posted_to()}.")
             if self._environment.model() is not None:
                 lines.append(f"Model: {self._in_force()['model']}.")
         except ChatError as error:
@@ -196,7 +186,7 @@ class Standing:
 
     def _in_force(self) -> dict[str, Any]:
         """Return the settings that count here; of fields and headers their names, in words."""
-        configured = self._configured.trait_values()
+        configured = self._settings.trait_values()
         configured |= dict.fromkeys(self._environment.elsewhere())
         with contextlib.suppress(ChatError):
             configured["model"] = self._environment.model()
@@ -209,7 +199,7 @@ class Standing:
         """Give the time; the emulator's and a recording's stand still: their outputs repeat."""
         figures, connection = state.credits, self._session.endpoint
         if figures is not None and connection is not None:
-            still = config.is_emulator(connection) or self._cassette.of_the_figures()
+            still = connection.is_emulator or self._cassette.of_the_figures()
             if still:
                 return figures.seen_at
         return datetime.now(UTC)

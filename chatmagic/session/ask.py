@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
-from chatmagic.conversation.turn import Context, RequestFacts, Turn
+from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError
 
 if TYPE_CHECKING:
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.cassette import Lookup
+    from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.conversation.history import Change
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
-    from chatmagic.session.environment import ServiceSetup
     from chatmagic.session.events import Answer, Ask, View
 
 _MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")
@@ -204,10 +205,10 @@ def merged(ask: Ask) -> list[str]:
     if ask.entry != "cell":
         return []
     lines = ask.as_typed.splitlines()
-    found = next((match for match in map(_MAGIC_LINE.match, lines) if match), None)
-    if found is None:
+    match = next((match for match in map(_MAGIC_LINE.match, lines) if match), None)
+    if match is None:
         return []
-    return [f"a line with {found[0]} is sent as text; split the cell if it is to run by itself"]
+    return [f"a line with {match[0]} is sent as text; split the cell if it is to run by itself"]
 
 
 def set_aside_note(change: Change | None) -> list[str]:

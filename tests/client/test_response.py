@@ -94,7 +94,7 @@ def test_gzip_that_nobody_asked_for_is_read() -> None:
     """A compressed stream and a compressed document are unpacked."""
     for body in BODIES.values():
         fields = {"Content-Encoding": "gzip"}
-        with served(answer(gzip.compress(body), headers=fields)) as (client, _):
+        with served(answer(gzip.compress(body, mtime=0), headers=fields)) as (client, _):
             assert ask(client, streaming=True).text == "Hello"
 
 
@@ -436,7 +436,7 @@ def test_the_rate_limit_is_known_by_its_body(status: int, *, framed: bool, strea
         (b'{"error": "bad", "message": "very"}', '"bad: very"'),
         (b'{"error": {"message": "nested"}}', '"nested"'),
         (b"<html><title>Oops</title></html>", '"Oops"'),
-        (gzip.compress(b'{"error": "packed"}'), '"packed"'),
+        (gzip.compress(b'{"error": "packed"}', mtime=0), '"packed"'),
         (b"", "failed (HTTP 500)"),
         (b"\xff\0", "(HTTP 500)"),
     ],
@@ -462,7 +462,8 @@ def test_an_error_body_that_breaks_off_is_told_by_its_status() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "words"), [("500 Oops", "xxx…"), ("302 Moved", "points to https://new.example.org")]
+    ("status", "words"),
+    [("500 Oops", "xxx…"), ("302 Moved", "redirects to https://new.example.org")],
 )
 def test_an_error_body_is_not_read_beyond_a_bound(status: str, words: str) -> None:
     """An error that goes on for long is left, and its connection closed."""
@@ -531,7 +532,7 @@ def test_a_redirect_names_the_new_origin() -> None:
     with Server(playing(document(WHOLE))) as other:
         error = failure(answer(b"", "307 Moved", {"Location": other.url}))
         assert isinstance(error, NotUnderstoodError)
-        assert f"points to {other.origin} (HTTP 307)" in str(error)
+        assert f"redirects to {other.origin} (HTTP 307)" in str(error)
         assert other.accepted == 0
 
 

@@ -82,6 +82,8 @@ WATCHED: Final = (
         "jupyter/views",
         "jupyter/drawing",
         "jupyter/commands",
+        "jupyter/ask_command",
+        "jupyter/page",
         "jupyter/environment",
         "jupyter/status",
         "jupyter/magics",

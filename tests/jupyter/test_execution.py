@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from chatmagic.jupyter.execution import Execution, cell_source, execution
+from chatmagic.jupyter.execution import Execution, cell_source, running
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -37,13 +37,13 @@ def request(metadata: object, *, person: bool, msg_id: str = "m1") -> dict[str, 
 def test_a_page() -> None:
     """JupyterLab and Notebook 7 name the cell; only its hash is kept, always the same."""
     metadata = {"cellId": CELL, "deletedCells": [], "recordTiming": False}
-    found = execution(shell(request(metadata, person=True)))
+    found = running(shell(request(metadata, person=True)))
     assert (found.id, found.audience, found.label) == ("m1", "page", "cell [7]")
     assert found.cell is not None
     assert CELL not in repr(found)
-    again = execution(shell(request(metadata, person=True, msg_id="m2")))
+    again = running(shell(request(metadata, person=True, msg_id="m2")))
     assert (again.cell, again.id) == (found.cell, "m2")
-    other = execution(shell(request({"cellId": "/home/me/a.ipynb#X1"}, person=True)))
+    other = running(shell(request({"cellId": "/home/me/a.ipynb#X1"}, person=True)))
     assert other.cell not in {None, found.cell}
     assert "home" not in repr(other)
 
@@ -61,7 +61,7 @@ def test_a_page() -> None:
 )
 def test_others(metadata: object, person: bool, audience: str) -> None:
     """Whether a person sees updates is told by the input that is allowed and the cell."""
-    found = execution(shell(request(metadata, person=person)))
+    found = running(shell(request(metadata, person=person)))
     assert (found.audience, found.id) == (audience, "m1")
     assert (found.cell is None) == (
         not isinstance(metadata, dict) or metadata.get("cellId") != CELL
@@ -72,16 +72,16 @@ def test_others(metadata: object, person: bool, audience: str) -> None:
 def test_a_terminal(made: InteractiveShell, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a request each prompt is an execution of its own; its output may be piped."""
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: True))
-    assert execution(made) == Execution(None, "terminal-7", "text", "cell [7]")
+    assert running(made) == Execution(None, "terminal-7", "text", "cell [7]")
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    assert execution(made).piped
+    assert running(made).piped
     monkeypatch.setattr(sys, "stdout", None)
-    assert execution(made).piped
+    assert running(made).piped
 
 
 def test_a_request_that_lacks_everything() -> None:
     """A strange kernel's request is no reason to fail; nobody is taken for a person."""
-    assert execution(shell({"metadata": {}})) == Execution(None, None, "machine", "cell [7]")
+    assert running(shell({"metadata": {}})) == Execution(None, None, "machine", "cell [7]")
 
 
 def test_the_source_of_the_running_cell() -> None:
@@ -96,4 +96,4 @@ def test_the_number_of_the_running_cell() -> None:
     """It is that of its input: the count may be the next cell's already."""
     made = shell()
     made.history_manager = SimpleNamespace(input_hist_raw=["", "a", "%chat b"])
-    assert execution(made).label == "cell [2]"
+    assert running(made).label == "cell [2]"

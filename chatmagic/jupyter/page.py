@@ -1,0 +1,126 @@
+"""What one kernel has in its live pages: the drawing loop, the bridge, panels and gauges."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from chatmagic import _lazy
+from chatmagic._log import swallowed
+from chatmagic.errors import InputError
+from chatmagic.jupyter.drawing import DrawingLoop
+from chatmagic.session.events import Ended, Fragment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from chatmagic.jupyter.environment import KernelEnvironment
+    from chatmagic.jupyter.execution import Execution
+    from chatmagic.jupyter.panel.widgets import Panels
+    from chatmagic.jupyter.status import Status
+    from chatmagic.models import Reply
+    from chatmagic.session.events import Event
+    from chatmagic.session.session import Session
+
+
+class LivePage:
+    """The parts of one kernel's pages; each is loaded with its first use.
+
+    Args:
+        shell: the kernel's shell.
+        session: its session.
+        environment: where the session runs; gets the bridge.
+        status: what panels and gauges show of the kernel.
+    """
+
+    def __init__(
+        self,
+        shell: InteractiveShell,
+        session: Session,
+        environment: KernelEnvironment,
+        status: Status,
+    ) -> None:
+        """Follow the session, to draw its replies."""
+        self.drawing = DrawingLoop()
+        self._shell = shell
+        self._session = session
+        self._environment = environment
+        self._status = status
+        self._panels: Panels | None = None
+        self._unfollow = session.follow(self.drawing.hear)
+
+    def panels(self) -> Panels:
+        """Return the kernel's panels and gauges.
+
+        Raises:
+            InputError: there are no widgets here.
+        """
+        if self._panels is None:
+            try:
+                from chatmagic.jupyter.panel.widgets import Panels  # noqa: PLC0415 - ipywidgets takes its time
+            except ImportError as error:
+                raise InputError(
+                    f"There are no widgets here ({error}). %%chat goes on working without them.",
+                    hint="pip install anywidget, then restart the kernel.",
+                ) from None
+            self._panels = Panels(self._session, self._status, self.drawing)
+            # Any cell may have set what they show, the environment too.
+            self._shell.events.register("post_run_cell", self._look)
+        return self._panels
+
+    @contextmanager
+    def following(self, execution: Execution) -> Iterator[None]:
+        """Context in which a cell of a page asks: its reply opens the bridge.
+
+        Behind the reply's first fragment, or after the reply where a panel shows it; by then
+        there is a page that has seen a word of a reply.
+
+        Args:
+            execution: of the cell.
+        """
+        if execution.audience != "page" or self._environment.bridge is not None:
+            yield
+            return
+        replies: list[Reply] = []
+
+        def follow(event: Event) -> None:
+            if isinstance(event, Fragment) and self._panels is None:
+                self._open_bridge(None)
+            elif isinstance(event, Ended) and event.answer is not None:
+                replies.append(event.answer.reply)
+
+        unfollow = self._session.follow(follow)
+        try:
+            yield
+        finally:
+            unfollow()
+        for reply in replies[-1:]:
+            self._open_bridge(reply)
+
+    def _open_bridge(self, reply: Reply | None) -> None:
+        """Let the page tell the order of its cells; without the bridge all works, too."""
+        if self._environment.bridge is not None:
+            return
+        with swallowed():
+            _lazy.load("chatmagic.jupyter.bridge")
+            from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415 - as the panels
+
+            self._environment.bridge = Bridge(self._session, said=reply)
+
+    def _look(self, *_: object) -> None:
+        if self._panels is not None:
+            self._panels.look()
+
+    def close(self) -> None:
+        """Close what was opened in the pages; the conversation stays."""
+        if self._panels is not None:
+            self._shell.events.unregister("post_run_cell", self._look)
+            self._panels.close()
+            self._panels = None
+        if self._environment.bridge is not None:
+            self._environment.bridge.close()
+            self._environment.bridge = None
+        self._unfollow()
+        self.drawing.close()
