@@ -5,12 +5,8 @@ reads what is no public interface; where it is missing, or another front end is 
 nothing is said and everything stands in the order as run. In the page nothing is saved:
 all that goes over the bridge are messages of the moment.
 
-Page to kernel: ``{"kind": "cells", …}``, as
-:func:`chatmagic.conversation.cell_order.word_from` reads it.
-Kernel to page: ``{"kind": "marks", "marks": {cell id: words}}``, all that cells wear now;
-``{"kind": "say", "text": …}``, for the page's status region, with ``"first": true`` of the
-reply that came before there was a bridge, which a panel has said already; and
-``{"kind": "tell"}``, say your cells again.
+The messages are listed in :mod:`chatmagic.jupyter.panel.messages`: ``cells`` to the kernel, which
+:func:`chatmagic.conversation.cell_order.word_from` reads, and ``marks``, ``say`` and ``tell``.
 """
 
 from __future__ import annotations
@@ -31,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from chatmagic.conversation.conversation import Mark
+    from chatmagic.jupyter.panel import messages
     from chatmagic.models import Reply
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
@@ -77,7 +74,7 @@ class Bridge:
         self._news = threading.Event()
         self._over = False
         self._opened = False
-        self._to_say: list[dict[str, Any]] = []
+        self._to_say: list[messages.Say] = []
         if said is not None:
             self._to_say.append({"kind": "say", "text": ending(said, None), "first": True})
         self._marked: dict[str, str] | None = None
@@ -153,7 +150,7 @@ class Bridge:
         if not self.pages.words:
             return
         if opened:
-            self._hidden.send({"kind": "tell"})
+            self._send({"kind": "tell"})
             self._hidden.first = ""  # a page that is loaded again has nothing to say of it
         conversation = self._session.conversation
         marks = conversation.marks(self._session.environment.layout(None))
@@ -162,9 +159,12 @@ class Bridge:
         marked = self.pages.by_id(words)
         if opened or marked != self._marked:
             self._marked = marked
-            self._hidden.send({"kind": "marks", "marks": marked})
+            self._send({"kind": "marks", "marks": marked})
         while self._to_say:
-            self._hidden.send(self._to_say.pop(0))
+            self._send(self._to_say.pop(0))
+
+    def _send(self, message: messages.Marks | messages.Say | messages.Tell) -> None:
+        self._hidden.send(message)
 
 
 def ending(reply: Reply | None, error: BaseException | None) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
-from chatmagic.conversation.turn import Context, RequestFacts, Turn
+from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError
 
 if TYPE_CHECKING:
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.cassette import Lookup
+    from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.conversation.history import Change
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
-    from chatmagic.session.environment import ServiceSetup
     from chatmagic.session.events import Answer, Ask, View
 
 _MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")

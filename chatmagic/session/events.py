@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from chatmagic._log import swallowed
-from chatmagic.conversation.turn import RequestFacts
+from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.record import Record
-    from chatmagic.conversation.turn import Entry, Turn
+    from chatmagic.conversation.request_facts import Entry
+    from chatmagic.conversation.turn import Turn
     from chatmagic.models import Reply
 
 HELD_BACK: Final = "came all at once: a proxy on the way may hold it back"

@@ -18,7 +18,8 @@ from chatmagic import _json, errors
 from chatmagic.client import config
 from chatmagic.client import url as address
 from chatmagic.client.credit_tracker import CreditTracker
-from chatmagic.conversation.record import Record, Value
+from chatmagic.conversation.record import Record
+from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.template import fill
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Credits, Message, Reply, Usage
@@ -35,7 +36,7 @@ from chatmagic.text import one_line, without_lone_surrogates
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.client.config import Endpoint
+    from chatmagic.client.endpoint import Endpoint
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=12)
