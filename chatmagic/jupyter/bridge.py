@@ -6,7 +6,7 @@ nothing is said and everything stands in the order as run. In the page nothing i
 all that goes over the bridge are messages of the moment.
 
 The messages are listed in :mod:`chatmagic.jupyter.panel.messages`: ``cells`` to the kernel, which
-:func:`chatmagic.conversation.cell_order.word_from` reads, and ``marks``, ``say`` and ``tell``.
+:func:`chatmagic.conversation.cell_order.report_from` reads, and ``marks``, ``say`` and ``tell``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import anywidget
 from traitlets import Unicode
 
 from chatmagic._log import swallowed
-from chatmagic.conversation.cell_order import Pages, word_from
+from chatmagic.conversation.cell_order import Pages, report_from
 from chatmagic.jupyter import assets
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
 
@@ -96,7 +96,7 @@ class Bridge:
         Args:
             text: a short sentence. It is shown as text, whatever it holds.
         """
-        if not self.pages.words:
+        if not self.pages.reports:
             # Nobody has heard the ones before, and now they are old.
             self._to_say.clear()
         self._to_say.append({"kind": "say", "text": text})
@@ -112,12 +112,12 @@ class Bridge:
 
     def _heard(self, _widget: object, content: Any, _buffers: object) -> None:
         """Take note of what a page says."""
-        word = word_from(content)
-        if word is None:
+        report = report_from(content)
+        if report is None:
             return
         with self._lock:
-            self.pages = self.pages.told(word)
-            self._opened = self._opened or word.opened
+            self.pages = self.pages.with_report(report)
+            self._opened = self._opened or report.opened
         self._news.set()
 
     def _follow(self, event: Event) -> None:
@@ -147,7 +147,7 @@ class Bridge:
     def _send_news(self) -> None:
         with self._lock:
             opened, self._opened = self._opened, False
-        if not self.pages.words:
+        if not self.pages.reports:
             return
         if opened:
             self._send({"kind": "tell"})
