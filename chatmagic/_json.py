@@ -20,6 +20,7 @@ from chatmagic.text import without_lone_surrogates
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{8}T\d{4}", re.ASCII)
 
 
@@ -78,6 +79,29 @@ def exact_text(value: object) -> str:
     """
     if not isinstance(value, str):
         raise ValueError("not a text")
+    return value
+
+
+def exact_count(value: object) -> int:
+    """Return a count as :func:`whole_number` reads it.
+
+    Raises:
+        ValueError: it is none.
+    """
+    count = whole_number(value)
+    if count is None:
+        raise ValueError("not a count")
+    return count
+
+
+def exact_digest(value: object) -> str:
+    """Return a digest as :func:`digest` writes it.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
+        raise ValueError("not a digest")
     return value
 
 

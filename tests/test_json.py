@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import MISSING, dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Literal
 
 import pytest
 from hypothesis import example, given
@@ -208,3 +210,54 @@ def test_a_document_that_ends_anywhere_is_known_to_be_cut() -> None:
         problem = documents(whole[:end]).problem
         assert problem is not None
         assert is_cut(problem), whole[:end]
+
+
+@dataclass(frozen=True)
+class Base:
+    """A dataclass with a field that a file must have, and one that it need not have."""
+
+    name: str = _json.json_field(_json.exact_text, default=MISSING, required=True)
+    count: int | None = _json.json_field(_json.exact_count, lambda count: count or None)
+
+
+@dataclass(frozen=True)
+class Derived(Base):
+    """With a field of its own, and one that no file has."""
+
+    kind: str = _json.json_field(_json.word_of(Literal["a", "b"]), default="a")
+    live: bool = False
+
+
+def test_fields_that_files_keep() -> None:
+    """What a file lacks has its default; what a writer gives no value for is left out."""
+    told = {"name": "n", "kind": None, "live": True, "more": 1}
+    assert _json.fields_from_json(Derived, told) == {"name": "n"}
+    value = Derived("n", 0, "b")
+    assert _json.fields_to_json(value) == {"name": "n", "kind": "b"}
+    assert _json.fields_to_json(value, Base) == {"name": "n"}
+    assert Base(**_json.shared(value, Base)) == Base("n", 0)
+
+
+@pytest.mark.parametrize(
+    ("told", "wrong"),
+    [
+        ({}, "name"),
+        ({"name": None}, "name"),
+        ({"name": 1}, "name"),
+        ({"name": "n", "count": "many"}, "count"),
+        ({"name": "n", "kind": "c"}, "kind"),
+        ({"name": "n", "kind": ["a"]}, "kind"),
+    ],
+)
+def test_a_field_that_makes_no_sense_is_named(told: dict[str, object], wrong: str) -> None:
+    """A missing one, too, where a file must have it."""
+    with pytest.raises(ValueError, match=f"its '{wrong}' cannot be read"):
+        _json.fields_from_json(Derived, told)
+
+
+@pytest.mark.parametrize("value", [None, 1, "a" * 63, "A" * 64, "a" * 64 + "\n"])
+def test_what_is_no_digest(value: object) -> None:
+    """A digest is 64 hexadecimal digits in lower case."""
+    with pytest.raises(ValueError, match="digest"):
+        _json.exact_digest(value)
+    assert _json.exact_digest("a" * 64) == "a" * 64

@@ -17,7 +17,8 @@ from chatmagic._json import shared
 from chatmagic.conversation import seal, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record
-from chatmagic.conversation.turn import Entry, Turn
+from chatmagic.conversation.request_facts import Entry
+from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, ReplyFacts
 
 if TYPE_CHECKING:

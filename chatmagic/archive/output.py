@@ -15,7 +15,8 @@ from chatmagic.render import gauge
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from chatmagic.conversation.record import Record, Value
+    from chatmagic.conversation.record import Record
+    from chatmagic.conversation.request_facts import Value
     from chatmagic.models import Reply
 
 STATE_WORDS: Final = {

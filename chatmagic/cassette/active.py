@@ -72,14 +72,11 @@ class ActiveCassette:
         """What ejected cassettes could not save."""
         self._news: list[str] = []
 
-    def insert(self, setup: CassetteSetup | None) -> CassetteSetup | None:
+    def insert(self, setup: CassetteSetup | None) -> None:
         """Insert the cassette that is chosen now; one that is no longer chosen is ejected.
 
         Args:
             setup: what is chosen; ``None`` for no cassette.
-
-        Returns:
-            What is chosen.
 
         Raises:
             InputError: what is chosen cannot be used.
@@ -90,7 +87,6 @@ class ActiveCassette:
         if self.current is None and config is not None:
             self.current = cassette.Cassette(config)
             self._take_along(self.current)
-        return setup
 
     def eject(self) -> str | None:
         """Eject the cassette; what it cannot save is kept in :attr:`unsaved`.

@@ -1,4 +1,4 @@
-"""The exchanges by which a saved notebook's requests are answered again."""
+"""The interactions of a saved notebook, by which its requests are replayed."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.record import Record
 
+_SENT: Final = ("stream", "max_tokens", "temperature")
+"""The parameters of a record that are fields of a request."""
+
 
 def recorded(path: Path) -> tuple[Interaction, ...]:
-    """Give the exchanges by which a notebook's requests can be answered again.
-
-    A reply that was interrupted or cut off is none of them: it was never whole.
+    """Return the interactions of a notebook's whole replies.
 
     Args:
         path: the notebook.
 
     Raises:
-        InputError: it is no notebook; it holds no reply that can be replayed; or one of
-            them is not what was recorded.
+        InputError: the file is no notebook, no reply in it can be replayed, or one of them is
+            not what was recorded.
     """
     notebook = notebook_file.read(path)
-    changed = [told.cell for told, _ in notebook.turns if told.fault or not told.agrees]
+    changed = [saved.cell for saved, _ in notebook.turns if saved.fault or not saved.agrees]
     if changed:
         held = "holds" if len(changed) == 1 else "hold"
         raise InputError(
@@ -38,31 +39,35 @@ def recorded(path: Path) -> tuple[Interaction, ...]:
             "sealed, so nothing is replayed from this notebook.",
             hint="Take the file as it was saved, or ask again.",
         )
-    found = _exchanges(notebook)
-    if not found:
-        why = notebook.missing or "none of its outputs holds a reply."
-        lines = " ".join([why[:1].upper() + why[1:], *notebook.problems[:1]])
-        raise InputError(f"{path} holds no reply that can be replayed. {lines}")
-    return found
-
-
-def _exchanges(notebook: notebook_file.Notebook) -> tuple[Interaction, ...]:
-    """Return what a notebook's complete replies answered, with the turns before each."""
-    found: list[Interaction] = []
+    interactions: list[Interaction] = []
     carried: dict[tuple[str | None, str | None], tuple[str, ...]] = {}
-    for told, record in notebook.turns:
-        # A record lists the newest turns; those before are what the first of them carried.
+    for saved, record in notebook.turns:
+        # A record lists the newest turns; the others are those that the first of these carried.
         earlier = carried.get((next(iter(record.carried), None), record.chain), ())
         before, after = record.carried, record.chain
         if len(earlier) == record.earlier:
             before, after = (*earlier, *before), None
             carried[record.turn, _json.chain_of(record.carried, record.chain)] = before
         if record.state == "complete":
-            found.append(_exchange(record, told.text or "", before, after))
-    return tuple(found)
+            interactions.append(_interaction(record, saved.text or "", before, after))
+    if not interactions:
+        why = notebook.missing or "none of its outputs holds a reply."
+        lines = " ".join([why[:1].upper() + why[1:], *notebook.problems[:1]])
+        raise InputError(f"{path} holds no reply that can be replayed. {lines}")
+    return tuple(interactions)
 
 
-def _exchange(record: Record, text: str, before: tuple[str, ...], after: str | None) -> Interaction:
+def _interaction(
+    record: Record, text: str, before: tuple[str, ...], after: str | None
+) -> Interaction:
+    """Return the interaction of a turn.
+
+    Args:
+        record: the turn's record.
+        text: the reply.
+        before: digests of the turns that its request carried.
+        after: chain digest of those before them, where these are not known.
+    """
     sent = {name: record.parameters[name] for name in _SENT if name in record.parameters}
     return Interaction(
         request=record.request,
@@ -79,6 +84,3 @@ def _exchange(record: Record, text: str, before: tuple[str, ...], after: str | N
         took=record.took,
         origin=record.recorded or ("live" if record.origin == "replay" else record.origin),
     )
-
-
-_SENT: Final = ("stream", "max_tokens", "temperature")

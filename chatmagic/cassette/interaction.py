@@ -1,4 +1,4 @@
-"""One recorded exchange: what was asked and what answered, whatever file it comes from."""
+"""A recorded interaction: a request and its answer, from a cassette or a notebook."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic import _json
-from chatmagic.conversation.parameters import AsTyped
+from chatmagic.conversation.request_facts import AsTyped
 from chatmagic.models import BodyFacts, Message, Origin
 from chatmagic.protocol import wire
 from chatmagic.protocol.wire import Request
@@ -26,34 +26,34 @@ KEPT_HEADERS: Final = (
     "x-ratelimit-remaining",
     "x-ratelimit-reset",
 )
-"""All that is kept of an answer's headers."""
+"""The only headers of an answer that are recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interaction(BodyFacts, AsTyped):
-    """One exchange: what was asked, and what answered.
+    """A request and its answer.
 
     Args:
-        request: digest of the canonical request, by which it is found again.
+        request: digest of the canonical request, by which it is matched.
         prompt: the last message; as sent, or as typed where ``before`` holds digests.
-        before: the messages before it, oldest first; a turn whose text is not known is its
-            digest, or the beginning of that.
-        after: the beginning of the chain digest of what stands before ``before``, where a file
-            lacks that; ``None`` where nothing is lacking.
-        last: how many of the newest parts of what ``after`` names it is; ``None`` is all.
-        parameters: what else the body said: ``stream``, ``max_tokens``, ``temperature``
-            and fields of ``extra_body``, as far as known; without ``wire.NOT_IN_DIGEST``.
+        before: the messages before it, oldest first; of a turn whose text is not known the
+            digest, or the beginning of it.
+        after: the beginning of the chain digest of the messages before ``before``, where a file
+            lacks them; ``None`` where it lacks none.
+        last: how many of the newest parts that ``after`` names were carried; ``None`` is all.
+        parameters: the other fields of the body: ``stream``, ``max_tokens``, ``temperature``
+            and those of ``extra_body``, as far as known; without ``wire.NOT_IN_DIGEST``.
         asked_model: the model that was asked for; ``None`` where none was set.
-        typed: the prompt as typed, where values were put in; else ``None``.
-        owner: hash of the cell that asked; ``None`` is not known.
+        typed: the prompt as typed, where values were put into it; else ``None``.
+        owner: hash of the cell that asked; ``None`` where it is not known.
         status: the HTTP status.
         headers: the headers of :data:`KEPT_HEADERS` that the answer had.
         text: the reply, exactly; ``None`` where the answer was an error.
         error: the JSON body of an error.
         took: about how many credits it took, as far as it was known then.
-        origin: who answered: ``live`` or ``emulator``.
-        superseded: whether a later execution of its cell left it behind: it answers this very
-            request still, and nothing else.
+        origin: what answered: ``live`` or ``emulator``.
+        superseded: whether a later execution of its cell asked something else: it answers its
+            very request still, and nothing else.
     """
 
     request: str
@@ -75,7 +75,7 @@ class Interaction(BodyFacts, AsTyped):
 
     @property
     def body(self) -> Request | None:
-        """The request by which it is known again; ``None`` where a message of it is not known.
+        """The request whose digest :attr:`request` is; ``None`` where a message is not known.
 
         Raises:
             ValueError: the parameters are not those of a request.
@@ -96,7 +96,7 @@ class Interaction(BodyFacts, AsTyped):
         )
 
     def answers(self, asked: Interaction) -> bool:
-        """Tell whether it is the exchange of this very request.
+        """Return whether a request is the recorded one.
 
         A model that was asked for when it was recorded matters only if one is set now.
 
@@ -108,21 +108,21 @@ class Interaction(BodyFacts, AsTyped):
 
     @property
     def is_reply(self) -> bool:
-        """Whether it was answered by a reply, and not by an error."""
+        """Whether the answer was a reply, and not an error."""
         return self.text is not None
 
     @property
     def turn(self) -> str | None:
-        """The digest of the turn that it makes; ``None`` for an error."""
+        """Digest of the turn that the prompt and the reply make; ``None`` for an error."""
         return None if self.text is None else _json.turn_digest(self.prompt, self.text)
 
     @classmethod
     def asked(cls, request: Request, **known: Any) -> Self:
-        """Begin with a request whose last message is the prompt.
+        """Return the interaction of a request that is not answered yet.
 
         Args:
-            request: as it is sent.
-            **known: the other fields.
+            request: as it is sent; its last message is the prompt.
+            **known: fields that the request does not tell.
         """
         *before, prompt = request.messages
         body = request.to_json()
@@ -142,21 +142,16 @@ class Interaction(BodyFacts, AsTyped):
 
 
 def headers_for(credits: Credits | None, date: datetime | None) -> tuple[tuple[str, str], ...]:
-    """Give the headers that say what a record knows of its answer (fact 10).
+    """Return the headers that tell what a turn's record knows of its answer (fact 10).
 
     Args:
-        credits: what the answer said of the credits.
-        date: the answer's ``Date``; without one, the time of the credits counts.
+        credits: the credits of the answer; ``None`` where they are not known.
+        date: the answer's ``Date``; without one the time of the credits stands for it.
     """
     when = date or (None if credits is None else credits.seen_at)
-    found: list[tuple[str, str | None]] = [
-        ("Date", None if when is None else format_datetime(when, usegmt=True)),
-    ]
+    headers: dict[str, Any] = {"Date": when and format_datetime(when, usegmt=True)}
     if credits is not None:
-        figures = (("Limit", credits.limit), ("Remaining", credits.remaining))
-        found += [
-            (f"X-RateLimit-{name}", None if figure is None else str(figure))
-            for name, figure in figures
-        ]
-        found.append(("X-RateLimit-Reset", _json.iso(credits.resets_at)))
-    return tuple((name, value) for name, value in found if value is not None)
+        headers["X-RateLimit-Limit"] = credits.limit
+        headers["X-RateLimit-Remaining"] = credits.remaining
+        headers["X-RateLimit-Reset"] = _json.iso(credits.resets_at)
+    return tuple((name, str(value)) for name, value in headers.items() if value is not None)

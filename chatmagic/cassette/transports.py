@@ -1,7 +1,7 @@
-"""A cassette's two transports: one answers from a recording, one listens while another answers.
+"""A cassette's two transports: one replays an interaction, one records another transport's answer.
 
-Both hand each fragment on as it is there: the first has no transport behind it and sends
-nothing, the second adds nothing to what a fragment takes.
+Both hand on each fragment at once: the first has no transport behind it and sends nothing, the
+second adds nothing to the time that a fragment takes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import shared
+from chatmagic._log import log_swallowed
 from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction
 from chatmagic.errors import ChatInterrupted
 from chatmagic.models import BodyFacts
@@ -30,16 +31,16 @@ if TYPE_CHECKING:
     from chatmagic.protocol.auth import Secret
 
 LONGEST_ERROR: Final = 65_536
-"""How many bytes of an error's body are kept at most."""
+"""How many bytes of an error's body are recorded at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a client made of an answer that came to its end.
+    """What a client made of an answer that was read to its end.
 
     Args:
         reply: the reply, which is not complete where the answer was an error.
-        key: the key that was sent along.
+        key: the key that was sent.
     """
 
     reply: Reply
@@ -47,89 +48,89 @@ class Outcome:
 
 
 def through(
-    play: Lookup | None, cassette: Cassette | None, came: Callable[[], Outcome]
+    lookup: Lookup | None, cassette: Cassette | None, outcome: Callable[[], Outcome]
 ) -> Callable[[Transport], Transport] | None:
-    """Give what stands between a client and its transport for one ask.
+    """Return a function that puts a replaying or recording transport before a client's own.
 
     Args:
-        play: who answers; ``None`` where no cassette is in.
-        cassette: the one that is in.
-        came: asked at the end of an answer what the client made of it.
+        lookup: what answers; ``None`` without a cassette.
+        cassette: the active cassette.
+        outcome: called at the end of an answer; returns what the client made of it.
     """
-    if play is None or cassette is None:
+    if lookup is None or cassette is None:
         return None
-    if play.interaction is not None:
-        one = play.interaction
-        return lambda _: ReplayTransport(one)
-    if play.source == "emulator":
+    if (interaction := lookup.interaction) is not None:
+        return lambda _: ReplayTransport(interaction)
+    if lookup.source == "emulator":
         return lambda transport: transport
 
-    def keep(heard: Captured) -> None:
-        end = came()
-        kept = recorded(play.query.asked, heard, end.reply, key=end.key)
-        if kept is not None:
-            cassette.record(kept, play.query)
+    def record(response: Response) -> None:
+        end = outcome()
+        new = recorded(lookup.query.asked, response, end.reply, key=end.key)
+        if new is not None:
+            cassette.record(new, lookup.query)
 
-    return lambda transport: RecordingTransport(transport, keep)
+    return lambda transport: RecordingTransport(transport, record)
 
 
 class ReplayTransport:
-    """A transport that answers from one recorded exchange, and sends nothing.
+    """A transport that answers from one recorded interaction, and sends nothing.
 
     Args:
-        recorded: what answers.
+        interaction: what answers.
     """
 
-    def __init__(self, recorded: Interaction) -> None:
-        """Have it at hand."""
-        self._recorded = recorded
+    def __init__(self, interaction: Interaction) -> None:
+        """Send nothing."""
+        self._interaction = interaction
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
-        """Send nothing, and give what was recorded."""
+        """Return the recorded answer, whatever the body."""
         del body
-        return _ReplayExchange(self._recorded, stream=stream, halt=halt)
+        return _ReplayExchange(self._interaction, stream=stream, halt=halt)
 
     def close(self) -> None:
-        """Have nothing open."""
+        """Do nothing, as no connection is open."""
 
 
 class _ReplayExchange:
-    """What was recorded, as an answer (see :class:`chatmagic.client.transport.Exchange`)."""
+    """A recorded answer (see :class:`chatmagic.client.transport.Exchange`)."""
 
     origin: Origin = "replay"
 
-    def __init__(self, recorded: Interaction, *, stream: bool, halt: Halt) -> None:
-        self.status = recorded.status
-        self.headers = recorded.headers
+    def __init__(self, interaction: Interaction, *, stream: bool, halt: Halt) -> None:
+        self.status = interaction.status
+        self.headers = interaction.headers
         self._halt = halt
-        self._pieces = _stream(recorded) if stream and recorded.is_reply else _document(recorded)
+        is_stream = stream and interaction.is_reply
+        self._pieces = _stream(interaction) if is_stream else _document(interaction)
 
     def read(self) -> bytes:
-        """Give the next line of the reply; empty at the end.
+        """Return the next line of the reply; empty at the end.
 
         Raises:
-            ChatInterrupted: it was stopped by a person.
+            ChatInterrupted: the ask was stopped.
         """
         if self._halt.reason is not None:
             raise ChatInterrupted("Interrupted.")
         return next(self._pieces, b"")
 
     def finish(self) -> None:
-        """Have nothing to give back."""
+        """Do nothing, as no connection is open."""
 
     def abort(self) -> None:
-        """Have nothing to close."""
+        """Do nothing, as no connection is open."""
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
-    """An answer that came to its end.
+class Response:
+    """An answer that was read to its end.
 
     Args:
         status: the HTTP status.
-        headers: those that a cassette keeps.
-        origin: who answered.
-        body: the beginning of the body.
+        headers: those of :data:`chatmagic.cassette.interaction.KEPT_HEADERS`.
+        origin: what answered.
+        body: the first :data:`LONGEST_ERROR` bytes of the body, or some more.
     """
 
     status: int
@@ -139,115 +140,120 @@ class Captured:
 
 
 class RecordingTransport:
-    """A transport that lets another one answer, and tells of the answer when it has ended.
+    """A transport that sends by another one and reports each whole answer.
 
     Args:
-        inner: who answers.
-        keep: told of each answer that came to its end, and of no other.
+        inner: the other transport.
+        record: called with each answer that was read to its end.
     """
 
-    def __init__(self, inner: Transport, keep: Callable[[Captured], object]) -> None:
-        """Listen from the first request on."""
+    def __init__(self, inner: Transport, record: Callable[[Response], object]) -> None:
+        """Report every answer from now on."""
         self._inner = inner
-        self._keep = keep
+        self._record = record
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
-        """Let the other one send."""
-        return _RecordingExchange(self._inner.send(body, stream=stream, halt=halt), self._keep)
+        """Send by the other transport."""
+        return _RecordingExchange(self._inner.send(body, stream=stream, halt=halt), self._record)
 
     def close(self) -> None:
-        """Let the other one close."""
+        """Close the other transport."""
         self._inner.close()
 
 
 class _RecordingExchange:
-    """Another's answer, of which the beginning is kept."""
+    """Another transport's answer, the beginning of whose body is kept."""
 
-    def __init__(self, inner: Exchange, keep: Callable[[Captured], object]) -> None:
+    def __init__(self, inner: Exchange, record: Callable[[Response], object]) -> None:
         self.status = inner.status
         self.headers = inner.headers
         self.origin: Origin = inner.origin
-        self._came = datetime.now(UTC)
+        self._came_at = datetime.now(UTC)
         self._inner = inner
-        self._keep = keep
-        self._pieces: list[bytes] = []
-        self._room = LONGEST_ERROR
+        self._record = record
+        self._body = bytearray()
 
     def read(self) -> bytes:
         piece = self._inner.read()
-        if self._room > 0:
-            self._pieces.append(piece)
-            self._room -= len(piece)
+        if len(self._body) < LONGEST_ERROR:
+            self._body += piece
         return piece
 
     def finish(self) -> None:
-        """Give the connection back first: what is kept must not hold it up."""
+        """Give the connection back, and record then: a slow disk must not hold it."""
         self._inner.finish()
-        headers = _kept(self.headers, self._came)
-        self._keep(Captured(self.status, headers, self.origin, b"".join(self._pieces)))
+        headers = _kept(self.headers, self._came_at)
+        self._record(Response(self.status, headers, self.origin, bytes(self._body)))
 
     def abort(self) -> None:
         self._inner.abort()
 
 
 def recorded(
-    asked: Interaction, heard: Captured, reply: Reply, *, key: Secret | None
+    asked: Interaction, response: Response, reply: Reply, *, key: Secret | None
 ) -> Interaction | None:
-    """Give what is kept of an exchange; ``None`` where that is nothing.
+    """Return the interaction of a request and its answer.
 
     Args:
         asked: the request.
-        heard: the answer.
+        response: the answer.
         reply: what the client made of it.
-        key: the key that was sent along, which is in nothing that is kept.
+        key: the key that was sent, which is in nothing that is recorded.
+
+    Returns:
+        ``None`` where nothing is to be recorded: a reply that is not whole or holds the key, or
+        an error that is no JSON object.
     """
-    origin: Origin = "emulator" if heard.origin == "emulator" else "live"
-    one = replace(asked, status=heard.status, headers=heard.headers, took=reply.took, origin=origin)
-    if reply.state == "complete":
-        one = replace(
-            one,
-            text=reply.text,
-            **shared(reply, BodyFacts),
-        )
-    else:
-        error = _object(heard.body, key)
-        if error is None:
-            return None
-        one = replace(one, error=error)
-    return None if key is not None and key.is_in(repr(one)) else one
+    error = None if reply.state == "complete" else _error(response.body, key)
+    if reply.state != "complete" and error is None:
+        return None
+    facts: dict[str, Any] = {"error": error}
+    if error is None:
+        facts = {"text": reply.text, **shared(reply, BodyFacts)}
+    interaction = replace(
+        asked,
+        status=response.status,
+        headers=response.headers,
+        took=reply.took,
+        origin="emulator" if response.origin == "emulator" else "live",
+        **facts,
+    )
+    return None if key is not None and key.is_in(repr(interaction)) else interaction
 
 
-def _kept(headers: Any, came: datetime) -> tuple[tuple[str, str], ...]:
-    """Give the headers that are kept; one that tells no time of its own gets the time it came."""
-    found: dict[str, str] = {}
+def _kept(headers: Any, came_at: datetime) -> tuple[tuple[str, str], ...]:
+    """Return the headers that are recorded; a missing ``Date`` is the time the answer came."""
+    kept: dict[str, str] = {}
     for name, value in headers:
         if name.lower() in KEPT_HEADERS:
-            found[name] = f"{found[name]}, {value}" if name in found else value
+            kept[name] = f"{kept[name]}, {value}" if name in kept else value
     if crediting.date(headers) is None:
-        found = {name: value for name, value in found.items() if name.lower() != "date"}
-        found["Date"] = format_datetime(came, usegmt=True)
-    return tuple(found.items())
+        kept = {name: value for name, value in kept.items() if name.lower() != "date"}
+        kept["Date"] = format_datetime(came_at, usegmt=True)
+    return tuple(kept.items())
 
 
-def _object(body: bytes, key: Secret | None) -> dict[str, Any] | None:
-    """Read an error's body; one that is no JSON object is nobody's answer to keep."""
+def _error(body: bytes, key: Secret | None) -> dict[str, Any] | None:
+    """Return an error's body; ``None`` for any other body."""
     try:
         text = body.decode("utf-8-sig", "replace")
         value = json.loads(text if key is None else key.redact(text))
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
+        log_swallowed(error)
         return None
     return value if isinstance(value, dict) and "choices" not in value else None
 
 
-def _stream(one: Interaction) -> Iterator[bytes]:
+def _stream(interaction: Interaction) -> Iterator[bytes]:
     """Return a reply as a stream, an event for each of its lines (facts 6, 7)."""
-    for line in (one.text or "").splitlines(keepends=True):
+    for line in (interaction.text or "").splitlines(keepends=True):
         yield sse.encode(Chunk(line).to_json())
-    yield sse.encode(Chunk(**shared(one, BodyFacts)).to_json())
+    yield sse.encode(Chunk(**shared(interaction, BodyFacts)).to_json())
     yield sse.encode_done()
 
 
-def _document(one: Interaction) -> Iterator[bytes]:
+def _document(interaction: Interaction) -> Iterator[bytes]:
     """Return a reply, or an error, in one piece (facts 4, 8)."""
-    reply = Chunk(one.text or "", whole=True, **shared(one, BodyFacts)).to_json()
-    yield json.dumps(reply if one.is_reply else one.error).encode()
+    text = interaction.text
+    reply = Chunk(text or "", whole=True, **shared(interaction, BodyFacts)).to_json()
+    yield json.dumps(interaction.error if text is None else reply).encode()

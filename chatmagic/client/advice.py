@@ -75,7 +75,7 @@ def _about_the_key(error: ChatError, endpoint: Endpoint) -> str:
 
 
 def _is_about_a_model(error: ChatError, model: object) -> bool:
-    """Tell whether a model may be what the answer lacks, where nothing else is known to be."""
+    """Return whether a model may be what the answer lacks, where nothing else is known to be."""
     kinds = (AuthenticationError, NotUnderstoodError, RequestRejectedError, ServiceError)
     if not isinstance(error, kinds) or "--last" in (error.hint or "") or error.hint == HTTPS_WANTED:
         return False

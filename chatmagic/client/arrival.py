@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST_EVENTS: Final = 20
-"""So many events may come at once without anybody holding them back."""
+"""Most events that may come at once from a service that streams."""
 
 SHORT_WAIT: Final = 2.0
-"""Who waited no longer than this, in seconds, has missed nothing."""
+"""Longest wait for a first event, in seconds, after which none was held back."""
 
 SHARE: Final = 0.01
-"""Of the time waited: what comes within this part of it was there before."""
+"""Part of the wait for the first event within which the others were there before."""
 
 
 class Arrival:
@@ -24,11 +24,11 @@ class Arrival:
     fragment of a kernel loads what shows it.
 
     Args:
-        clock: gives the time in seconds; read now, when the request is about to be sent.
+        clock: returns the time in seconds; read now, when the request is about to be sent.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """Begin to wait."""
+        """Start waiting."""
         self.events = 0
         """How many events came."""
         self._clock = clock
@@ -38,11 +38,15 @@ class Arrival:
         self._took = 0.0
 
     def wait_again(self) -> None:
-        """Begin to wait for the next piece; the time since the last one came does not count."""
+        """Start waiting for the next piece; the time since the last one does not count."""
         self._since = self._clock()
 
     def came(self, events: int) -> None:
-        """Take note of events that came together just now; of none there is only the wait."""
+        """Count events that came together just now.
+
+        Args:
+            events: how many; 0 counts the wait alone.
+        """
         now = self._clock()
         self._waiting += now - self._since
         self._since = now

@@ -6,6 +6,7 @@ import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from chatmagic._log import log_swallowed
 from chatmagic.errors import ConnectError
 from chatmagic.text import one_line
 
@@ -20,8 +21,8 @@ _SHOWN: Final = 120
 
 def bundle(environment: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the variable that names a CA bundle, and its path; ``None`` where none does."""
-    found = ((name, environment.get(name, "")) for name in _VARIABLES)
-    return next(((name, path) for name, path in found if path), None)
+    named = ((name, environment.get(name, "")) for name in _VARIABLES)
+    return next(((name, path) for name, path in named if path), None)
 
 
 def problem(environment: Mapping[str, str]) -> ConnectError | None:
@@ -48,6 +49,7 @@ def _can_be_loaded(path: str) -> bool:
         return True  # looked into when a certificate is verified, and not before
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
-    except OSError:
+    except OSError as error:
+        log_swallowed(error)
         return False
     return True

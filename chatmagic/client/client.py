@@ -1,4 +1,4 @@
-"""Whom to ask: one service with one key, over one connection that is kept between asks."""
+"""Client of one service with one key, over one connection that is kept between asks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """Asks one service, with one key, over one connection that is kept between asks.
+    """Client of one service with one key, over one connection that is kept between asks.
 
     Args:
         base_url: address of the service, with or without ``/v1``; ``None`` takes
@@ -61,7 +61,7 @@ class Client:
         extra_headers: Mapping[str, str] | None = None,
         transport: Transport | None = None,
     ) -> None:
-        """Find out where to and with which key; nothing is sent."""
+        """Resolve the address and the key; nothing is sent."""
         key = None
         if api_key is not None:
             key = Secret.of(api_key)
@@ -105,7 +105,7 @@ class Client:
         self.credit_tracker = CreditTracker()
         """What the answers so far have told of the credits, and beside them."""
         self._transport = transport or self._http()
-        for warning in config.news(endpoint.warnings):
+        for warning in config.new_warnings(endpoint.warnings):
             warnings.warn(warning, stacklevel=3)
 
     def _http(self) -> Transport:
@@ -236,7 +236,7 @@ class Client:
         self._transport.close()
 
     def __enter__(self) -> Self:
-        """Give the client."""
+        """Return the client."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -244,8 +244,8 @@ class Client:
         self.close()
 
     def __repr__(self) -> str:
-        """Say where it asks, and nothing of the key."""
-        # One whose making failed may be shown too, by whoever shows a traceback's locals.
+        """Return where it asks, and nothing of the key."""
+        # One whose making failed may be shown too, in a traceback with its locals.
         endpoint = getattr(self, "endpoint", None)
         return f"Client({url.origin(endpoint.base_url)!r})" if endpoint else "Client()"
 

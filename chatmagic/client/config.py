@@ -40,7 +40,7 @@ class Endpoint:
         base_url: address of the service, or ``emulator``.
         auth: in which of the interface's ways the key is given (fact 12).
         key: the key; ``None`` where there is none for this address.
-        url_from: who decided the address, in words.
+        url_from: what decided the address, in words.
         key_from: where the key comes from, in words.
         elsewhere: what the environment's key belongs to, in words, where that is not here.
         guarded: the keys that are known, for whichever address: no request may hold one.
@@ -61,7 +61,7 @@ class Endpoint:
     key_step: str = KEY_STEP
 
     def is_same_service(self, other: Endpoint) -> bool:
-        """Tell whether both ask the same service with the same key, whoever decided it."""
+        """Return whether both ask the same service with the same key."""
         ours = (self.base_url, self.auth, self.key)
         return ours == (other.base_url, other.auth, other.key)
 
@@ -76,7 +76,7 @@ def resolve(
     typed: Mapping[str, Secret] | None = None,
     store: KeyStore | None = None,
 ) -> Endpoint:
-    """Find out where to ask and with which key; nothing is sent.
+    """Return where to ask and with which key, as a kernel is set; nothing is sent.
 
     Args:
         environ: the environment's variables.
@@ -116,7 +116,7 @@ def resolve_address(
     cell_config: str | None = None,
     file_config: str | None = None,
 ) -> Endpoint:
-    """Return the address that counts, and who decided it, without a key; as :func:`resolve`."""
+    """Return the address that counts, and what decided it, without a key; as :func:`resolve`."""
     return _address(
         (chosen, "%chat_connect"),
         (environ.get("CHATMAGIC_BASE_URL"), "CHATMAGIC_BASE_URL"),
@@ -146,7 +146,7 @@ def resolve_for_client(
     api_key: str | Secret | None = None,
     auth: str | None = None,
 ) -> Endpoint:
-    """Find out what a client in Python was given, or else what the environment has.
+    """Return what a client in Python was given, or else what the environment has.
 
     Args:
         environ: the environment's variables.
@@ -185,10 +185,10 @@ def resolve_for_client(
 
 
 def with_local_emulator(endpoint: Endpoint) -> Endpoint:
-    """Give the real address of the emulator, starting it; anything else as it is.
+    """Return the real address of the emulator, starting it; anything else as it is.
 
     Raises:
-        ConnectError: there is nobody here to start it.
+        ConnectError: there is no kernel to start it.
     """
     if endpoint.base_url != EMULATOR:
         return endpoint
@@ -211,12 +211,12 @@ def local_emulator() -> tuple[str, Secret]:
 
 
 def is_emulator(endpoint: Endpoint) -> bool:
-    """Tell whether an endpoint is the emulator of this process."""
+    """Return whether an endpoint is the emulator of this process."""
     return endpoint.key_from == EMULATOR
 
 
 def no_key_message(endpoint: Endpoint) -> tuple[str, str]:
-    """Say that there is no key for an address, and what to do, on two lines."""
+    """Return that there is no key for an address, and what to do, as two lines."""
     what = f"There is no API key for {origin(endpoint.base_url)}. Nothing was sent."
     if endpoint.elsewhere is not None:
         what += f" The environment's key belongs to {endpoint.elsewhere}."
@@ -233,18 +233,18 @@ def posted_to(endpoint: Endpoint) -> str:
 
 
 def line_to_set(endpoint: Endpoint, way: Auth) -> str:
-    """Give the line that sends the key in another way from then on, to be typed as it is."""
+    """Return the line that sends the key in another way from then on, to be typed as it is."""
     return endpoint.auth_line.format(way)
 
 
-def news(warnings: Iterable[str]) -> list[str]:
-    """Give the warnings that were not given before in this process."""
-    new = [warning for warning in warnings if warning not in _told]
-    _told.update(new)
+def new_warnings(warnings: Iterable[str]) -> list[str]:
+    """Return the warnings that were not given before in this process."""
+    new = [warning for warning in warnings if warning not in _warned]
+    _warned.update(new)
     return new
 
 
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
 class _Unshown(Mapping[str, str]):
@@ -299,7 +299,7 @@ def _with_key(
 
 
 def _home(own: str | None) -> str | None:
-    """Give the origin that the environment's key belongs to.
+    """Return the origin that the environment's key belongs to.
 
     An address that cannot be used has none: that is no reason to stop an ask elsewhere.
     """
@@ -310,7 +310,7 @@ def _home(own: str | None) -> str | None:
 
 
 def _address(*found: tuple[str | None, str]) -> Endpoint:
-    """Give the first address that is set, with no key yet."""
+    """Return the first address that is set, with no key yet."""
     for url, url_from in found:
         name = f"The base address ({url_from})"
         if url is not None and not isinstance(url, str):
@@ -330,7 +330,7 @@ def _address(*found: tuple[str | None, str]) -> Endpoint:
 
 
 def _auth(*found: tuple[str | None, str]) -> Auth:
-    """Give the first way that is set; what was set is not repeated: it might be a key."""
+    """Return the first way that is set; what was set is not repeated: it might be a key."""
     for way, name in found:
         word = way.strip().lower() if isinstance(way, str) else way
         for known in AUTH_WAYS:
@@ -342,14 +342,14 @@ def _auth(*found: tuple[str | None, str]) -> Auth:
 
 
 def known_keys(environ: Mapping[str, str]) -> tuple[Secret, ...]:
-    """Give the environment's keys, wherever they belong; what is none is no matter here."""
+    """Return the environment's keys, wherever they belong; what is none is no matter here."""
     variable, file_variable = KEY_VARIABLES
     key = Secret.of(environ.get(variable, "").strip())
     return (*([] if key is None else [key]), *key_file.keys_in(environ.get(file_variable, "")))
 
 
 def _from_environment(environ: Mapping[str, str]) -> tuple[Secret, str] | None:
-    """Give the environment's key and its variable; no message repeats what they hold."""
+    """Return the environment's key and its variable; no message repeats what they hold."""
     variable, file_variable = KEY_VARIABLES
     if environ.get(variable, "").strip():
         return _usable(Secret.of(environ[variable].strip()), variable), variable

@@ -24,7 +24,7 @@ from urllib3.exceptions import (
     NewConnectionError,
 )
 
-from chatmagic.client.reuse import Kept, Reuse, Use
+from chatmagic.client.reuse import ConnectionUse, IdleConnections, ReusePolicy
 from chatmagic.client.sockets import reach
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Clock:
-    """Knows for what an exchange waits, and stops it when the time for that is up.
+    """Time-outs of one exchange: stops it when the time for what it waits for is up.
 
     A socket's own time-out begins anew with each byte, so connecting and the first byte
     have a deadline besides; silence is what a socket's time-out measures.
@@ -59,11 +59,11 @@ class Clock:
         self._timers: dict[str, threading.Timer] = {}
 
     def start(self) -> None:
-        """Begin to count the total."""
+        """Start the total time-out."""
         self._count("total")
 
     def enter(self, which: Which) -> None:
-        """Begin another wait, which ends the one before."""
+        """Start another time-out, which ends the one before."""
         self._cancel(self.which)
         self.which = which
         self.halt.settimeout(getattr(self.timeout, which))
@@ -71,7 +71,7 @@ class Clock:
             self._count(which)
 
     def stop(self) -> None:
-        """Count no more."""
+        """Stop all time-outs."""
         for which in list(self._timers):
             self._cancel(which)
 
@@ -96,13 +96,13 @@ class Current(threading.local):
 def keyed_pools(
     auth: Auth, key: Secret | None, current: Current, opened: list[HTTPConnectionPool]
 ) -> dict[str, type[HTTPConnectionPool]]:
-    """Make the pools whose connections put ``key`` on each request, and nowhere else.
+    """Return the pools whose connections put ``key`` on each request, and nowhere else.
 
     Args:
         auth: in which of the interface's ways the key is given (fact 12).
         key: the key; ``None`` puts nothing on.
         current: for which exchange a connection is made or used.
-        opened: takes the pools that are made, for whoever has to close them.
+        opened: takes the pools that are made, to be closed.
     """
 
     class Plain(_Connection, HTTPConnection):
@@ -112,7 +112,7 @@ def keyed_pools(
         is_tls = True
 
     class Pool(HTTPConnectionPool):
-        QueueCls = Kept
+        QueueCls = IdleConnections
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
@@ -124,13 +124,13 @@ def keyed_pools(
     class TlsPool(Pool, HTTPSConnectionPool):
         ConnectionCls = Tls
 
-    reuse = Reuse()
+    reuse = ReusePolicy()
     for kind in (Plain, Tls):
         kind.auth, kind.key, kind.current, kind.reuse = auth, key, current, reuse
     return {"http": PlainPool, "https": TlsPool}
 
 
-class _Answer(http.client.HTTPResponse):
+class _Response(http.client.HTTPResponse):
     """An answer without what could not be read of its headers, nor interim ones before it.
 
     urllib3 would log the former, and in it a server may say the key back. The latter (RFC
@@ -156,13 +156,13 @@ class _Connection(HTTPConnection):
     auth: ClassVar[Auth]
     key: ClassVar[Secret | None]
     current: ClassVar[Current]
-    reuse: ClassVar[Reuse]
+    reuse: ClassVar[ReusePolicy]
     is_tls: ClassVar[bool] = False
-    response_class = _Answer
+    response_class = _Response
     debuglevel = 0
     """Else ``http.client``, told to debug, prints each request with its key."""
     _halt: Halt | None = None
-    use: Use
+    use: ConnectionUse
 
     @property
     def is_connected(self) -> bool:
@@ -174,12 +174,12 @@ class _Connection(HTTPConnection):
         try:
             return self.reuse.allows(self.use, self.sock, lambda: halt.reason is not None)
         except BaseException:
-            # An interrupt: the pool has let go of it, and nobody else holds it yet.
+            # An interrupt: the pool does not hold it any more, and nothing else does yet.
             self.close()
             raise
 
     def connect(self) -> None:
-        self.use = Use()
+        self.use = ConnectionUse()
         self.current.clock.enter("connect")
         with contextlib.ExitStack() as twins:
             self._twins = twins

@@ -46,7 +46,7 @@ class CreditTracker:
     """The credit state of one client, replaced as a whole: a reader never sees half of it."""
 
     def __init__(self) -> None:
-        """Know nothing yet."""
+        """Start without any figures."""
         self.state = CreditState()
 
     def entry(self) -> Callable[[Credits | None], None]:

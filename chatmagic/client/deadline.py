@@ -1,4 +1,4 @@
-"""A time by which an answer has to have come; when it has passed, the answer is cut."""
+"""Deadline that moves with each sign of life; when it has passed, the answer is cut."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Deadline:
-    """Cuts an answer so long after the latest sign that somebody waits for.
+    """Cuts an answer a while after its latest sign of life.
 
     A socket's own time-out will not do: it begins anew with each byte, whatever that tells.
 
     Args:
         seconds: how long after the latest sign.
         halt: what is cut.
-        clock: gives the time in seconds.
+        clock: returns the time in seconds.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Deadline:
     ) -> None:
         """Count nothing yet."""
         self.passed = False
-        """Whether the time was up; what is read after that is no more than a rest."""
+        """Whether the time was up; what is read after that is a rest."""
         self._seconds = seconds
         self._halt = halt
         self._clock = clock

@@ -46,12 +46,12 @@ def key_in(path: str) -> Secret | None:
 def keys_in(path: str) -> list[Secret]:
     """Return every key that a file may hold, assigned or not, so that none of them is sent."""
     text = _text(path)[0] or ""
-    words = [text, *(found.strip("\"'") for found in _ASSIGNED.findall(text))]
+    words = [text, *(value.strip("\"'") for value in _ASSIGNED.findall(text))]
     return [key for word in words if (key := Secret.of(word.strip())) is not None]
 
 
 def warning(path: str) -> str | None:
-    """Say in one line that others can read a key's file; ``None`` where they cannot."""
+    """Return a line saying that others can read a key's file; ``None`` where they cannot."""
     try:
         mode = Path(path.strip()).expanduser().stat().st_mode
     except (OSError, ValueError, RuntimeError):

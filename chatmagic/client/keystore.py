@@ -159,7 +159,7 @@ class KeyStore:
             Path(name).replace(self._file)
         except OSError as error:
             if name is not None:
-                # It holds the keys, and nobody would look for it.
+                # It holds the keys, where no user would look for them.
                 Path(name).unlink(missing_ok=True)
             raise InputError(f"{self._file} cannot be written: {error.strerror}.") from None
 

@@ -1,4 +1,4 @@
-"""What ``requests`` and ``urllib3`` raise, to the errors that say what the caller can do.
+"""Exceptions of ``requests`` and ``urllib3``, as the errors that say what the caller can do.
 
 Their text holds addresses and objects, so none of it is repeated; the system's own words
 for the reason are.
@@ -31,12 +31,14 @@ from chatmagic.errors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chatmagic.errors import Which
 
-_SHOWN: Final = "%chat shows what is set."
+_SETTINGS: Final = "%chat shows what is set."
 # How http.client says that there are too many of them, or that one is too long.
 _HEADERS: Final = re.compile(r"^got more than \d+ (?:headers|bytes when reading header line)")
-# What comes back where TLS was spoken to something that does not speak it.
+# OpenSSL's reasons where TLS was spoken to something that does not speak it.
 _NO_TLS: Final = {
     "HTTP_REQUEST",
     "PACKET_LENGTH_TOO_LONG",
@@ -45,9 +47,52 @@ _NO_TLS: Final = {
 }
 # How a TLS server complains of plain words: an alert record.
 _ALERT: Final = "\x15\x03"
-# OpenSSL's codes of what is wrong with a certificate, where no other authority helps.
-_OUT_OF_DATE: Final = {9, 10}
-_OTHER_NAME: Final = {62, 63, 64}
+_PROXY: Final = (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError)
+_TLS: Final = (requests.exceptions.SSLError, urllib3.exceptions.SSLError, ssl.SSLError)
+_BAD_PROXY: Final = (
+    requests.exceptions.InvalidProxyURL,
+    requests.exceptions.InvalidSchema,
+    urllib3.exceptions.ProxySchemeUnknown,
+)
+_BAD_URL: Final = (requests.exceptions.InvalidURL, urllib3.exceptions.LocationValueError)
+_CLOSED: Final = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError, ssl.SSLEOFError)
+_UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] = (
+    (
+        _PROXY,
+        "The proxy did not connect to {at}{why}",
+        "Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY.",
+    ),
+    (
+        (urllib3.exceptions.NameResolutionError,),
+        "The host name of {at} was not found",
+        f"Is it spelled right, and is there a network? {_SETTINGS}",
+    ),
+    (
+        (ConnectionRefusedError,),
+        "{at} refused the connection",
+        f"Does the service run there? {_SETTINGS}",
+    ),
+    (
+        _CLOSED,
+        "{at} closed the connection before it was made",
+        f"Is it the right port, http or https? {_SETTINGS}",
+    ),
+    ((BaseException,), "No connection to {at}{why}", f"Is there a network? {_SETTINGS}"),
+)
+"""Classes of a cause, what is said of it, and what to do; the first one that is there counts."""
+
+_CERTIFICATES: Final[Sequence[tuple[frozenset[int], str]]] = (
+    (
+        frozenset({62, 63, 64}),
+        f"Connect to it by a name that its certificate holds. {_SETTINGS}",
+    ),
+    (
+        frozenset({9, 10}),
+        "Who runs the service has to renew it, if the date of this machine is right.",
+    ),
+)
+"""OpenSSL's codes of what is wrong with a certificate, where no other authority helps."""
+
 _WAITED: Final[dict[Which, str]] = {
     "connect": "No connection to {at} within the connect time-out of {seconds} s. "
     "Nothing was sent.",
@@ -59,7 +104,7 @@ _WAITED: Final[dict[Which, str]] = {
 
 
 def is_late(error: BaseException) -> bool:
-    """Tell whether a time-out ran out."""
+    """Return whether a time-out ran out."""
     causes = _causes(error)
     # A name or a route that does not exist is a kind of connect time-out there.
     return _any(causes, urllib3.exceptions.TimeoutError, TimeoutError) and not _any(
@@ -68,7 +113,7 @@ def is_late(error: BaseException) -> bool:
 
 
 def late(which: Which, seconds: float, at: str) -> RequestTimeoutError:
-    """Give the error for a time-out that ran out: which, its seconds, and how to change it.
+    """Return the error for a time-out that ran out: which, its seconds, and how to change it.
 
     Args:
         which: the one that ran out.
@@ -106,95 +151,55 @@ def _longer(which: Which, seconds: float) -> str:
 
 
 def unconnected(error: BaseException, at: str) -> ChatError:
-    """Give the error for a request of which nothing was sent.
+    """Return the error for a request of which nothing was sent.
 
     Args:
         error: what was raised.
         at: the origin that was not reached.
     """
     causes = _causes(error)
-    if problem := _on_the_way(causes, at):
-        return problem
-    if _any(causes, requests.exceptions.InvalidURL, urllib3.exceptions.LocationValueError):
-        return InputError("The base address is not a URL that a request can be sent to.")
-    if _any(causes, urllib3.exceptions.NameResolutionError):
-        what, hint = f"The host name of {at} was not found", "Is it spelled right, and is there"
-        return ConnectError(f"{what}. Nothing was sent.", hint=f"{hint} a network? {_SHOWN}")
-    if _any(causes, ConnectionRefusedError):
+    if _tunnel_status(causes) == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return ConnectError(
-            f"{at} refused the connection. Nothing was sent.",
-            hint=f"Does the service run there? {_SHOWN}",
+            f"The proxy wants a name and a password to connect to {at} (HTTP 407). "
+            "Nothing was sent.",
+            hint=PROXY_NAMED,
+            fault="you",
         )
-    if _any(causes, ConnectionResetError, ConnectionAbortedError, BrokenPipeError, ssl.SSLEOFError):
-        return ConnectError(
-            f"{at} closed the connection before it was made. Nothing was sent.",
-            hint=f"Is it the right port, http or https? {_SHOWN}",
-        )
-    return ConnectError(
-        f"No connection to {at}{_reason(causes)}. Nothing was sent.",
-        hint=f"Is there a network? {_SHOWN}",
-    )
-
-
-def _on_the_way(causes: list[BaseException], at: str) -> ChatError | None:
-    """Give the error where the proxy or TLS is the reason."""
-    proxies = (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError)
-    if _any(causes, *proxies):
-        if _tunnel_status(causes) == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-            return ConnectError(
-                f"The proxy wants a name and a password to connect to {at} (HTTP 407). "
-                "Nothing was sent.",
-                hint=PROXY_NAMED,
-                fault="you",
-            )
-        return ConnectError(
-            f"The proxy did not connect to {at}{_reason(causes)}. Nothing was sent.",
-            hint="Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY.",
-        )
-    if _any(
-        causes,
-        requests.exceptions.InvalidProxyURL,
-        requests.exceptions.InvalidSchema,
-        urllib3.exceptions.ProxySchemeUnknown,
-    ):
+    if _any(causes, *_BAD_PROXY):
         return ConnectError(
             "The environment's proxy is none that can be used. Nothing was sent.",
             hint="HTTPS_PROXY, HTTP_PROXY and ALL_PROXY are like http://proxy.example:8080.",
             fault="you",
         )
-    is_no_bundle = "CA certificate bundle" in str(causes[0])
-    safety = (requests.exceptions.SSLError, urllib3.exceptions.SSLError, ssl.SSLError)
-    if is_no_bundle or _any(causes, *safety):
-        return certificates.problem(os.environ) or _unsafe(causes, at)
-    return None
+    is_tls = "CA certificate bundle" in str(error) or _any(causes, *_TLS)
+    if is_tls and not _any(causes, *_PROXY):
+        problem = certificates.problem(os.environ)
+        if problem is not None or not _any(causes, ssl.SSLEOFError):
+            return problem or _unsafe(causes, at)
+    if _any(causes, *_BAD_URL):
+        return InputError("The base address is not a URL that a request can be sent to.")
+    what, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
+    return ConnectError(f"{what.format(at=at, why=_reason(causes))}. Nothing was sent.", hint=hint)
 
 
-def _unsafe(causes: list[BaseException], at: str) -> ChatError | None:
-    """Return the error for a TLS connection that was not made, if it is not merely closed."""
-    if _any(causes, ssl.SSLEOFError):
-        return None
+def _unsafe(causes: list[BaseException], at: str) -> ConnectError:
+    """Return the error for a TLS connection that was not made."""
     failure = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
     if getattr(failure, "reason", None) in _NO_TLS:
         return ConnectError(
-            f"{at} does not speak TLS. Nothing was sent.",
-            hint=f"Is it http? {_SHOWN}",
+            f"{at} does not speak TLS. Nothing was sent.", hint=f"Is it http? {_SETTINGS}"
         )
     code = getattr(failure, "verify_code", None)
-    if code in _OTHER_NAME:
-        hint = f"Connect to it by a name that its certificate holds. {_SHOWN}"
-    elif code in _OUT_OF_DATE:
-        hint = "Who runs the service has to renew it, if the date of this machine is right."
-    elif code is not None:
-        hint = "For a certificate authority of your own, set REQUESTS_CA_BUNDLE."
-    else:
-        hint = f"Is it https? {_SHOWN}"
+    other = "For a certificate authority of your own, set REQUESTS_CA_BUNDLE."
+    hint = next((hint for codes, hint in _CERTIFICATES if code in codes), other)
     return ConnectError(
-        f"No safe connection to {at}{_reason(causes)}. Nothing was sent.", hint=hint
+        f"No safe connection to {at}{_reason(causes)}. Nothing was sent.",
+        hint=f"Is it https? {_SETTINGS}" if code is None else hint,
     )
 
 
 def broken(error: BaseException, which: Which, doubted: str = "") -> ChatError:
-    """Give the error for an answer that broke off, or was none.
+    """Return the error for an answer that broke off, or was none.
 
     Args:
         error: what was raised.
@@ -207,7 +212,7 @@ def broken(error: BaseException, which: Which, doubted: str = "") -> ChatError:
     if headless and any(_HEADERS.search(str(cause)) for cause in causes):
         return NotUnderstoodError(
             "The answer's headers are more than can be read.",
-            hint=f"{COST_UNKNOWN} Is it the service that answers there? {_SHOWN}",
+            hint=f"{COST_UNKNOWN} Is it the service that answers there? {_SETTINGS}",
         )
     if headless and any(getattr(cause, "line", "").startswith(_ALERT) for cause in causes):
         return NotUnderstoodError(
@@ -237,7 +242,7 @@ def broken(error: BaseException, which: Which, doubted: str = "") -> ChatError:
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """Give an error and everything it was made from, outermost first."""
+    """Return an error and everything it was made from, outermost first."""
     found: list[BaseException] = []
     queue: list[object] = [error]
     while queue:
@@ -253,7 +258,7 @@ def _any(causes: list[BaseException], *kinds: type[BaseException]) -> bool:
 
 
 def _reason(causes: list[BaseException]) -> str:
-    """Give the innermost reason, in the system's own words, as the end of a sentence."""
+    """Return the innermost reason, in the system's own words, as the end of a sentence."""
     for cause in reversed(causes):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f": {cause.verify_message.rstrip(' .')}"

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import _json
+from chatmagic._log import log_swallowed
 from chatmagic.client.deadline import Deadline
 from chatmagic.client.url import same_origin
 from chatmagic.errors import (
@@ -88,11 +89,11 @@ class ResponseReader:
 
     @property
     def came_at_once(self) -> bool:
-        """Whether a stream came all at once after a wait, so that nobody could see it come."""
+        """Whether a stream came all at once after a wait, as from a proxy that holds it back."""
         return self._arrival.at_once
 
     def fragments(self) -> Iterator[str]:
-        """Give the fragments of the reply as they come.
+        """Return the fragments of the reply as they come.
 
         Raises:
             ChatError: the reply is cut off, or is none.
@@ -137,7 +138,7 @@ class ResponseReader:
                 if decoder.done:
                     break
                 self._arrival.wait_again()
-                piece = self._next(told=bool(events))
+                piece = self._next(had_event=bool(events))
             else:
                 for event in decoder.end():
                     if fragment := self._event(event):
@@ -150,15 +151,15 @@ class ResponseReader:
         self._check_end(done=decoder.done and self.came, cut=decoder.cut)
         self.ended = True
 
-    def _next(self, *, told: bool) -> bytes:
-        """Give the next piece of a stream; after a finish reason only for a while.
+    def _next(self, *, had_event: bool) -> bytes:
+        """Return the next piece of a stream; after a finish reason only for a while.
 
         Args:
-            told: whether the piece before held an event.
+            had_event: whether the piece before held an event.
         """
         if self._builder.facts.finish_reason is None:
             return self._exchange.read()
-        if told:
+        if had_event:
             self._grace.extend()
         if self._grace.passed:
             return b""
@@ -174,9 +175,9 @@ class ResponseReader:
         """Tell the end of a reply from that of something else, and from a cut."""
         key, finish_reason = self._key, self._builder.facts.finish_reason
         if finish_reason == "error":
-            raise self._told(self._complaint or ErrorBody())
+            raise self._error_in_reply(self._complaint or ErrorBody())
         if self._complaint and not done and finish_reason is None:
-            raise self._told(self._complaint)
+            raise self._error_in_reply(self._complaint)
         if self._foreign and not self._builder.begun:
             words = excerpt(self._foreign, key, 80)
             raise NotUnderstoodError(
@@ -193,11 +194,11 @@ class ResponseReader:
             )
 
     def _event(self, event: sse.Event) -> str:
-        """Take one event in and give the fragment that it adds."""
+        """Add an event to the reply; return the fragment that it adds."""
         if isinstance(event, sse.Payload):
             value = event.value
-            if (told := _error_in(event)) is not None:
-                raise self._told(told)
+            if (body := _error_in(event)) is not None:
+                raise self._error_in_reply(body)
             return "".join(map(self._item, value if isinstance(value, list) else [value]))
         if isinstance(event, sse.Malformed):
             if event.event in (None, "message") or event.text.startswith(("{", "[")):
@@ -207,7 +208,7 @@ class ResponseReader:
         return ""
 
     def _item(self, value: object) -> str:
-        """Take a chunk in, or what stands where one should, and give the fragment that it adds."""
+        """Add a chunk, or what stands where one should; return the fragment that it adds."""
         if isinstance(value, dict):
             self._complaint = None
             if "choices" not in value:
@@ -219,13 +220,13 @@ class ResponseReader:
             self._foreign = self._foreign or value[:BODY_BYTES]
         return ""
 
-    def _told(self, told: ErrorBody) -> ChatError:
-        """Give the error for an error object inside a stream, or instead of a reply."""
+    def _error_in_reply(self, body: ErrorBody) -> ChatError:
+        """Return the error for an error object inside a stream, or instead of a reply."""
         return self._counted(
             error_in_reply(
                 self._exchange.status,
                 self._exchange.headers,
-                told,
+                body,
                 now=time_of(self._exchange),
                 key=self._key,
                 begun=bool(self._builder.text),
@@ -233,7 +234,7 @@ class ResponseReader:
         )
 
     def _check_packing(self) -> None:
-        """Say so where nothing of a reply could be read because of how it is packed."""
+        """Raise the error of a reply that cannot be read because of how it is packed."""
         if packed := packing(self._exchange.headers):
             words = excerpt(packed, self._key, 20)
             what = f"The answer is packed as {words}, which was not asked for."
@@ -251,12 +252,12 @@ class ResponseReader:
         """Read a reply in one piece (fact 4), or chunks that are no events."""
         body, broken = self._to_the_end(head)
         text = decoded(body, self._exchange.headers)
-        found = _json.documents(text, sse.END_MARKS)
-        streamed = len(found.values) > 1
-        for value in found.values:
-            if (told := ErrorBody.in_reply(value)) is not None:
+        documents = _json.documents(text, sse.END_MARKS)
+        streamed = len(documents.values) > 1
+        for value in documents.values:
+            if (error_body := ErrorBody.in_reply(value)) is not None:
                 self.ended = True
-                raise self._told(told)
+                raise self._error_in_reply(error_body)
             if not isinstance(value, dict) or "choices" not in value:
                 raise self._refusal(text[:BODY_BYTES].encode("utf-8", "replace"))
             choice = first_choice(value["choices"])
@@ -271,11 +272,11 @@ class ResponseReader:
                 yield fragment
         if rest := self._builder.rest():
             yield rest
-        if broken is not None and (found.problem or (streamed and not found.done)):
+        if broken is not None and (documents.problem or (streamed and not documents.done)):
             raise broken
-        if found.problem is not None:
-            raise self._unread(found.problem, text)
-        self._check_end(done=found.done or not streamed, cut=False)
+        if documents.problem is not None:
+            raise self._unread(documents.problem, text)
+        self._check_end(done=documents.done or not streamed, cut=False)
         # What is whole is whole, however its connection ended.
         self.ended = True
 
@@ -290,7 +291,7 @@ class ResponseReader:
         return b"".join(pieces), None
 
     def _unread(self, problem: ValueError, text: str) -> ChatError:
-        """Give the error for JSON that ends too early, or that is none."""
+        """Return the error for JSON that ends too early, or that is none."""
         if not self._builder.begun:
             self._check_packing()
         if _json.is_cut(problem):
@@ -339,15 +340,16 @@ class ResponseReader:
                     return b"".join(pieces), not deadline.passed
                 pieces.append(piece)
                 size += len(piece)
-        except ChatError:
-            pass  # The status is known, which is more than how its body ended.
+        except ChatError as error:
+            # The status is known, which is more than how its body ended.
+            log_swallowed(error)
         finally:
             deadline.stop()
         return b"".join(pieces)[:BODY_BYTES], False
 
 
 def time_of(exchange: Exchange) -> datetime:
-    """Give the time here or, for a replayed answer, the time that it tells itself."""
+    """Return the time here or, for a replayed answer, the time that it tells itself."""
     here = datetime.now(UTC)
     return (crediting.date(exchange.headers) or here) if exchange.origin == "replay" else here
 

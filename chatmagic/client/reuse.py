@@ -28,44 +28,44 @@ WATCH: Final = 0.05
 IDLE: Final = 4.0
 """Seconds of rest after which a connection is not used again, where the server tells none."""
 
-_TOLD: Final = re.compile(r"\btimeout\s*=\s*\"?(\d{1,9})\b", re.IGNORECASE)
+_KEEP_ALIVE: Final = re.compile(r"\btimeout\s*=\s*\"?(\d{1,9})\b", re.IGNORECASE)
 
 
 @dataclass(slots=True)
-class Use:
+class ConnectionUse:
     """How one connection was used so far."""
 
     answers: int = 0
     rested_since: float = 0.0
-    told: int | None = None
+    idle_timeout: int | None = None
     """The idle time-out in seconds that the server told with its latest answer."""
 
     def hear(self, keep_alive: str) -> None:
         """Count an answer, and take note of what its ``Keep-Alive`` says."""
         self.answers += 1
-        found = _TOLD.search(keep_alive)
-        self.told = int(found[1]) if found else None
+        match = _KEEP_ALIVE.search(keep_alive)
+        self.idle_timeout = int(match[1]) if match else None
 
 
-class Reuse:
+class ReusePolicy:
     """Whether the connections to one address are used again, as its server ends them."""
 
     def __init__(self) -> None:
-        """Know nothing of the server yet."""
+        """Start without knowing the server."""
         self.closing = False
         """Whether nothing is used again, since the server closes what it seems to keep."""
-        self._found = float("inf")
+        self._closed_after = float("inf")
 
-    def limit(self, told: int | None) -> float:
-        """Give the seconds of rest up to which a connection is used again.
+    def limit(self, idle_timeout: int | None) -> float:
+        """Return the seconds of rest up to which a connection is used again.
 
         Args:
-            told: the idle time-out in seconds that the server told, if any.
+            idle_timeout: the server's own, in seconds, as its answer told it.
         """
-        return min(IDLE if told is None else told - 1.0, self._found / 2)
+        return min(IDLE if idle_timeout is None else idle_timeout - 1.0, self._closed_after / 2)
 
-    def allows(self, use: Use, sock: socket.socket, stopped: Callable[[], bool]) -> bool:
-        """Tell whether a kept connection can carry another request.
+    def allows(self, use: ConnectionUse, sock: socket.socket, stopped: Callable[[], bool]) -> bool:
+        """Return whether a kept connection can carry another request.
 
         Args:
             use: how it was used so far.
@@ -74,21 +74,21 @@ class Reuse:
         """
         idle = monotonic() - use.rested_since
         watch = max(0.0, WATCH - idle) if use.answers == 1 else 0.0
-        if self.closing or idle + watch > self.limit(use.told):
+        if self.closing or idle + watch > self.limit(use.idle_timeout):
             return False
         if not _ends(sock, watch):
             return True
         if stopped():
-            # Nothing can be written onto it, and nobody wants another connection.
+            # Nothing can be written onto it, and no other connection is wanted.
             return True
         if watch:
             self.closing = True
         else:
-            self._found = min(self._found, idle)
+            self._closed_after = min(self._closed_after, idle)
         return False
 
 
-class Kept(queue.LifoQueue[Any]):
+class IdleConnections(queue.LifoQueue[Any]):
     """The connections that wait for their next use; without a lock.
 
     The locks of :mod:`queue` stay taken when an interrupt comes at the wrong moment, and
@@ -101,7 +101,7 @@ class Kept(queue.LifoQueue[Any]):
         self.queue: deque[Any] = deque()  # type: ignore[assignment] # a list to the type checker
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: ARG002 - urllib3's pools that never block
-        """Take the one used last; there is nobody to wait for."""
+        """Take the one used last, without waiting."""
         try:
             return self.queue.pop()
         except IndexError:
@@ -117,7 +117,7 @@ class Kept(queue.LifoQueue[Any]):
 
 
 def _ends(sock: socket.socket, seconds: float) -> bool:
-    """Tell whether the server ends a connection within a time, or says what nobody asked for.
+    """Return whether the server ends a connection within a time, or says something unasked.
 
     Under TLS there may be something to read that is neither, such as a session ticket.
     """
@@ -131,7 +131,7 @@ def _ends(sock: socket.socket, seconds: float) -> bool:
 
 
 def _is_quiet(sock: socket.socket) -> bool:
-    """Tell whether there is nothing to read, without waiting for it."""
+    """Return whether there is nothing to read, without waiting for it."""
     seconds = sock.gettimeout()
     sock.settimeout(0)
     try:

@@ -1,4 +1,4 @@
-"""TCP sockets that are connected, and shut down, for as long as nobody stops them."""
+"""TCP sockets that can be stopped from another thread, also while they connect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from chatmagic.errors import Which
 
 NAP: Final = 0.05
-"""Seconds after which somebody who waits for a connection looks whether to stop."""
+"""Seconds between two looks at the halt while a socket connects."""
 
 
 class Halt:
@@ -36,12 +36,12 @@ class Halt:
             _shut_down(self._sock)
 
     def cut(self) -> None:
-        """Shut the socket down, without a reason to report; harmless when it was let go."""
+        """Shut the socket down, without a reason to report; harmless without one."""
         with self._lock:
             _shut_down(self._sock)
 
     def watch(self, sock: socket.socket | None) -> None:
-        """Take note of the socket that a stop has to shut down; ``None`` lets go of it."""
+        """Set the socket that a stop shuts down; ``None`` for no socket any more."""
         with self._lock:
             self._sock = sock
             if self.reason is not None:
@@ -63,7 +63,7 @@ def reach(
     source: tuple[str, int] | None = None,
     options: Sequence[tuple[int, int, int | bytes]] | None = None,
 ) -> socket.socket:
-    """Make a TCP connection, for as long as nobody stops it.
+    """Return a connected TCP socket, unless the halt stops it first.
 
     Where a host has several addresses they are tried in turn, and share the time.
 
@@ -81,15 +81,15 @@ def reach(
         OSError: it was refused, cannot be reached, or was stopped.
     """
     until = None if seconds is None else time.monotonic() + seconds
-    found = socket.getaddrinfo(host.strip("[]"), port, 0, socket.SOCK_STREAM)
+    addresses = socket.getaddrinfo(host.strip("[]"), port, 0, socket.SOCK_STREAM)
     failure = OSError("the name has no address")
-    for number, (family, kind, protocol, _, address) in enumerate(found):
+    for number, (family, kind, protocol, _, address) in enumerate(addresses):
         share = None
         if until is not None:
-            share = max(0.0, until - time.monotonic()) / (len(found) - number)
+            share = max(0.0, until - time.monotonic()) / (len(addresses) - number)
         sock = socket.socket(family, kind, protocol)
         try:
-            # From here on, who cuts this exchange off closes the connection too.
+            # From here on, to cut this exchange off closes the connection too.
             halt.watch(sock)
             for option in options or ():
                 sock.setsockopt(*option)

@@ -204,7 +204,7 @@ class ReplyStream:
         return self._reader is not None and self._reader.ended
 
     def __iter__(self) -> Iterator[str]:
-        """Give the fragments as they come; a second loop goes on where the first one stopped.
+        """Return the fragments as they come; a second loop goes on where the first one stopped.
 
         Raises:
             ChatError: the reply is cut off, or is none; the part that came is in ``reply``.
@@ -217,7 +217,7 @@ class ReplyStream:
         return self._iterator
 
     def _iterate(self, exchange: Exchange, reader: ResponseReader) -> Iterator[str]:
-        """Give the fragments; tell the state, and add to an error what is known."""
+        """Return the fragments; tell the state, and add to an error what is known."""
         try:
             yield from reader.fragments()
         except (ChatError, ChatInterrupted) as error:
@@ -232,13 +232,13 @@ class ReplyStream:
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
         origin = url.origin(self._endpoint.base_url)
-        if reader.came_at_once and config.news([f"{origin} holds replies back."]):
+        if reader.came_at_once and config.new_warnings([f"{origin} holds replies back."]):
             self._builder.held_back = True
         is_live_stream = self._request.stream and exchange.origin == "live"
         self._tracker.note_usage(lacks_usage=is_live_stream and self._builder.facts.usage is None)
 
     def _outlook(self, error: ChatError | ChatInterrupted, reader: ResponseReader) -> str:
-        """Say what an answer that broke off leaves behind, and what may have been its reason."""
+        """Return a hint: what an answer that broke off leaves, and its likely reason."""
         if error.reply is not None:
             return WHAT_CAME_IS_KEPT
         if reader.came or self._size < LONG_REQUEST:

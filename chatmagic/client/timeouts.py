@@ -47,7 +47,7 @@ class Timeout:
 
     @classmethod
     def of(cls, value: Timeout | Mapping[str, float | None] | float | None) -> Timeout:
-        """Give the time-outs that ``value`` stands for.
+        """Return the time-outs that ``value`` stands for.
 
         Args:
             value: a number is ``first_byte`` and ``silence``; a mapping has times by name.

@@ -25,6 +25,7 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 
+from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import certificates, network_errors
 from chatmagic.client import url as address
@@ -61,10 +62,10 @@ class Exchange(Protocol):
 
     @property
     def origin(self) -> Origin:
-        """Who answered: the service, its emulator, or a recording."""
+        """What answered: the service, its emulator, or a recording."""
 
     def read(self) -> bytes:
-        """Give the next piece of the body as soon as there is one; empty at the end."""
+        """Return the next piece of the body as soon as there is one; empty at the end."""
 
     def finish(self) -> None:
         """Be done with an answer that was read to its end; the connection may serve again."""
@@ -188,7 +189,7 @@ class HttpExchange:
         self._decode = "content-encoding" in raw.headers
 
     def read(self) -> bytes:
-        """Give the next piece of the body as soon as there is one; empty at the end.
+        """Return the next piece of the body as soon as there is one; empty at the end.
 
         Raises:
             ChatError: the connection broke, fell silent, or did not speak HTTP.
@@ -204,7 +205,7 @@ class HttpExchange:
         raise problem
 
     def _taken(self, piece: bytes) -> bytes:
-        """Take note of what a piece that came tells."""
+        """Return a piece, and note what its coming tells."""
         if self._halt.reason is not None:
             self.abort()
             raise _halted(self._halt.reason, self._clock)
@@ -227,8 +228,8 @@ class HttpExchange:
                 late.start()
             while self._raw.connection and left > 0 and not late.finished.is_set():
                 left -= len(self._raw.read1(left, decode_content=self._decode))
-        except (urllib3.exceptions.HTTPError, OSError):
-            pass
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            log_swallowed(error)
         except RuntimeError as error:
             raise _unwrapped(error) from None
         finally:
@@ -240,7 +241,7 @@ class HttpExchange:
         """Close the connection at once."""
         self._clock.stop()
         self._raw.close()
-        # Last, so that whoever is interrupted before this can still cut the connection off.
+        # Last, so that after an interrupt before this the connection can still be cut off.
         self._halt.watch(None)
 
 
@@ -272,7 +273,7 @@ def _headers(*, stream: bool) -> dict[str, str | None]:
     return {
         "Content-Type": "application/json",
         "Accept": "text/event-stream, application/json" if stream else "application/json",
-        # A compressed stream would be held back by whoever compresses it.
+        # A compressed stream would be held back where it is compressed.
         "Accept-Encoding": "identity" if stream else "gzip",
         "User-Agent": f"chatmagic/{__version__}",
     }
@@ -289,7 +290,7 @@ def _halted(reason: Literal["stop"] | Which, clock: Clock, url: str = "") -> Bas
 
 
 def _unwrapped(error: BaseException) -> BaseException:
-    """Give the interrupt that came while a clock's thread was started; else the error itself."""
+    """Return the interrupt that came while a clock's thread was started; else the error itself."""
     inner = error.__context__
     is_wrapped = isinstance(error, RuntimeError) and isinstance(inner, KeyboardInterrupt)
     return inner if inner is not None and is_wrapped else error
@@ -301,7 +302,7 @@ _KNOWN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, Valu
 def _reported(
     error: BaseException, clock: Clock, url: str = "", *, doubted: bool = False
 ) -> BaseException:
-    """Give the error of ours for one of theirs; anything else is given back as it is.
+    """Return the error of ours for one of theirs; anything else is given back as it is.
 
     Either way without the frames it came through, in which http.client holds the request's
     bytes: it is raised outside of any handler, so that nothing hangs on to it.
@@ -316,6 +317,7 @@ def _reported(
     if not isinstance(error, _KNOWN) or isinstance(error, ChatError):
         error.__cause__ = error.__context__ = None
         return error.with_traceback(None)
+    log_swallowed(error)
     if clock.halt.reason is not None:
         return _halted(clock.halt.reason, clock, url)
     if network_errors.is_late(error):

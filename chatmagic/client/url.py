@@ -1,4 +1,4 @@
-"""What a base URL says: where requests go, whose key may go along, what is unwise about it.
+"""Base URLs: where requests go, which origin a key belongs to, what is unwise about one.
 
 What is connected to is written anew from the parts that were compared, so that no other
 reader of a URL can come to another host than the one the key was given for. A host that two
@@ -34,7 +34,7 @@ _VERSIONED: Final = re.compile(r"/v[0-9][^/]*(?:/openai)?\Z")
 
 
 def request_url(base_url: str) -> str:
-    """Give the address that requests are posted to (fact 1).
+    """Return the address that requests are posted to (fact 1).
 
     A base URL that ends in ``/chat/completions`` is that address, and may have a query. One that
     ends in a version (``/v1``, ``/v1beta``), or in ``openai`` after one, lacks only that ending.
@@ -53,7 +53,7 @@ def request_url(base_url: str) -> str:
 
 
 def shown(base_url: str) -> str:
-    """Give the address that requests are posted to, for a message: what may be a key is left out.
+    """Return the address that requests are posted to, for a message: what may be a key is left out.
 
     Raises:
         InputError: as :func:`request_url`.
@@ -65,7 +65,7 @@ def shown(base_url: str) -> str:
 
 
 def origin(url: str) -> str:
-    """Give the scheme, host and port of an address, in one way of writing them.
+    """Return the scheme, host and port of an address, in one way of writing them.
 
     Raises:
         InputError: as :func:`request_url`.
@@ -77,7 +77,7 @@ def origin(url: str) -> str:
 
 
 def same_origin(first: str, second: str) -> bool:
-    """Tell whether two addresses are on one server; what is no address is on none."""
+    """Return whether two addresses are on one server; what is no address is on none."""
     try:
         return origin(first) == origin(second)
     except InputError:
@@ -85,7 +85,7 @@ def same_origin(first: str, second: str) -> bool:
 
 
 def is_loopback(url: str) -> bool:
-    """Tell whether an address is on this machine."""
+    """Return whether an address is on this machine."""
     host = _host(_split(url))
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -99,7 +99,7 @@ def is_loopback(url: str) -> bool:
 
 
 def without_user(url: str, name: str = "The base address") -> str:
-    """Give an address as it is, but without a user name and a password.
+    """Return an address as it is, but without a user name and a password.
 
     Args:
         url: the address.
@@ -113,23 +113,25 @@ def without_user(url: str, name: str = "The base address") -> str:
 
 
 def warnings_for(url: str) -> tuple[str, ...]:
-    """Say what is unwise about an address, a line each; nothing of a password is repeated."""
+    """Return what is unwise about an address, a line each; nothing of a password is repeated."""
     if url == EMULATOR:
         return ()
     parts = _split(url)
-    found = []
+    warnings = []
     if "@" in parts.netloc:
-        found.append(
+        warnings.append(
             f"The address of {origin(url)} holds a user name or a password, which is not used: "
             "leave it out. A key goes into CHATMAGIC_API_KEY, or %chat_login asks for it."
         )
     if parts.scheme == "http" and not is_loopback(url):
-        found.append(f"{origin(url)} is not encrypted: the key and the conversation can be read.")
-    return tuple(found)
+        warnings.append(
+            f"{origin(url)} is not encrypted: the key and the conversation can be read."
+        )
+    return tuple(warnings)
 
 
 def _split(url: str, name: str = "The base address") -> SplitResult:
-    """Take an address apart; what it says is not repeated, for it may hold a secret."""
+    """Return the parts of an address; no error repeats it, for it may hold a secret."""
     word = url.strip()
     try:
         # Two readers of a URL must not differ about its host: what they differ on is refused.
@@ -154,7 +156,7 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
 
 
 def _may_have_query(parts: SplitResult) -> bool:
-    """Tell whether an address is a whole endpoint, with a query that holds no secret."""
+    """Return whether an address is a whole endpoint, with a query that holds no secret."""
     if not parts.path.rstrip("/").endswith(_WHOLE) or looks_like_a_key(unquote(parts.query)):
         return False
     return not any(
@@ -163,7 +165,7 @@ def _may_have_query(parts: SplitResult) -> bool:
 
 
 def _is_a_host(parts: SplitResult) -> bool:
-    """Tell whether what stands for the host is nothing but a host, and at most a port."""
+    """Return whether what stands for the host is nothing but a host, and at most a port."""
     host = _host(parts)
     rest = parts.netloc.rpartition("@")[2].lower()
     if rest.startswith("["):
@@ -175,5 +177,5 @@ def _is_a_host(parts: SplitResult) -> bool:
 
 
 def _host(parts: SplitResult) -> str:
-    """Give the host in lower case; the dot that may end a name is no part of it."""
+    """Return the host in lower case; the dot that may end a name is no part of it."""
     return (parts.hostname or "").removesuffix(".")

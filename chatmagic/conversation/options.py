@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.conversation import suggestions
-from chatmagic.conversation.parameters import Parameters
+from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
 

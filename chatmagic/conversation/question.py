@@ -10,15 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from chatmagic.conversation.suggestions import COMMENT
 from chatmagic.errors import InputError
-from chatmagic.text import one_line, without_lone_surrogates
+from chatmagic.text import without_lone_surrogates
 
 # What stands above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
 ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
 # Compiled with the first cell that is read, not while the extension is loaded.
 CELL: Final = r"%%chat(?:[ \t]+(?P<line>.*))?[ \t]*$"
-_COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
-_COMMENT_SHOWN: Final = 60
 _MENTIONED: Final = r"\b(?:chat|ask)\b"
 _ONE_LINE: Final = r"(?:[^\W\d]\w*[ \t]*=[ \t]*)?%chat[ \t]+(?P<line>\S.*)"
 
@@ -88,29 +87,11 @@ def source(prompt: str, *options: str, has_values: bool = False) -> str:
         options: of the cell, as typed.
         has_values: whether its ``{{ }}`` are expressions, to be evaluated again.
     """
-    is_raw = not has_values and ("{{" in prompt or re.match(_COMMENT, prompt) is not None)
+    is_raw = not has_values and ("{{" in prompt or re.match(COMMENT, prompt) is not None)
     first = " ".join(["%%chat", *options, *(["--raw"] if is_raw else [])])
     # A cell's last line end is not part of its prompt.
     end = "\n" if prompt.endswith("\n") else ""
     return f"{first}\n{prompt}{end}"
-
-
-def refuse_cell_comments(body: str) -> None:
-    """Refuse a body that begins with a comment which is meant for a tool, not for the model.
-
-    Args:
-        body: what stands under ``%%chat``.
-
-    Raises:
-        InputError: it begins with ``# NBVAL_…`` or ``#| …``.
-    """
-    comment = re.match(_COMMENT, body)
-    if comment is not None:
-        shown = one_line(comment[1], _COMMENT_SHOWN)
-        raise InputError(
-            f"{shown} would be sent to the model. Nothing was sent.",
-            hint="Use a cell tag instead (raises-exception, nbval-skip); --raw sends it.",
-        )
 
 
 def _asked(line: str, body: str) -> Question | None:

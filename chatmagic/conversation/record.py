@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 from chatmagic import _json
 from chatmagic._json import (
     digest,
+    exact_digest,
     exact_text,
     fields_from_json,
     fields_to_json,
@@ -22,9 +23,8 @@ from chatmagic._json import (
     whole_number,
     word_of,
 )
-from chatmagic.conversation.parameters import Parameters
+from chatmagic.conversation.request_facts import Parameters, Value
 from chatmagic.models import Origin, ReplyFacts, State
-from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,6 @@ VERSION: Final = 1
 
 Did = Literal["undo", "redo", "reset"]
 
-_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _OWNER: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
@@ -47,19 +46,6 @@ _ORDER: Final[tuple[str, ...]] = (
 
 class NewerVersionError(ValueError):
     """It was written by a release that came after this one."""
-
-
-def _exact_count(value: object) -> int:
-    count = whole_number(value)
-    if count is None:
-        raise ValueError("not a count")
-    return count
-
-
-def _digest(value: object) -> str:
-    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
-        raise ValueError("not a digest")
-    return value
 
 
 def _owner(value: object) -> str:
@@ -77,52 +63,6 @@ def _items(read: Callable[[Any], Any]) -> Callable[[object], tuple[Any, ...]]:
         return tuple(map(read, value))
 
     return read_all
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A value that ``{{ expression }}`` put into a prompt.
-
-    Args:
-        expression: as typed.
-        size: length of the value's text in characters.
-        sha256: digest of the value's text.
-        text: the value's text; ``None`` where it is not kept.
-    """
-
-    expression: str = json_field(exact_text, default=MISSING, required=True)
-    size: int = json_field(_exact_count, default=MISSING, required=True)
-    sha256: str = json_field(_digest, default=MISSING, required=True)
-    text: str | None = json_field(exact_text)
-
-    @classmethod
-    def of(cls, expression: str, text: str) -> Self:
-        """Return what ``{{ expression }}`` put in, with its text."""
-        expression, text = map(without_lone_surrogates, (expression, text))
-        return cls(expression, len(text), digest(text), text)
-
-    @classmethod
-    def from_json(cls, value: object) -> Self:
-        """Read what :meth:`to_json` wrote.
-
-        Raises:
-            ValueError: it is not such an object, or its text is not what its digest says.
-        """
-        if not isinstance(value, Mapping):
-            raise ValueError("a value is a JSON object")
-        read = cls(**fields_from_json(cls, value))
-        if read.text is not None and cls.of(read.expression, read.text) != read:
-            raise ValueError("its text is not what its digest says")
-        return read
-
-    @property
-    def bare(self) -> Self:
-        """The same without its text."""
-        return replace(self, text=None)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as a record keeps it."""
-        return fields_to_json(self)
 
 
 def _values_to_json(values: tuple[Value, ...]) -> list[dict[str, Any]] | None:
@@ -153,16 +93,16 @@ class Record(ReplyFacts):
 
     prompt: str = json_field(exact_text, default=MISSING, required=True)
     state: State = json_field(word_of(State), default=MISSING, required=True)
-    carried: tuple[str, ...] = json_field(_items(_digest), list, ())
-    request: str = json_field(_digest, default=MISSING, required=True)
-    reply: str = json_field(_digest, default=MISSING, required=True)
+    carried: tuple[str, ...] = json_field(_items(exact_digest), list, ())
+    request: str = json_field(exact_digest, default=MISSING, required=True)
+    reply: str = json_field(exact_digest, default=MISSING, required=True)
     origin: Origin = json_field(word_of(Origin), default=MISSING, required=True)
     values: tuple[Value, ...] = json_field(_items(Value.from_json), _values_to_json, ())
     owner: str | None = json_field(_owner)
     parameters: Mapping[str, Any] = json_field(
         Parameters.read, lambda given: dict(given) or None, MISSING
     )
-    turn: str | None = json_field(_digest)
+    turn: str | None = json_field(exact_digest)
     asked_model: str | None = json_field(exact_text)
     earlier: int = 0
     chain: str | None = None
@@ -264,7 +204,7 @@ def _earlier(value: object) -> tuple[int, str | None]:
     if not isinstance(value, Mapping) or not count:
         _wrong("earlier")
     try:
-        return count, _digest(value.get("chain"))
+        return count, exact_digest(value.get("chain"))
     except ValueError:
         _wrong("earlier")
 

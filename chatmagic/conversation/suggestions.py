@@ -1,4 +1,4 @@
-"""What was meant by a command or an option that was mistyped."""
+"""What was meant by a command or an option that was mistyped, or by a tool's comment."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import difflib
 import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+
+from chatmagic.errors import InputError
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,6 +42,9 @@ _TAKEN: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What may follow a command's name, in lower case, where anything may."""
+COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
+"""A comment that is meant for a tool, at the beginning of a prompt."""
+_SHOWN: Final = 60
 _ALIKE: Final = 0.8
 """How alike a misspelt name has to be: ``--temprature`` is, ``--system`` is not ``--stream``."""
 
@@ -66,6 +72,24 @@ def mistaken_command(prompt: str) -> str | None:
     if len(words) > 1 or not name.startswith("chat_"):
         return None
     return next(iter(difflib.get_close_matches(name, commands, 1, _ALIKE)), None)
+
+
+def refuse_cell_comments(body: str) -> None:
+    """Refuse a body that begins with a comment which is meant for a tool, not for the model.
+
+    Args:
+        body: what stands under ``%%chat``.
+
+    Raises:
+        InputError: it begins with ``# NBVAL_…`` or ``#| …``.
+    """
+    comment = re.match(COMMENT, body)
+    if comment is not None:
+        shown = one_line(comment[1], _SHOWN)
+        raise InputError(
+            f"{shown} would be sent to the model. Nothing was sent.",
+            hint="Use a cell tag instead (raises-exception, nbval-skip); --raw sends it.",
+        )
 
 
 def near(typed: str, flags: Sequence[str]) -> str | None:

@@ -11,7 +11,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.conversation.record import Value
+from chatmagic.conversation.request_facts import Value
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
 

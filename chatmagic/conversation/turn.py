@@ -2,80 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
 from chatmagic._json import digest, shared, turn_digest
-from chatmagic.conversation.parameters import AsTyped, Parameters
 from chatmagic.conversation.record import Record
+from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.models import Message, ReplyFacts
-from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from chatmagic.conversation.record import Value
     from chatmagic.models import Reply, State
 
-Entry = Literal["cell", "panel", "python"]
-
-_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class RequestFacts(Parameters, AsTyped):
-    """All that is known of a question: what is asked, how, and where.
-
-    What is asked and the turn that comes of it have these fields from here: a fact that is
-    added here goes from the one to the other.
-
-    Args:
-        prompt: the question as it is sent.
-        typed: the question as typed, with its ``{{ }}``; ``None`` where nothing was put in.
-        values: what was put in.
-        asked_model: name of the model that is asked for; ``None`` where none is.
-        owner: hash of the cell that owns the turn; ``None`` without one.
-        execution: what tells one execution of the cell from another; ``None`` is unknown.
-        entry: where it is asked: in a ``cell``, in the ``panel``, or from ``python``.
-        asker: who asks, in words.
-        shown: whether an output of a cell shows the turn, with its record.
-    """
-
-    prompt: str
-    _: KW_ONLY
-    typed: str | None = None
-    values: tuple[Value, ...] = ()
-    asked_model: str | None = None
-    owner: str | None = None
-    execution: str | None = None
-    entry: Entry = "cell"
-    asker: str = ""
-    shown: bool = False
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The expressions whose values were not kept, so that the prompt only names them."""
-        return tuple(value.expression for value in self.values if value.text is None)
-
-    def request(self, before: Iterable[Message], extra: Mapping[str, Any] = _NONE) -> Request:
-        """Return the request that is sent.
-
-        Args:
-            before: the messages that go along, oldest first.
-            extra: fields that a compatible server wants beside the interface's own.
-
-        Raises:
-            ValueError: a parameter cannot be sent.
-        """
-        return Request(
-            (*before, Message("user", self.prompt)),
-            stream=self.stream,
-            max_tokens=self.max_tokens,
-            temperature=self.temperature,
-            extra=extra,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._json import shared
-from chatmagic.conversation import options, question, suggestions, template
-from chatmagic.conversation.parameters import Parameters
+from chatmagic.conversation import options, suggestions, template
+from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.execution import cell_source, running
@@ -99,7 +99,7 @@ class AskCommand:
             return None
         body = (cell or "").removesuffix("\n")
         if body and not parsed.raw:
-            question.refuse_cell_comments(body)
+            suggestions.refuse_cell_comments(body)
         text = "\n".join(part for part in (parsed.prompt, body) if part)
         command = suggestions.mistaken_command(text)
         if command is not None:

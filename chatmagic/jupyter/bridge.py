@@ -4,12 +4,8 @@ A hidden widget without a view. Its half in the page is ``static/bridge.js``, wh
 no public interface of JupyterLab 4 and Notebook 7; where that is missing, and in other front ends,
 everything stands in the order as run. Nothing of the bridge is saved in the notebook.
 
-Page to kernel: ``{"kind": "cells", …}``, as
-:func:`chatmagic.conversation.cell_order.word_from` reads it.
-Kernel to page: ``{"kind": "marks", "marks": {cell id: words}}``, the marks of all cells;
-``{"kind": "say", "text": …}``, for the page's status region, with ``"first": true`` of the
-reply that came before there was a bridge, which a panel has said already; and
-``{"kind": "tell"}``, say your cells again.
+The messages are listed in :mod:`chatmagic.jupyter.panel.messages`: ``cells`` to the kernel, which
+:func:`chatmagic.conversation.cell_order.word_from` reads, and ``marks``, ``say`` and ``tell``.
 """
 
 from __future__ import annotations
@@ -32,6 +28,7 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.conversation import Mark
     from chatmagic.jupyter.drawing import DrawingLoop
+    from chatmagic.jupyter.panel import messages
     from chatmagic.models import Reply
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
@@ -81,7 +78,7 @@ class Bridge:
         self._drawing = drawing
         self._context = contextvars.copy_context()
         self._opened = False
-        self._to_say: list[dict[str, Any]] = []
+        self._to_say: list[messages.Say] = []
         if said is not None:
             self._to_say.append({"kind": "say", "text": ending(said, None), "first": True})
         self._marked: dict[str, str] | None = None
@@ -141,7 +138,7 @@ class Bridge:
         if not self.pages.words:
             return
         if opened:
-            self._hidden.send({"kind": "tell"})
+            self._send({"kind": "tell"})
             self._hidden.first = ""  # a page that is loaded again has nothing to say of it
         conversation = self._session.conversation
         marks = conversation.marks(self._session.environment.layout(None))
@@ -150,9 +147,12 @@ class Bridge:
         marked = self.pages.by_id(words)
         if opened or marked != self._marked:
             self._marked = marked
-            self._hidden.send({"kind": "marks", "marks": marked})
+            self._send({"kind": "marks", "marks": marked})
         while self._to_say:
-            self._hidden.send(self._to_say.pop(0))
+            self._send(self._to_say.pop(0))
+
+    def _send(self, message: messages.Marks | messages.Say | messages.Tell) -> None:
+        self._hidden.send(message)
 
 
 def ending(reply: Reply | None, error: BaseException | None) -> str:

@@ -86,7 +86,7 @@ class ConnectCommands:
         if count := len(self._session.conversation):
             turns = text.counted(count, "turn")
             print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
-        for warning in config.news(() if is_here else address.warnings_for(word)):
+        for warning in config.new_warnings(() if is_here else address.warnings_for(word)):
             print(warning)
 
     def login(self, line: str) -> None:

@@ -62,7 +62,7 @@ class KernelEnvironment:
         from chatmagic.session.environment import ServiceSetup  # noqa: PLC0415 - with the session
 
         endpoint = config.with_local_emulator(self.endpoint())
-        for warning in config.news(endpoint.warnings):
+        for warning in config.new_warnings(endpoint.warnings):
             print(warning, file=sys.stderr)
         return ServiceSetup(
             endpoint,

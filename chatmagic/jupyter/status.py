@@ -11,7 +11,7 @@ from chatmagic import text
 from chatmagic._json import shared
 from chatmagic.client import config
 from chatmagic.conversation import options
-from chatmagic.conversation.parameters import Parameters
+from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import ChatError
 from chatmagic.jupyter.connect_command import where
 from chatmagic.jupyter.execution import running

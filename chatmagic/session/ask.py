@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
-from chatmagic.conversation.turn import Context, RequestFacts, Turn
+from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError
 
 if TYPE_CHECKING:
@@ -204,10 +205,10 @@ def merged(ask: Ask) -> list[str]:
     if ask.entry != "cell":
         return []
     lines = ask.as_typed.splitlines()
-    found = next((match for match in map(_MAGIC_LINE.match, lines) if match), None)
-    if found is None:
+    match = next((match for match in map(_MAGIC_LINE.match, lines) if match), None)
+    if match is None:
         return []
-    return [f"a line with {found[0]} is sent as text; split the cell if it is to run by itself"]
+    return [f"a line with {match[0]} is sent as text; split the cell if it is to run by itself"]
 
 
 def set_aside_note(change: Change | None) -> list[str]:

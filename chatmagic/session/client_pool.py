@@ -1,4 +1,4 @@
-"""The clients of one session: one for each who answers it, kept while its setup holds."""
+"""The clients of one session: one for each source of answers, kept while its setup holds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ClientPool:
     """
 
     def __init__(self, given: Client | None = None) -> None:
-        """Make none yet."""
+        """Start without any."""
         self.given = given
         self.latest = given
         """The client of the latest ask; ``None`` before the first."""

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from chatmagic._log import swallowed
-from chatmagic.conversation.turn import RequestFacts
+from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.record import Record
-    from chatmagic.conversation.turn import Entry, Turn
+    from chatmagic.conversation.request_facts import Entry
+    from chatmagic.conversation.turn import Turn
     from chatmagic.models import Reply
 
 HELD_BACK: Final = "came all at once: a proxy on the way may hold it back"
-"""What is said of a reply whose stream nobody could see come, while its cell is live."""
+"""Note on a reply whose stream came all at once, shown while its cell is live."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask(RequestFacts):
-    """What is asked, and by whom.
+    """One question, with its parameters and where it was asked.
 
     Args:
         keep_values: whether the record keeps the values themselves, for all to see.
@@ -54,7 +55,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """A follower hears: this request is about to be sent, while these turns are live."""
+    """Event: a request is about to be sent; ``turns`` are those of the conversation."""
 
     ask: Ask
     notes: tuple[str, ...]
@@ -63,14 +64,14 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A follower hears: a fragment of the reply under way came."""
+    """Event: a fragment of the reply under way came."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A follower hears: the ask has ended, with a reply or a part of one, or with neither."""
+    """Event: the ask has ended, with a reply or a part of one, or with neither."""
 
     ask: Ask
     answer: Answer | None
@@ -79,14 +80,14 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A follower hears: the conversation is another one than before (undo, redo, reset, order)."""
+    """Event: the conversation was changed without an ask (undo, redo, reset, order)."""
 
 
 Event = Began | Fragment | Ended | Changed
 
 
 class View(Protocol):
-    """Who is told how an ask goes (see :mod:`chatmagic.jupyter.views`)."""
+    """What shows one ask (see :mod:`chatmagic.jupyter.views`)."""
 
     def waiting(self, holder: str) -> None:
         """Another ask is under way; this one waits for it."""

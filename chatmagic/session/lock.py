@@ -1,4 +1,4 @@
-"""One ask at a time: whoever comes second waits, knows for whom, and can be interrupted."""
+"""The lock of a session: one ask at a time, with a wait that can be interrupted."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 NAP: Final = 0.1
-"""Seconds after which an ask that waits for another one looks whether it was interrupted."""
+"""Seconds between two looks of a waiting ask at whether it was interrupted."""
 
 
 class AskLock:
-    """Lets one ask through at a time, and tells the next one whom it waits for.
+    """Interruptible lock: at most one ask runs; one that waits is told which holds it.
 
     ``leave`` may follow an ``enter`` that was interrupted anywhere, and may be repeated.
     """
 
     def __init__(self) -> None:
-        """Let the first one through."""
+        """Start free."""
         self._lock = threading.RLock()
         self._holder = ""
         self._thread: int | None = None
@@ -36,27 +36,36 @@ class AskLock:
             raise InputError("A reply is still streaming here; ask again when it has ended.")
 
     def enter(self, asker: str, waiting: Callable[[str], object], halt: Halt | None = None) -> None:
-        """Take the place, waiting for it if need be; an interrupt or a halt ends the wait."""
+        """Take the lock, waiting for it if need be.
+
+        Args:
+            asker: what takes it, in words, for an ask that has to wait.
+            waiting: called with the words of what holds it, before a wait.
+            halt: ends the wait.
+
+        Raises:
+            ChatInterrupted: the halt was stopped.
+        """
         if not self._lock.acquire(blocking=False):
             waiting(self._holder)
-            # Not every system wakes who waits for a lock without an end.
+            # Not every system can interrupt a wait for a lock without an end.
             while not self._lock.acquire(timeout=NAP):
                 if halt is not None and halt.reason is not None:
                     raise ChatInterrupted("Interrupted while waiting for its turn.")
         self._holder, self._thread = asker, threading.get_ident()
 
     def enter_if_free(self, asker: str) -> bool:
-        """Take the place if nobody has it, this thread neither; say whether it was."""
+        """Take the lock if it is free, of this thread too; return whether it was."""
         if self._thread == threading.get_ident() or not self._lock.acquire(blocking=False):
             return False
         self._holder, self._thread = asker, threading.get_ident()
         return True
 
     def alone(self, asker: str, action: Callable[[], _T]) -> _T:
-        """Do something while nobody else is let through, and give what it gives.
+        """Return what an action returns that runs under the lock.
 
         Args:
-            asker: who does it, in words, for whoever has to wait.
+            asker: what does it, in words, for an ask that has to wait.
             action: what is done.
 
         Raises:
@@ -75,7 +84,7 @@ class AskLock:
             raise
 
     def leave(self) -> None:
-        """Give the place free, if it is this thread's."""
+        """Release the lock, if it is this thread's."""
         try:
             if self._thread == threading.get_ident():
                 self._thread = None

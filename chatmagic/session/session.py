@@ -218,10 +218,10 @@ class Session:
         return self._lock.alone("a change of the cassette", change)
 
     def alone(self, action: Callable[[], str]) -> str:
-        """Do something with the cassette while no ask is under way.
+        """Return what an action with the cassette returns, run while no ask is under way.
 
         Args:
-            action: what to do; its result is returned.
+            action: what to do.
         """
         return self._lock.alone("a change of the cassette", action)
 
@@ -257,7 +257,7 @@ class Session:
     # --- The steps of one ask ------------------------------------------------------------------
 
     def _run(self, state: AskState, view: View, halt: Halt | None) -> Answer:
-        """Do an ask under the lock; whatever ends it, let go of the lock and the connection."""
+        """Do an ask under the lock; whatever ends it, release the lock and the connection."""
         refuse_empty(state.ask)
         self._lock.refuse_its_holder()
         try:
@@ -279,9 +279,9 @@ class Session:
             raise
 
     def _prepare(self, state: AskState) -> None:
-        """Find out what is sent, and what answers it; nothing is sent yet."""
-        setup = self.cassette.insert(self.environment.cassette())
-        state.cassette = setup
+        """Decide what is sent, and what answers it; nothing is sent yet."""
+        state.cassette = setup = self.environment.cassette()
+        self.cassette.insert(setup)
         if setup is None and self._clients.given is None:
             state.service = self.environment.service()
         aside = self._follow_page(state)
@@ -328,7 +328,7 @@ class Session:
         return self.cassette.look_up(query, warnings, self._asks_emulator)
 
     def _asks_emulator(self) -> bool:
-        """Tell whether the service that is asked is this kernel's emulator."""
+        """Return whether the service that is asked is this kernel's emulator."""
         given = self._clients.given
         endpoint = self.environment.service().endpoint if given is None else given.endpoint
         return config.is_emulator(endpoint)

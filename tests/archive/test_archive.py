@@ -14,7 +14,8 @@ from talks import ask
 from chatmagic._json import digest
 from chatmagic.archive import archive
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.record import NewerVersionError, Value
+from chatmagic.conversation.record import NewerVersionError
+from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Reply

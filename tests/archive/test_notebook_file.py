@@ -19,7 +19,8 @@ from talks import ask
 from chatmagic._json import timestamp
 from chatmagic.archive import notebook_file, restore
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.record import Record, Value, note, owner_of
+from chatmagic.conversation.record import Record, note, owner_of
+from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Message, Reply

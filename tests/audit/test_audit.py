@@ -21,7 +21,7 @@ from chatmagic.archive import output as turn_output
 from chatmagic.audit import audit
 from chatmagic.cassette import serializer
 from chatmagic.cassette.interaction import Interaction
-from chatmagic.conversation.record import Value
+from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.seal import sealed
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Credits, Message, Reply, Usage

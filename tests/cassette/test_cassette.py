@@ -12,7 +12,7 @@ import pytest
 from cassettes import FILE, FIXED, NOTEBOOK, Quiet, asked, held, mode, no_service, prompts
 from environments import GivenEnvironment
 from kernels import kernel
-from shells import KEY, Ran, Shell
+from shells import KEY, Ran, Shell, forget
 
 import chatmagic
 from chatmagic.cassette.active import CassetteSetup
@@ -270,7 +270,7 @@ def test_a_copy_takes_nothing_of_the_first_notebook(
     for n in range(4):
         shell.page(f"%chat echo:first {n}", f"c{n}")
     before = {one.text for one in held()}
-    monkeypatch.setattr(chatmagic.session.current, "_current", None)
+    forget(monkeypatch)
     copy = Shell()
     copy.do(f"%chat_cassette {FILE} --record", cell="in")
     for n in range(4):
@@ -278,7 +278,7 @@ def test_a_copy_takes_nothing_of_the_first_notebook(
         assert "stays in talk.jsonl: %chat_cassette --prune lists it" in repr(ran.messages)
     assert {one.text for one in held()} == before | {f"copied {n}" for n in range(4)}
     no_service(monkeypatch)
-    monkeypatch.setattr(chatmagic.session.current, "_current", None)
+    forget(monkeypatch)
     first = Shell()
     first.do(NOTEBOOK)
     for n in range(4):
@@ -419,7 +419,7 @@ def test_run_all_twice_and_replayed_twice(
     if how == "page":
         run_all(live, how=how)
         assert bodies(emulator)[:count] == bodies(emulator)[count:]
-    monkeypatch.setattr(chatmagic.session.current, "_current", None)
+    forget(monkeypatch)
     emulator.requests.clear()
     recording = Shell()
     recording.do(f"%chat_cassette {FILE} --record")
@@ -431,7 +431,7 @@ def test_run_all_twice_and_replayed_twice(
         assert texts(second) == texts(first)
     no_service(monkeypatch)
     for person in ("page", "machine"):
-        monkeypatch.setattr(chatmagic.session.current, "_current", None)
+        forget(monkeypatch)
         replaying = Shell()
         replaying.do(f"%chat_cassette {FILE} --replay")
         assert texts(run_all(replaying, how=person)) == texts(first)
@@ -458,7 +458,7 @@ def test_a_prompt_that_was_changed_three_times(
     standing = [one.prompt for one in held() if not one.superseded]
     assert standing == ["echo:one", "echo:two", "echo:three"]
     no_service(monkeypatch)
-    monkeypatch.setattr(chatmagic.session.current, "_current", None)
+    forget(monkeypatch)
     other = Shell()
     other.do(NOTEBOOK)
     for prompt in ("one", "two", "three"):

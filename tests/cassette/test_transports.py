@@ -17,7 +17,7 @@ from loopback import Server as Loopback
 from chatmagic import Client
 from chatmagic.cassette import transports
 from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction
-from chatmagic.cassette.transports import Captured, RecordingTransport, ReplayTransport
+from chatmagic.cassette.transports import RecordingTransport, ReplayTransport, Response
 from chatmagic.client import response
 from chatmagic.client.sockets import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
@@ -49,7 +49,7 @@ def recorded(script: Any, request: Request = HELLO) -> tuple[Interaction | None,
     with Loopback(script) as server, Client(server.origin, KEY) as client:
         made: list[ReplyStream] = []
 
-        def keep(heard: Captured) -> None:
+        def keep(heard: Response) -> None:
             key = client.endpoint.key
             asked = Interaction.asked(request)
             kept.append(
@@ -68,7 +68,7 @@ def recorded(script: Any, request: Request = HELLO) -> tuple[Interaction | None,
 
 
 def again(one: Interaction, request: Request = HELLO) -> Reply:
-    """ReplayTransport it, through a client that could reach nobody."""
+    """Replay it, through a client that could reach nobody."""
     with Client("http://127.0.0.1:9", auth="none") as client:
         made = client.send(request, None, lambda _: ReplayTransport(one))
         with made:
@@ -152,7 +152,7 @@ def test_any_reply_comes_again_exactly(text: str, streaming: bool, refusal: str 
 
 
 def test_each_fragment_is_handed_on_at_once() -> None:
-    """RecordingTransport waits for nothing: the first is there before the second one is sent."""
+    """Recording waits for nothing: the first is there before the second one is sent."""
     arrived = threading.Event()
 
     def script(peer: Peer) -> None:
@@ -161,7 +161,7 @@ def test_each_fragment_is_handed_on_at_once() -> None:
         wait_for(arrived)
         peer.send(event("two"), DONE)
 
-    heard: list[Captured] = []
+    heard: list[Response] = []
     with Loopback(script) as server, Client(server.origin, KEY) as client:
         made = client.send(HELLO, None, lambda inner: RecordingTransport(inner, heard.append))
         with made:
@@ -271,7 +271,7 @@ def test_a_replay_can_be_stopped() -> None:
 
 def test_closing_closes_what_answers() -> None:
     """A recording transport has nothing of its own, a replaying one nothing at all."""
-    heard: list[Captured] = []
+    heard: list[Response] = []
     ReplayTransport(ASKED).close()
     with (
         Loopback(playing(stream(event("hi"), DONE))) as server,

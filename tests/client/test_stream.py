@@ -23,7 +23,6 @@ from loopback import (
     wait_for,
 )
 
-from chatmagic.client import config
 from chatmagic.client import stream as stream_module
 from chatmagic.client.client import Client
 from chatmagic.client.sockets import Halt
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from chatmagic.models import Origin
 
 from served import ASK, HELLO, KEY, WHOLE, Played, ask, served
+from shells import forget_warnings
 
 
 def test_fragments_are_handed_on_one_by_one() -> None:
@@ -234,7 +234,7 @@ def test_a_reply_that_came_all_at_once_says_so_once_per_address(
     """Who has been told of a proxy there is not told again, and an address that streams is not."""
     now = [0.0]
     monkeypatch.setattr(stream_module, "monotonic", lambda: now[0])
-    monkeypatch.setattr(config, "_told", set())
+    forget_warnings(monkeypatch)
     assert not held_back(now, wait=1.0)
     assert held_back(now, wait=5.0)
     assert not held_back(now, wait=5.0)
@@ -249,7 +249,7 @@ def test_a_reply_that_came_bit_by_bit_was_held_back_by_nobody(
     """However long its first word took."""
     now = [0.0]
     monkeypatch.setattr(stream_module, "monotonic", lambda: now[0])
-    monkeypatch.setattr(config, "_told", set())
+    forget_warnings(monkeypatch)
 
     class Slow(Played):
         def read(self) -> bytes:

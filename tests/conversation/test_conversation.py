@@ -161,27 +161,42 @@ def _interrupted(step: Callable[[Conversation], object], talk: Conversation, aft
     return False
 
 
+def begun() -> Conversation:
+    """Give a conversation in which there is something to undo and to redo."""
+    talk = abc()
+    talk.reset()
+    talk.undo()
+    return talk
+
+
+def state(talk: Conversation) -> tuple[object, ...]:
+    """Give all that a conversation tells of itself, and what undoing and redoing would give."""
+    told = [talk.places, talk.added, talk.undo_depth, talk.redo_depth]
+    while talk.undo():
+        told.append(talk.places)
+    while talk.redo():
+        told.append(talk.places)
+    return tuple(told)
+
+
 @pytest.mark.parametrize("step", _steps())
 def test_an_interrupt_leaves_the_old_state_or_the_new(
     step: Callable[[Conversation], object],
 ) -> None:
     """Whichever instruction Stop strikes at, nothing is half done."""
-    talk = abc()
-    talk.reset()
-    talk.undo()
-    old = talk._all
+    old, talk = state(begun()), begun()
     step(talk)
-    new = talk._all
+    new = state(talk)
     assert new != old
     seen = []
     for after in itertools.count():
-        talk._all = old
+        talk = begun()
         if not _interrupted(step, talk, after):
             break
-        seen.append(talk._all)
+        seen.append(state(talk))
     assert old in seen
     assert new in seen
-    assert all(state in (old, new) for state in seen)
+    assert all(found in (old, new) for found in seen)
 
 
 def test_stale_cells_can_be_told_before_the_conversation_follows() -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.conversation import question
-from chatmagic.conversation.question import Question, each, of, refuse_cell_comments
-from chatmagic.errors import InputError
+from chatmagic.conversation.question import Question, each, of
+from chatmagic.conversation.suggestions import refuse_cell_comments
 
 
 @pytest.mark.parametrize(
@@ -91,42 +91,3 @@ def test_what_a_cell_would_refuse_or_fill_in_is_raw(text: str) -> None:
     """Unless its expressions are to be evaluated again."""
     assert question.source(text) == f"%%chat --raw\n{text}"
     assert question.source(text, has_values=True) == f"%%chat\n{text}"
-
-
-@pytest.mark.parametrize(
-    ("body", "shown"),
-    [
-        ("# NBVAL_IGNORE_OUTPUT\nWhy?", "# NBVAL_IGNORE_OUTPUT"),
-        ("#NBVAL_SKIP", "#NBVAL_SKIP"),
-        ("## NBVAL_SKIP", "## NBVAL_SKIP"),
-        ("\n \n  # NBVAL_RAISES_EXCEPTION\n", "# NBVAL_RAISES_EXCEPTION"),
-        ("# PYTEST_VALIDATE_IGNORE_OUTPUT", "# PYTEST_VALIDATE_IGNORE_OUTPUT"),
-        ("#| echo: false\nWhy?", "#| echo: false"),
-    ],
-)
-def test_a_comment_for_a_tool_is_not_sent(body: str, shown: str) -> None:
-    """The message shows the comment; the hint names the tags, and how to send it."""
-    with pytest.raises(InputError) as caught:
-        refuse_cell_comments(body)
-    assert caught.value.message == f"{shown} would be sent to the model. Nothing was sent."
-    assert caught.value.hint is not None
-    assert "nbval-" in caught.value.hint
-    assert "--raw" in caught.value.hint
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "",
-        "\n",
-        "# A heading\nWhy?",
-        "Why?\n# NBVAL_SKIP",
-        "What does # NBVAL_SKIP do?",
-        "# What is NBVAL_SKIP?",
-        "#include <stdio.h>",
-        "# | a table |",
-    ],
-)
-def test_any_other_body_is_sent(body: str) -> None:
-    """A heading is a heading, and a question about a comment is a question."""
-    refuse_cell_comments(body)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.conversation.suggestions import COMMANDS, mistaken_command, near
+from chatmagic.conversation.suggestions import (
+    COMMANDS,
+    mistaken_command,
+    near,
+    refuse_cell_comments,
+)
+from chatmagic.errors import InputError
 
 FLAGS = ["-t", "--temperature", "-n", "--max-tokens", "--no-stream", "--stream", "--last"]
 
@@ -90,3 +96,42 @@ def test_a_command_typed_as_a_prompt_is_known(prompt: str, command: str | None) 
 def test_only_what_is_near_is_offered(typed: str, option: str | None) -> None:
     """A beginning, a word of the name, or a slip of the fingers; not what only looks a bit so."""
     assert near(typed, FLAGS) == option
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("# NBVAL_IGNORE_OUTPUT\nWhy?", "# NBVAL_IGNORE_OUTPUT"),
+        ("#NBVAL_SKIP", "#NBVAL_SKIP"),
+        ("## NBVAL_SKIP", "## NBVAL_SKIP"),
+        ("\n \n  # NBVAL_RAISES_EXCEPTION\n", "# NBVAL_RAISES_EXCEPTION"),
+        ("# PYTEST_VALIDATE_IGNORE_OUTPUT", "# PYTEST_VALIDATE_IGNORE_OUTPUT"),
+        ("#| echo: false\nWhy?", "#| echo: false"),
+    ],
+)
+def test_a_comment_for_a_tool_is_not_sent(body: str, shown: str) -> None:
+    """The message shows the comment; the hint names the tags, and how to send it."""
+    with pytest.raises(InputError) as caught:
+        refuse_cell_comments(body)
+    assert caught.value.message == f"{shown} would be sent to the model. Nothing was sent."
+    assert caught.value.hint is not None
+    assert "nbval-" in caught.value.hint
+    assert "--raw" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "\n",
+        "# A heading\nWhy?",
+        "Why?\n# NBVAL_SKIP",
+        "What does # NBVAL_SKIP do?",
+        "# What is NBVAL_SKIP?",
+        "#include <stdio.h>",
+        "# | a table |",
+    ],
+)
+def test_any_other_body_is_sent(body: str) -> None:
+    """A heading is a heading, and a question about a comment is a question."""
+    refuse_cell_comments(body)

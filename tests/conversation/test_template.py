@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.conversation import template
-from chatmagic.conversation.record import Value
+from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.template import Filled, fill, refill
 from chatmagic.errors import InputError
 

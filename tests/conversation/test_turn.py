@@ -8,22 +8,17 @@ import pytest
 from talks import abc, ask
 
 from chatmagic._json import digest, turn_digest
-from chatmagic.conversation.record import Value
+from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Turn, is_stale, newest
 from chatmagic.models import Message, Reply
 
 
 def test_a_turn_tells_what_a_request_and_a_record_need() -> None:
-    """State, messages, digest and the parameters that were set."""
-    turn = Turn(prompt="p", reply=Reply("r", state="cut off"), max_tokens=5, last=0)
+    """State, messages and digest."""
+    turn = Turn(prompt="p", reply=Reply("r", state="cut off"))
     assert turn.state == "cut off"
     assert turn.messages == (Message("user", "p"), Message("assistant", "r"))
     assert turn.digest == turn_digest("p", "r")
-    assert turn.parameters == {"max_tokens": 5, "last": 0}
-    assert dataclasses.replace(turn, stream=False).parameters["stream"] is False
-    kept, gone = Value.of("x", "1"), Value.of("y", "2").bare
-    assert turn.missing == ()
-    assert dataclasses.replace(turn, typed="{{ y }}", values=(kept, gone)).missing == ("y",)
     assert hash(turn) == hash(dataclasses.replace(turn))
 
 

@@ -27,10 +27,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loopback import PATIENCE, Peer, Server, answer, document, event, head, playing, stream
 from nbclient import NotebookClient
-from shells import Shell, alone
+from shells import Shell, alone, forget_warnings
 
 import chatmagic
-from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.client.sockets import Halt
 from chatmagic.client.timeouts import Timeout
@@ -62,7 +61,7 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("CHATMAGIC_") or name.lower().endswith(("_proxy", "_ca_bundle")):
             monkeypatch.delenv(name)
-    monkeypatch.setattr(config, "_told", set())
+    forget_warnings(monkeypatch)
 
 
 def writings(key: str) -> set[str]:

@@ -21,9 +21,10 @@ from chatmagic.client.client import Client
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import ChatError
 from chatmagic.models import Message, Reply
+from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from chatmagic.client.sockets import Halt
     from chatmagic.models import Origin
@@ -122,7 +123,7 @@ def tables(kind: str) -> list[dict[str, Any]]:
 class Played:
     """An exchange without a wire, and the transport that it came by."""
 
-    def __init__(self, sample: Sample, pieces: Sequence[bytes]) -> None:
+    def __init__(self, sample: Sample, pieces: Iterable[bytes]) -> None:
         """Have an answer ready."""
         self.origin: Origin = "live"
         self.status = int(sample.status[:3])
@@ -155,7 +156,7 @@ def read(
     seen: Callable[[str], object] = str,
 ) -> tuple[Reply, ChatError | None]:
     """Ask, and give the reply as far as it came, and the error."""
-    stream = client.send(client._request(ASK, None, None, stream=streamed))
+    stream = client.send(Request(tuple(ASK), stream=streamed))
     pieces = []
     try:
         with stream:
@@ -181,26 +182,22 @@ def cuts(body: bytes) -> Iterator[list[bytes]]:
         yield [body[:first], body[first:second], body[second:]]
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    """Give a client whose transport is played."""
-    with Client("http://127.0.0.1:9", KEY) as client:
-        yield client
+def playing(sample: Sample, pieces: Iterable[bytes]) -> Client:
+    """Give a client that is answered with these pieces."""
+    return Client("http://127.0.0.1:9", KEY, transport=Played(sample, pieces))
 
 
 @pytest.mark.parametrize("sample", samples("streams", "cut_streams", "plain", "errors"))
-def test_a_sample_is_read_however_it_is_cut(sample: Sample, client: Client) -> None:
+def test_a_sample_is_read_however_it_is_cut(sample: Sample) -> None:
     """Where the pieces begin and end never changes what is read."""
     for pieces in cuts(sample.body):
-        client._transport = Played(sample, pieces)
-        sample.check(*read(client, streamed=sample.streamed))
+        sample.check(*read(playing(sample, pieces), streamed=sample.streamed))
 
 
 @pytest.mark.parametrize("sample", samples("errors"))
-def test_an_error_is_the_same_for_a_reply_in_one_piece(sample: Sample, client: Client) -> None:
+def test_an_error_is_the_same_for_a_reply_in_one_piece(sample: Sample) -> None:
     """What was asked for does not change what a failure is."""
-    client._transport = Played(sample, [sample.body])
-    sample.check(*read(client, streamed=False))
+    sample.check(*read(playing(sample, [sample.body]), streamed=False))
 
 
 # --- Over a wire --------------------------------------------------------------------------
@@ -258,7 +255,7 @@ FRAMINGS: Final[dict[str, tuple[Callable[[list[bytes]], Iterator[bytes]], dict[s
 }
 
 
-def parts_of(sample: Sample, client: Client) -> list[bytes]:
+def parts_of(sample: Sample) -> list[bytes]:
     """Cut a body behind each byte that completes a fragment; what is left is the last part."""
     ends: list[int | None] = []
     taken: int | None = 0
@@ -270,9 +267,7 @@ def parts_of(sample: Sample, client: Client) -> list[bytes]:
             yield sample.body[at : at + 1]
         taken = None
 
-    played = Played(sample, [])
-    played._pieces = counted()
-    client._transport = played
+    client = playing(sample, counted())
     read(client, streamed=sample.streamed, seen=lambda _: ends.append(taken))
     # What only the end of the body completes has no place of its own.
     edges = [0, *(end for end in ends if end is not None), len(sample.body)]
@@ -281,14 +276,12 @@ def parts_of(sample: Sample, client: Client) -> list[bytes]:
 
 @pytest.mark.parametrize("framing", FRAMINGS)
 @pytest.mark.parametrize("sample", samples("streams", "cut_streams", "plain", "errors"))
-def test_a_sample_is_read_however_it_is_framed(
-    sample: Sample, framing: str, client: Client
-) -> None:
+def test_a_sample_is_read_however_it_is_framed(sample: Sample, framing: str) -> None:
     """No fragment is held back: the next part is sent only when the last one's has come."""
     if sample.status[:3] in ("204", "304"):
         framing = "close"
     frame, fields = FRAMINGS[framing]
-    parts = parts_of(sample, client)
+    parts = parts_of(sample)
     came = threading.Semaphore(0)
 
     def script(peer: Peer) -> None:

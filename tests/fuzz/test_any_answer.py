@@ -128,9 +128,8 @@ class Outcome:
 
 def outcome(answer: Answer, pieces: list[bytes], fault: BaseException | None = None) -> Outcome:
     """Play an answer to a client, and check what holds for every answer."""
-    client = Client("http://127.0.0.1:9", KEY)
-    client.close()
-    stage = client._transport = Stage(Played(answer, pieces, fault))
+    stage = Stage(Played(answer, pieces, fault))
+    client = Client("http://127.0.0.1:9", KEY, transport=stage)
     stream = client.send(ASK)
     fragments: list[str] = []
     caught: ChatError | ChatInterrupted | None = None

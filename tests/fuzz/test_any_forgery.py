@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from chatmagic.archive import output
 from chatmagic.audit import audit
 from chatmagic.conversation import question, record, template
-from chatmagic.conversation.record import Value
+from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol.wire import Request

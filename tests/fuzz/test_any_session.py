@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from chatmagic.client.sockets import Halt
     from chatmagic.conversation.history import Change
-    from chatmagic.conversation.turn import Entry
+    from chatmagic.conversation.request_facts import Entry
     from chatmagic.models import Origin
 
 FATES = [

@@ -18,7 +18,8 @@ from chatmagic import _json, errors
 from chatmagic.client import config
 from chatmagic.client import url as address
 from chatmagic.client.credit_tracker import CreditTracker
-from chatmagic.conversation.record import Record, Value
+from chatmagic.conversation.record import Record
+from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.template import fill
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Credits, Message, Reply, Usage

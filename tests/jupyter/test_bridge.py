@@ -8,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from comms import WidgetComm, Widgets
 from shells import Shell, alone
 
 from chatmagic.client.arrival import Arrival
@@ -36,8 +37,8 @@ class Front:
         """Listen to what the hidden widget sends."""
         self.shell = shell
         self.sent: list[dict[str, Any]] = []
-        monkeypatch.setattr(module._Hidden, "send", self._send)
         self.news = threading.Condition()
+        self._widgets = Widgets(monkeypatch, self._send)
 
     def _send(self, content: dict[str, Any]) -> None:
         with self.news:
@@ -51,13 +52,19 @@ class Front:
         assert isinstance(found, module.Bridge)
         return found
 
+    @property
+    def widget(self) -> WidgetComm:
+        """The hidden widget, which alone says something as it opens."""
+        (widget,) = self._widgets.having("first")
+        return widget
+
     def say(
         self, cells: str, *, page: str = "p", opened: bool = False, name: str = "", **owner: str
     ) -> None:
         """Say the page's cells, as ``bridge.js`` does."""
         listed = [[one, True, owner.get(one)] for one in cells]
         content = {"page": page, "notebook": "n", "name": name, "opened": opened, "cells": listed}
-        self.bridge._hidden._handle_custom_msg({"kind": "cells", **content}, [])
+        self.widget.say({"kind": "cells", **content})
 
     def hears(self, content: dict[str, Any]) -> None:
         """Wait until it has been sent a message."""
@@ -238,24 +245,20 @@ def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: 
     front.is_told("Reply started.", f"Reply cut off, 2 words. {ran.error}")
 
 
-def test_the_first_replys_start_is_there_to_be_said(
-    front: Front, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_replys_start_is_there_to_be_said(front: Front) -> None:
     """The bridge opens behind its first word, with what its page says when it listens."""
-    follow = module.Bridge._follow
     firsts: list[str] = []
 
-    def heard(bridge: Bridge, event: Any) -> None:
+    def heard(event: Any) -> None:
         if isinstance(event, Ended):
-            firsts.append(bridge._hidden.first)
-        follow(bridge, event)
+            firsts.append(front.widget.state["first"])
 
-    monkeypatch.setattr(module.Bridge, "_follow", heard)
+    current_session().follow(heard)
     front.ask("a", "%%chat\necho:one two")
     assert firsts == ["Reply started."]
     front.say("a", opened=True)
     front.is_told("Reply complete, 2 words.")
-    assert front.bridge._hidden.first == ""
+    assert front.widget.state["first"] == ""
 
 
 def test_a_copied_cell_is_marked_until_it_runs(front: Front) -> None:
@@ -312,27 +315,19 @@ def test_how_an_ask_ended(reply: Reply | None, error: BaseException | None, said
 def test_what_cannot_be_read_changes_nothing(front: Front) -> None:
     """A message of another form is left out, and so is what cannot be sent."""
     front.ask("a")
-    front.bridge._hidden._handle_custom_msg({"kind": "cells"}, [])
-    front.bridge._hidden._handle_custom_msg(None, [])
+    front.widget.say({"kind": "cells"})
+    front.widget.say(None)
     assert front.bridge.pages.words == ()
 
 
-def test_a_page_that_cannot_be_reached_ends_nothing(
-    front: Front, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_cannot_be_reached_ends_nothing(front: Front) -> None:
     """The bridge goes on, and says the next thing to whoever is there then."""
     front.ask("a")
-    reached = module._Hidden.send
-    failed = threading.Event()
-
-    def lost(*_: object) -> None:
-        failed.set()
-        raise OSError
-
-    monkeypatch.setattr(module._Hidden, "send", lost)
+    widget = front.widget
+    widget.lost = True
     front.say("a", opened=True)
-    assert failed.wait(PATIENCE)
-    monkeypatch.setattr(module._Hidden, "send", reached)
+    assert widget.failed.wait(PATIENCE)
+    widget.lost = False
     front.say("a", page="q", opened=True)
     front.hears({"kind": "marks", "marks": {}})
 
@@ -372,12 +367,12 @@ def test_unloading_closes_the_bridge(front: Front) -> None:
     front.ask("a")
     front.say("a", opened=True)
     front.hears({"kind": "tell"})
-    bridge = front.bridge
+    widget = front.widget
     (worker,) = (thread for thread in set(threading.enumerate()) - before if thread.daemon)
     front.shell.do("%unload_ext chatmagic")
     worker.join(PATIENCE)
     assert not worker.is_alive()
-    assert bridge._hidden.comm is None
+    assert not widget.is_open
     assert current_session().environment.layout("a") is None
     assert current_session().followers.functions == ()
     front.shell.do("%load_ext chatmagic")

@@ -12,12 +12,11 @@ import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from pages import Paper, cell, save
-from shells import KEY, Ran, Shell, alone
+from shells import KEY, Ran, Shell, alone, forget
 
 from chatmagic.archive import notebook_file
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.jupyter import save_command
-from chatmagic.session import current
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def run(shell: Shell, paper: Paper, id: str, source: str, **how: Any) -> Ran:
 
 def restart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what the kernel knew, as its restart does."""
-    monkeypatch.setattr(current, "_current", None)
+    forget(monkeypatch)
     InteractiveShell.instance().run_line_magic("reload_ext", "chatmagic")
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from loopback import CHUNKS_END, DONE, EVENTS, Server, chunked, event, head, stream, wait_for
 
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.panel import messages
-from chatmagic.jupyter.panel.hub import Hub, Recipient
+from chatmagic.jupyter.panel.hub import Recipient
 from chatmagic.models import Reply
 
 if TYPE_CHECKING:
@@ -57,10 +57,20 @@ class Kernel:
         return self.shows
 
 
+class Joined(Protocol):
+    """What a view joins: the hub, or a widget's comm before it."""
+
+    def join(self, recipient: Recipient) -> None:
+        """Send it what every view is sent."""
+
+    def receive(self, recipient: Recipient, message: dict[str, Any]) -> None:
+        """Take what it says."""
+
+
 class View:
     """A view that keeps the messages that it gets, each of a listed type, and says others."""
 
-    def __init__(self, hub: Hub, role: Any = "panel", name: str = "v") -> None:
+    def __init__(self, hub: Joined, role: Any = "panel", name: str = "v") -> None:
         """Join."""
         self.messages: list[dict[str, Any]] = []
         self.name = name

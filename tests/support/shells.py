@@ -199,6 +199,16 @@ class Shell:
         self._now.traceback = list(lines)
 
 
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget this process's session, as the restart of a kernel does; the next use makes one."""
+    monkeypatch.setattr(current, "_current", None)
+
+
+def forget_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what a user was warned about, as a new process does: each warning is given once."""
+    monkeypatch.setattr(settings, "_warned", set())
+
+
 @contextlib.contextmanager
 def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     """Keep what a shell changes in this process, and what it would find, out of the tests."""
@@ -209,10 +219,10 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
     monkeypatch.setattr(keystore, "_keyring", lambda: None)
-    monkeypatch.setattr(current, "_current", None)
+    forget(monkeypatch)
     monkeypatch.setattr(current, "_find_environment", None)
     monkeypatch.setattr(kernel, "find_kernel", None)
-    monkeypatch.setattr(settings, "_told", set())
+    forget_warnings(monkeypatch)
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     hook = sys.excepthook
     try:

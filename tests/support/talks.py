@@ -13,7 +13,7 @@ from chatmagic.models import Reply
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chatmagic.conversation.turn import Entry
+    from chatmagic.conversation.request_facts import Entry
 
 
 def ask(

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from comms import WidgetComm, Widgets
 from panel_views import NOON, PATIENCE, View
 from shells import Shell, alone
 
@@ -16,6 +17,8 @@ from chatmagic.jupyter.panel.saved import NEEDS_A_PAGE
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from chatmagic.jupyter.panel.hub import Recipient
 
 
 @pytest.fixture
@@ -27,9 +30,26 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Shell]:
         yield Shell()
 
 
-def panels(shell: Shell) -> Any:
-    """Give the shell's panels."""
-    return shell.shell.magics_manager.registry["ChatMagics"].commands.page.panels()
+@pytest.fixture
+def widgets(monkeypatch: pytest.MonkeyPatch) -> Widgets:
+    """Give the widgets as the page has them."""
+    return Widgets(monkeypatch)
+
+
+class Wire:
+    """What a view says and is sent, over a widget's comm."""
+
+    def __init__(self, widget: WidgetComm) -> None:
+        """Take the widget."""
+        self._widget = widget
+
+    def join(self, recipient: Recipient) -> None:
+        """Send it what the widget sends."""
+        self._widget.heard = recipient.send
+
+    def receive(self, _: Recipient, message: dict[str, Any]) -> None:
+        """Say it to the widget."""
+        self._widget.say(message)
 
 
 def test_the_magic_shows_a_widget_and_an_output_that_is_saved(shell: Shell) -> None:
@@ -46,14 +66,15 @@ def test_the_magic_shows_a_widget_and_an_output_that_is_saved(shell: Shell) -> N
     assert NEEDS_A_PAGE not in str(saved["data"])
     assert saved["id"]
     shell.page("%%chat\necho:hello", "A")
-    until = [one for one in shell._page.messages if one["id"] == saved["id"]]
+    until = [one for one in shell.ran[-1].messages if one["id"] == saved["id"]]
     assert until[-1]["data"]["text/plain"].count("echo:hello") <= 1
 
 
-def test_the_state_follows_the_cells(shell: Shell) -> None:
+def test_the_state_follows_the_cells(shell: Shell, widgets: Widgets) -> None:
     """Another service, another setting: a panel says what is in force, before the next question."""
     shell.page("%chat_panel", "P")
-    view = View(panels(shell)._hub)
+    (widget,) = widgets.having("draft")
+    view = View(Wire(widget))
     assert view.sync()["standing"]["state"] == "live"
     shell.do("%chat_connect emulator")
     assert view.until("snapshot")["standing"]["state"] == "emulator"
@@ -61,30 +82,35 @@ def test_the_state_follows_the_cells(shell: Shell) -> None:
     assert ["Temperature", "0.5"] in view.until("snapshot")["standing"]["rows"]
 
 
-def test_a_panel_shown_again_keeps_its_draft_and_ends_the_old_one(shell: Shell) -> None:
+def test_a_panel_shown_again_keeps_its_draft_and_ends_the_old_one(
+    shell: Shell, widgets: Widgets
+) -> None:
     """The same cell, run again, has one widget."""
     shell.page("%chat_panel", "P")
-    ((old, recipients),) = panels(shell)._shown.values()
-    old.draft = "half a question"
+    (old,) = widgets.having("draft")
+    old.update(draft="half a question")
     shell.page("%chat_panel", "P")
-    ((new, _),) = panels(shell)._shown.values()
+    (new,) = widgets.having("draft")
     assert new is not old
-    assert new.draft == "half a question"
-    assert old.comm is None
-    assert not set(recipients) & set(panels(shell)._hub._recipients)
+    assert new.state["draft"] == "half a question"
+    assert not old.is_open
     shell.page("%chat_panel", "Q")
     shell.page("%chat_credits --live", "P")
-    assert len(panels(shell)._shown) == 3
+    assert len(widgets.having("_esm")) == 3
+    view = View(Wire(old))
+    shell.page("%%chat\necho:hello", "A")
+    View(Wire(new)).sync()
+    assert view.messages == []
 
 
-def test_the_history_is_no_trait(shell: Shell) -> None:
+def test_the_history_is_no_trait(shell: Shell, widgets: Widgets) -> None:
     """What is synchronised with the page does not grow with the conversation."""
     shell.page("%chat_panel", "P")
-    ((widget, _),) = panels(shell)._shown.values()
-    before = len(repr(widget.get_state()))
+    (widget,) = widgets.having("draft")
+    before = len(repr(widget.state))
     shell.page("%%chat\necho:" + "word " * 100, "A")
-    assert len(repr(widget.get_state())) == before
-    assert "sk-panel-0d1c" not in repr(widget.get_state())
+    assert len(repr(widget.state)) == before
+    assert "sk-panel-0d1c" not in repr(widget.state)
 
 
 def test_in_a_console_one_line_says_that_it_needs_a_page(shell: Shell) -> None:
@@ -132,12 +158,12 @@ def test_words_after_the_name_are_refused(shell: Shell, line: str) -> None:
     shell.fails(line, cell="P")
 
 
-def test_unloading_takes_the_panels_away(shell: Shell) -> None:
+def test_unloading_takes_the_panels_away(shell: Shell, widgets: Widgets) -> None:
     """No thread and no widget stays."""
     shell.page("%chat_panel", "P")
-    ((widget, _),) = panels(shell)._shown.values()
+    assert widgets.having("draft")
     shell.do("%unload_ext chatmagic")
-    assert widget.comm is None
+    assert not widgets.having("draft")
     for thread in threading.enumerate():
         if thread.name in {"chatmagic-draw", "chatmagic-ask"}:
             thread.join(PATIENCE)

@@ -1,0 +1,209 @@
+"""What is asked: the prompt, what was put into it, how it is asked and where."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, MISSING, dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final, Literal, Self
+
+from chatmagic._json import (
+    digest,
+    exact_count,
+    exact_digest,
+    exact_text,
+    fields_from_json,
+    fields_to_json,
+    json_field,
+)
+from chatmagic.models import Message
+from chatmagic.protocol.wire import Request
+from chatmagic.text import without_lone_surrogates
+
+Entry = Literal["cell", "panel", "python"]
+
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+_LARGE: Final = re.compile(r"-?[1-9][0-9]{15,399}")
+
+
+def _integer(value: object) -> int:
+    # An integer that a page would round is kept as a text.
+    if isinstance(value, str) and _LARGE.fullmatch(value):
+        return int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError("not an integer")
+    return value
+
+
+def _count(value: object) -> int:
+    if (count := _integer(value)) < 0:
+        raise ValueError("below 0")
+    return count
+
+
+def _number(value: object) -> float:
+    number = value if isinstance(value, float) else _integer(value)
+    if isinstance(number, float) and not math.isfinite(number):
+        raise ValueError("not finite")
+    return number
+
+
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("neither true nor false")
+    return value
+
+
+def _where_off(switch: bool) -> bool | None:
+    return None if switch else False
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value that ``{{ expression }}`` put into a prompt.
+
+    Args:
+        expression: as typed.
+        size: length of the value's text in characters.
+        sha256: digest of the value's text.
+        text: the value's text; ``None`` where it is not kept.
+    """
+
+    expression: str = json_field(exact_text, default=MISSING, required=True)
+    size: int = json_field(exact_count, default=MISSING, required=True)
+    sha256: str = json_field(exact_digest, default=MISSING, required=True)
+    text: str | None = json_field(exact_text)
+
+    @classmethod
+    def of(cls, expression: str, text: str) -> Self:
+        """Return what ``{{ expression }}`` put in, with its text."""
+        expression, text = map(without_lone_surrogates, (expression, text))
+        return cls(expression, len(text), digest(text), text)
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Read what :meth:`to_json` wrote.
+
+        Raises:
+            ValueError: it is not such an object, or its text is not what its digest says.
+        """
+        if not isinstance(value, Mapping):
+            raise ValueError("a value is a JSON object")
+        read = cls(**fields_from_json(cls, value))
+        if read.text is not None and cls.of(read.expression, read.text) != read:
+            raise ValueError("its text is not what its digest says")
+        return read
+
+    @property
+    def bare(self) -> Self:
+        """The same without its text."""
+        return replace(self, text=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a record keeps it."""
+        return fields_to_json(self)
+
+
+class AsTyped:
+    """What has a prompt as it is sent and, where values were put in, as typed."""
+
+    __slots__ = ()
+
+    prompt: str
+    typed: str | None
+
+    @property
+    def as_typed(self) -> str:
+        """The prompt as typed, with its ``{{ }}`` where it had some."""
+        return self.prompt if self.typed is None else self.typed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """How a question is asked.
+
+    Args:
+        max_tokens: upper limit on generated tokens (fact 3); ``None`` leaves it out.
+        temperature: sampling temperature (fact 3); ``None`` leaves it out.
+        last: how many of the newest turns go along at most; ``None`` is all of them.
+        stream: whether the reply is asked for as a stream.
+        history: whether the turns before go along and this one is kept.
+    """
+
+    max_tokens: int | None = json_field(_integer)
+    temperature: float | None = json_field(_number)
+    last: int | None = json_field(_count)
+    stream: bool = json_field(_switch, _where_off, default=True)
+    history: bool = json_field(_switch, _where_off, default=True)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that were set, as a record keeps them."""
+        return fields_to_json(self, Parameters)
+
+    @staticmethod
+    def read(value: object) -> dict[str, Any]:
+        """Read the parameters that a record keeps; each has its own kind of value.
+
+        Raises:
+            ValueError: one of them makes no sense.
+        """
+        if not isinstance(value, Mapping):
+            raise ValueError("parameters are a JSON object")
+        return fields_from_json(Parameters, value)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFacts(Parameters, AsTyped):
+    """All that is known of a question: what is asked, how, and where.
+
+    What is asked and the turn that comes of it have these fields from here: a fact that is
+    added here goes from the one to the other.
+
+    Args:
+        prompt: the question as it is sent.
+        typed: the question as typed, with its ``{{ }}``; ``None`` where nothing was put in.
+        values: what was put in.
+        asked_model: name of the model that is asked for; ``None`` where none is.
+        owner: hash of the cell that owns the turn; ``None`` without one.
+        execution: what tells one execution of the cell from another; ``None`` is unknown.
+        entry: where it is asked: in a ``cell``, in the ``panel``, or from ``python``.
+        asker: who asks, in words.
+        shown: whether an output of a cell shows the turn, with its record.
+    """
+
+    prompt: str
+    _: KW_ONLY
+    typed: str | None = None
+    values: tuple[Value, ...] = ()
+    asked_model: str | None = None
+    owner: str | None = None
+    execution: str | None = None
+    entry: Entry = "cell"
+    asker: str = ""
+    shown: bool = False
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The expressions whose values were not kept, so that the prompt only names them."""
+        return tuple(value.expression for value in self.values if value.text is None)
+
+    def request(self, before: Iterable[Message], extra: Mapping[str, Any] = _NONE) -> Request:
+        """Return the request that is sent.
+
+        Args:
+            before: the messages that go along, oldest first.
+            extra: fields that a compatible server wants beside the interface's own.
+
+        Raises:
+            ValueError: a parameter cannot be sent.
+        """
+        return Request(
+            (*before, Message("user", self.prompt)),
+            stream=self.stream,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            extra=extra,
+        )

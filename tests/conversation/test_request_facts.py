@@ -1,0 +1,105 @@
+"""What is asked: values that were put in, parameters, and the prompt as typed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chatmagic.conversation.request_facts import Parameters, RequestFacts, Value
+from chatmagic.models import Message
+
+ASKED = RequestFacts("p 1", max_tokens=5, last=0)
+
+
+def test_a_value_holds_no_lone_surrogates() -> None:
+    """They are marked as they are in the request, else no output could hold the record."""
+    value = Value.of("a\ud83d", "b\udc00")
+    assert (value.expression, value.text) == ("a\ufffd", "b\ufffd")
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_value_both_ways(kept: bool) -> None:
+    """With its text or without; other fields are ignored."""
+    value = Value.of("x", "1") if kept else Value.of("x", "1").bare
+    assert Value.from_json({**json.loads(json.dumps(value.to_json())), "more": 1}) == value
+    assert ("text" in value.to_json()) == kept
+
+
+@pytest.mark.parametrize(
+    "changes", [{"text": "2"}, {"size": None}, {"size": -1}, {"sha256": "?"}, {"expression": 1}]
+)
+def test_a_damaged_value_is_refused(changes: dict[str, Any]) -> None:
+    """Each field has its own kind of value, and the text is what the digest says."""
+    with pytest.raises(ValueError, match="its"):
+        Value.from_json({**Value.of("x", "1").to_json(), **changes})
+    with pytest.raises(ValueError, match="JSON object"):
+        Value.from_json([])
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({}, {}),
+        ({"max_tokens": 9, "temperature": 0.5}, {"max_tokens": 9, "temperature": 0.5}),
+        ({"temperature": 0, "last": 0}, {"temperature": 0, "last": 0}),
+        ({"stream": True, "history": True}, {}),
+        ({"stream": False, "history": False}, {"stream": False, "history": False}),
+    ],
+)
+def test_what_was_set_is_kept_and_read_again(given: dict[str, Any], kept: dict[str, Any]) -> None:
+    """A default leaves nothing in the record; a zero is no default."""
+    made = Parameters(**given)
+    assert made.parameters == kept
+    assert Parameters(**Parameters.read(json.loads(json.dumps(kept)))) == made
+    assert ASKED.parameters == {"max_tokens": 5, "last": 0}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        None,
+        [],
+        "last",
+        {"max_tokens": True},
+        {"max_tokens": 1.5},
+        {"max_tokens": "9"},
+        {"history": "yes"},
+        {"temperature": float("inf")},
+        {"temperature": "1"},
+        {"last": -1},
+        {"stream": 1},
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(told: object) -> None:
+    """Each has its own kind of value."""
+    with pytest.raises(ValueError, match=r"its|JSON object"):
+        Parameters.read(told)
+
+
+def test_an_integer_that_a_page_would_round_is_read_from_its_text() -> None:
+    """A null is as good as none, and what has no meaning here is left out."""
+    assert Parameters.read({"max_tokens": str(2**53 + 1)}) == {"max_tokens": 2**53 + 1}
+    assert Parameters.read({"last": None, "top_p": 1}) == {}
+
+
+def test_the_prompt_as_typed() -> None:
+    """With its expressions where it had some; those whose values are gone are named."""
+    assert ASKED.as_typed == "p 1"
+    assert ASKED.missing == ()
+    kept, gone = Value.of("x", "1"), Value.of("y", "2").bare
+    filled = replace(ASKED, typed="p {{ x }}", values=(kept, gone))
+    assert filled.as_typed == "p {{ x }}"
+    assert filled.missing == ("y",)
+
+
+def test_the_request_that_is_sent() -> None:
+    """It carries the messages before the prompt, and what else the body is to say."""
+    before = Message("user", "first"), Message("assistant", "1")
+    request = ASKED.request(before, {"model": "m"})
+    assert request.messages == (*before, Message("user", "p 1"))
+    assert request.to_json()["max_tokens"] == 5
+    assert request.extra == {"model": "m"}
+    assert "last" not in request.to_json()

@@ -1,0 +1,72 @@
+"""The page's end of the kernel's widgets: what they send over their comms, and what a page says."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import comm
+from comm.base_comm import BaseComm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+
+class WidgetComm(BaseComm):
+    """One widget, as a page sees it."""
+
+    def __init__(self, *, heard: Callable[[Any], object], **given: Any) -> None:
+        """Open it.
+
+        Args:
+            heard: called with the content of each message that is no trait's.
+            given: what the widget opens its comm with.
+        """
+        self.state: dict[str, Any] = {}
+        self.is_open = False
+        self.lost = False
+        self.failed = threading.Event()
+        self.heard = heard
+        super().__init__(**given)
+
+    def publish_msg(self, msg_type: str, data: Any = None, *_: Any, **__: Any) -> None:
+        """Take a message of the kernel's, as a page does."""
+        if self.lost:
+            self.failed.set()
+            raise OSError("the page is gone")
+        self.is_open = msg_type != "comm_close"
+        self.state.update(data.get("state", {}))
+        if data.get("method") == "custom":
+            self.heard(data["content"])
+
+    def update(self, **traits: Any) -> None:
+        """Change traits as the page does, of what a reader has typed."""
+        data = {"method": "update", "state": traits, "buffer_paths": []}
+        self.handle_msg({"content": {"data": data}, "buffers": []})
+
+    def say(self, content: Any) -> None:
+        """Send the widget a message, as its half in the page does."""
+        data = {"method": "custom", "content": content}
+        self.handle_msg({"content": {"data": data}, "buffers": []})
+
+
+class Widgets(list[WidgetComm]):
+    """The widgets of this process in the order in which they were opened."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, heard: Callable[[Any], object] = str
+    ) -> None:
+        """Let every widget from now on open its comm here."""
+        super().__init__()
+
+        def create(**given: Any) -> WidgetComm:
+            self.append(WidgetComm(heard=heard, **given))
+            return self[-1]
+
+        monkeypatch.setattr(comm, "create_comm", create)
+
+    def having(self, trait: str) -> list[WidgetComm]:
+        """Return those that are open and have a trait of this name."""
+        return [widget for widget in self if widget.is_open and trait in widget.state]
