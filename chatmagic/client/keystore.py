@@ -138,7 +138,7 @@ class KeyStore:
         if kept is None:
             raise InputError(
                 f"{self._file} is damaged, so no key is read from it.",
-                hint="Remove it, and give the keys again by %chat_login.",
+                hint="Remove it, and enter the keys again by %chat_login.",
             )
         return {name: value for name, value in kept.items() if isinstance(value, str)}
 

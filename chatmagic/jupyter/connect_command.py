@@ -16,7 +16,7 @@ from chatmagic.protocol.auth import Secret
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.client.config import Endpoint
+    from chatmagic.client.endpoint import Endpoint
     from chatmagic.jupyter.environment import KernelEnvironment
     from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.session.session import Session
@@ -68,7 +68,7 @@ class ConnectCommands:
             self._environment.belong_here({"model"})
         self._session.disconnect()
         connection = self._environment.endpoint()
-        if config.is_emulator(connection):
+        if connection.is_emulator:
             print(where(connection))
         else:
             # It is the same with a key and without one, so that a replay without a key repeats it.
@@ -78,7 +78,7 @@ class ConnectCommands:
             is_told = running(self._shell).audience != "machine"
             if lacks_key and is_told and not self._environment.is_replaying():
                 print("No key for this address yet: %chat_login asks for it.")
-                print(f"A server without keys: {config.line_to_set(connection, 'none')}")
+                print(f"A server without keys: {connection.line_to_set('none')}")
         if (model := self._environment.model()) is not None:
             print(f"Model: {text.one_line(model, _SHOWN)}.")
         if elsewhere := self._environment.elsewhere():
@@ -102,7 +102,7 @@ class ConnectCommands:
             print("As things are set nothing is sent (%chat_cassette), so no key is needed.")
             return
         connection = self._environment.endpoint()
-        if config.is_emulator(connection):
+        if connection.is_emulator:
             raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
         origin = address.origin(connection.base_url)
         store = keystore.open_store()
@@ -161,7 +161,7 @@ def _words(line: str) -> tuple[str, str | None]:
 
 def where(connection: Endpoint) -> str:
     """Say where a session asks and where its key comes from, and nothing of the key."""
-    if config.is_emulator(connection):
+    if connection.is_emulator:
         return (
             f"Connected to the emulator of this kernel ({connection.url_from}): practice "
             "replies, no account, no key."
@@ -170,7 +170,7 @@ def where(connection: Endpoint) -> str:
     if connection.auth == "none":
         return f"{at}, without a key."
     if connection.key is None:
-        without = config.line_to_set(connection, "none")
+        without = connection.line_to_set("none")
         return (
             f"{at}. No key for this address yet: %chat_login asks for it; without keys: {without}"
         )

@@ -90,7 +90,7 @@ def quoted(
         words = [html.unescape(page or _TAG.sub(" ", _UNSEEN.sub(" ", text)))]
         if text.count("\N{REPLACEMENT CHARACTER}") * 4 > len(text) > 0:
             packed = packing(headers)
-            how = f", packed as {excerpt(packed, key, 20)}" if packed else ""
-            return f", with bytes that are no text{how}"
+            how = f", compressed as {excerpt(packed, key, 20)}" if packed else ""
+            return f", with bytes that are not text{how}"
     shown = excerpt(": ".join(dict.fromkeys(words)).rstrip(". \n"), key)
     return f': "{shown}"' if shown else ""

@@ -194,7 +194,7 @@ def reset_words(credits: Credits | None) -> str:
         return f"resets {credits.resets_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     if credits is not None and credits.lapsed_at is not None:
         lapsed = credits.lapsed_at.astimezone(UTC)
-        return f"reset unknown (what was told, {lapsed:%Y-%m-%d %H:%M} UTC, had passed already)"
+        return f"reset unknown (the time reported, {lapsed:%Y-%m-%d %H:%M} UTC, had passed)"
     return "reset unknown"
 
 

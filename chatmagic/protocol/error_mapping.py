@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 BODY_BYTES: Final = 65_536
 """How much of a body is read for its error."""
 KEY_REFUSED: Final = "The service did not accept the key"
-NO_KEY_SENT: Final = "The service wants a key, and none was sent"
+NO_KEY_SENT: Final = "The service requires a key, and none was sent"
 ANOTHER_KEY: Final = "%chat shows where the key comes from; %chat_login asks for another one"
 ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
 WHAT_CAME_IS_KEPT: Final = (
-    "What came is kept, marked; nothing was sent again. Ask again for a whole reply."
+    "What came is kept, marked; nothing was sent again. Ask again for a complete reply."
 )
 LESS_HINT: Final = "Send less of it: --last N, or %chat_reset."
 
@@ -50,7 +50,7 @@ _LONG_WAIT: Final = 2 * 86_400
 _AFTER: Final = "Ask again after the reset."
 _WAIT: Final = "Wait before you ask again, or look at the account's limits."
 _UNSENT: Final = "Nothing was sent again."
-_LATER: Final = "Try again in a while."
+_LATER: Final = "Try again later."
 
 
 class _Rule(NamedTuple):
@@ -70,7 +70,7 @@ class _Rule(NamedTuple):
 _REFUSED: Final = _Rule(
     RequestRejectedError,
     "The service refused the request",
-    "Unchanged it would be refused again: change the prompt, or what goes along with it "
+    "The same request would be refused again: change the prompt, or what is sent with it "
     "(--temperature, --max-tokens, ChatMagics.extra_body); %chat shows that.",
 )
 _FAILED: Final = _Rule(ServiceError, "The service failed", _UNSENT)
@@ -80,27 +80,27 @@ _TOO_LONG: Final = _Rule(
     RequestRejectedError, "The conversation is too long for the service", LESS_HINT
 )
 _FIREWALL: Final = _REFUSED._replace(
-    hint="It may be a firewall or a proxy before the service that refused: ask who runs it, or try "
+    hint="A firewall or a proxy in front of the service may have refused: ask its operator, or try "
     "from another network."
 )
 # RFC 9110, section 15; 423 and 424 are of RFC 4918, 425 of 8470, 429 and 431 of 6585, 451 of 7725.
 _RULES: Final[Mapping[int, _Rule]] = {
     401: _BAD_KEY,
-    402: _LIMITED._replace(what="The service wants more credits"),
+    402: _LIMITED._replace(what="The service requires more credits"),
     403: _REFUSED._replace(
         hint="Change the prompt, or look in the account at what this key may do; "
         "%chat_login asks for another one."
     ),
-    407: _Rule(ServiceError, "The proxy wants a name and a password", PROXY_NAMED),
+    407: _Rule(ServiceError, "The proxy requires a name and a password", PROXY_NAMED),
     410: _REFUSED._replace(
         hint=f"{ADDRESS_HINT} The service, or a model that you set, may be gone."
     ),
     413: _TOO_LONG,
-    426: _REFUSED._replace(hint=f"Is it http where https is wanted? {ADDRESS_HINT}"),
+    426: _REFUSED._replace(hint=f"Is it http where https is required? {ADDRESS_HINT}"),
     429: _LIMITED,
     431: _REFUSED._replace(hint="Set fewer or shorter ones: %config ChatMagics.extra_headers."),
     451: _REFUSED._replace(
-        hint="The service may not answer from where you are; its provider knows more."
+        hint="The service may not be available where you are: ask its provider."
     ),
     **dict.fromkeys((405, 406, 414, 415, 421), _REFUSED._replace(hint=ADDRESS_HINT)),
     **dict.fromkeys((409, 423), _REFUSED._replace(hint=_LATER)),
@@ -165,7 +165,7 @@ def error_from_response(
     at = f"(HTTP {status})"
     if status == _BAD_REQUEST and base_url[:5].lower() == "http:" and _HTTPS.search(text):
         error: ChatError = NotUnderstoodError(
-            f"That port wants https{quote} {at}.", hint=HTTPS_WANTED
+            f"That port requires https{quote} {at}.", hint=HTTPS_WANTED
         )
     elif told.is_rate_limit or (status >= _BAD_REQUEST and status != _NOT_FOUND):
         error = _by_status(status, told, quote, at, seen)
@@ -272,7 +272,7 @@ def _by_status(
         rule = _TOO_LONG
     what = rule.what
     if what == _FAILED.what and told == ErrorBody():
-        what = "The service, or a proxy before it, failed"
+        what = "The service, or a proxy in front of it, failed"
     return rule.error(f"{what}{quote} {at}.", hint=rule.hint)
 
 
@@ -293,17 +293,17 @@ def _redirect(
     where = next((value for name, value in headers if name.lower() == "location"), "").strip()
     match = _LOCATION.match(where if key is None else key.redact(where))
     scheme, host, path = match.group("scheme", "host", "path") if match else ("", "", None)
-    followed = "was not followed, so the key went nowhere else."
+    followed = "was not followed, so the key was sent nowhere else."
     own = scheme or base_url.partition("//")[0]
     if match and (not host or same_origin(f"{own}//{host}", base_url)):
         shown = excerpt(path or "/", key, _LONGEST_PATH)
         return NotUnderstoodError(
-            f"The service points to its own path {shown} {at}: a login page? That {followed}",
-            hint=f"Something before the service may want you to sign in. {ADDRESS_HINT}",
+            f"The service redirects to its own path {shown} {at}: a login page? That {followed}",
+            hint=f"A proxy in front of the service may require you to sign in. {ADDRESS_HINT}",
         )
     target = "to " + excerpt(f"{scheme or ''}//{host}", key) if match else "elsewhere"
     return NotUnderstoodError(
-        f"The service points {target} {at}; that {followed}",
+        f"The service redirects {target} {at}; that {followed}",
         hint="If that is the service, connect to it: %chat_connect URL.",
     )
 

@@ -99,7 +99,7 @@ def line(told: RequestLimit, now: datetime) -> str:
     if ends_at is None:
         return f"{words(told)}."
     if ends_at <= now:
-        return "Requests left unknown: the window that was told of has ended."
+        return "Requests left unknown: the window that was reported has ended."
     form = "%H:%M:%S" if ends_at - told.seen_at < _DAY else "%Y-%m-%d %H:%M"
     return f"{words(told)}, until {ends_at:{form}} UTC."
 

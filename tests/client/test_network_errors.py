@@ -126,8 +126,8 @@ def resetting(peer: Peer) -> None:
     ("script", "words"),
     [
         (refusing, "does not speak TLS. Nothing was sent."),
-        (leaving, "closed the connection before it was made. Nothing was sent."),
-        (resetting, "closed the connection before it was made. Nothing was sent."),
+        (leaving, "closed the connection while it was being made. Nothing was sent."),
+        (resetting, "closed the connection while it was being made. Nothing was sent."),
     ],
 )
 def test_https_on_a_plain_port_is_told(script: Callable[[Peer], None], words: str) -> None:
@@ -171,13 +171,13 @@ def test_http_on_a_tls_port_is_told(authority: trustme.CA) -> None:
     with Server(once(b"\x15\x03\x01\x00\x02\x02\x46")) as server:
         error = failing(server.origin)
     assert isinstance(error, NotUnderstoodError)
-    assert "that port wants https" in error.message
+    assert "that port requires https" in error.message
     with Server(
         playing(WHOLE), serving(authority.issue_cert("127.0.0.1")), handshakes_fail=None
     ) as server:
         error = failing(server.origin.replace("https:", "http:"))
     assert isinstance(error, ServiceError)
-    assert "Does that port want https?" in str(error.hint)
+    assert "Does that port require https?" in str(error.hint)
 
 
 def test_a_server_that_answered_before_is_not_asked_for_https() -> None:
@@ -221,5 +221,5 @@ def test_a_proxy_that_wants_a_password_says_so(monkeypatch: pytest.MonkeyPatch) 
         for scheme in ("http", "https"):
             with pytest.warns(match="encrypted") if scheme == "http" else contextlib.nullcontext():
                 error = failing(f"{scheme}://chat.invalid")
-            assert "The proxy wants a name and a password" in error.message
+            assert "The proxy requires a name and a password" in error.message
             assert "HTTPS_PROXY and HTTP_PROXY can hold them: http://NAME:" in str(error.hint)

@@ -36,7 +36,7 @@ from chatmagic.text import one_line, without_lone_surrogates
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.client.config import Endpoint
+    from chatmagic.client.endpoint import Endpoint
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=12)
