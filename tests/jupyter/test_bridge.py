@@ -323,7 +323,7 @@ def test_what_cannot_be_read_changes_nothing(front: Front) -> None:
 def test_a_page_that_cannot_be_reached_ends_nothing(front: Front) -> None:
     """The bridge goes on, and says the next thing to whoever is there then."""
     front.ask("a")
-    widget = front.widget
+    bridge, widget = front.bridge, front.widget
     widget.lost = True
     front.say("a", opened=True)
     assert widget.failed.wait(PATIENCE)
@@ -367,7 +367,7 @@ def test_unloading_closes_the_bridge(front: Front) -> None:
     front.ask("a")
     front.say("a", opened=True)
     front.hears({"kind": "tell"})
-    widget = front.widget
+    bridge, widget = front.bridge, front.widget
     (worker,) = (thread for thread in set(threading.enumerate()) - before if thread.daemon)
     front.shell.do("%unload_ext chatmagic")
     worker.join(PATIENCE)
