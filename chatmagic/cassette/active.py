@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.cassette import cassette, mode
-from chatmagic.client.config import Endpoint
+from chatmagic.client.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.client import config
+from chatmagic.client.endpoint import KEY_STEP
 from chatmagic.errors import (
     HTTPS_WANTED,
     AuthenticationError,
@@ -20,7 +20,7 @@ from chatmagic.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from chatmagic.client.config import Endpoint
+    from chatmagic.client.endpoint import Endpoint
     from chatmagic.protocol.auth import Auth
 
 HOW_TO_SET_A_MODEL: Final = (
@@ -49,7 +49,7 @@ def advised(
     steps = [error.hint]
     if not replayed:
         if error.status == 404 and isinstance(error, NotUnderstoodError):  # noqa: PLR2004 - HTTP's
-            _reword(error, f"{error.message} It was posted to {config.posted_to(endpoint)}.")
+            _reword(error, f"{error.message} It was posted to {endpoint.posted_to()}.")
         if isinstance(error, AuthenticationError) and error.status == 401:  # noqa: PLR2004 - HTTP's
             steps = [_about_the_key(error, endpoint)]
     if _is_about_a_model(error, model):
@@ -66,12 +66,12 @@ def _reword(error: ChatError, message: str) -> None:
 def _about_the_key(error: ChatError, endpoint: Endpoint) -> str:
     if endpoint.auth == "none":
         _reword(error, error.message.replace(KEY_REFUSED, NO_KEY_SENT))
-        line, step = config.line_to_set(endpoint, "bearer"), endpoint.key_step
+        line, step = endpoint.line_to_set("bearer"), endpoint.key_step
         return f"{line} sends one; {step.format('one')}."
-    hint, other = error.hint or "", config.line_to_set(endpoint, _OTHER_WAYS[endpoint.auth])
-    if endpoint.key_step != config.KEY_STEP:
+    hint, other = error.hint or "", endpoint.line_to_set(_OTHER_WAYS[endpoint.auth])
+    if endpoint.key_step != KEY_STEP:
         hint = hint.replace(ANOTHER_KEY, endpoint.key_step.format("another one"))
-    return f"{hint.rstrip('.')}; or is it sent another way? {other}"
+    return f"{hint.rstrip('.')}; or is it to be sent in another way? {other}"
 
 
 def _is_about_a_model(error: ChatError, model: object) -> bool:

@@ -32,13 +32,13 @@ def problem(environment: Mapping[str, str]) -> ConnectError | None:
         return None
     name, path = named
     if not Path(path).exists():
-        why = "it was not found"
+        why = "it does not exist"
     elif _can_be_loaded(path):
         return None
     else:
-        why = "it holds none that can be read"
+        why = "it holds no certificate that can be read"
     return ConnectError(
-        f"{name} names no file of certificate authorities: {why}. Nothing was sent.",
+        f"{name} does not name a file of certificate authorities: {why}. Nothing was sent.",
         hint=f"Correct {name}, which is {one_line(path, _SHOWN)}, or unset it.",
         fault="you",
     )

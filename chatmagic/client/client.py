@@ -7,8 +7,8 @@ import warnings
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from chatmagic.client import config, extras, url
-from chatmagic.client.config import Endpoint
 from chatmagic.client.credit_tracker import CreditTracker
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.stream import ReplyStream
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import InputError, NotRecordedError
@@ -74,73 +74,67 @@ class Client:
             endpoint = config.resolve_for_client(
                 os.environ, base_url=base_url, api_key=key, auth=auth
             )
-        self._start(endpoint, timeout, extras.fields(extra_body, model), extra_headers, transport)
+        fields = extras.fields(extra_body, model)
+        self._start(ServiceSetup(endpoint, timeout, fields, extra_headers), transport)
 
     @classmethod
-    def connected(
-        cls,
-        endpoint: Endpoint,
-        *,
-        timeout: Timeout | Mapping[str, float | None] | float | None = None,
-        extra_body: Mapping[str, Any] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-    ) -> Self:
-        """Make a client for an endpoint that was resolved elsewhere."""
+    def connected(cls, setup: ServiceSetup) -> Self:
+        """Return a client for a setup that was resolved elsewhere.
+
+        Args:
+            setup: where and how to ask.
+
+        Raises:
+            InputError: it cannot be used.
+        """
         client = cls.__new__(cls)
-        client._start(endpoint, timeout, extra_body, extra_headers)  # noqa: SLF001 - its own
+        client._start(setup)  # noqa: SLF001 - its own
         return client
 
-    def _start(
-        self,
-        endpoint: Endpoint,
-        timeout: Timeout | Mapping[str, float | None] | float | None,
-        extra_body: Mapping[str, Any] | None,
-        extra_headers: Mapping[str, str] | None,
-        transport: Transport | None = None,
-    ) -> None:
-        self.endpoint = endpoint
-        self.timeout = Timeout.of(timeout)
-        self.extra_body = extras.fields(extra_body)
-        self.extra_headers = _headers(extra_headers, endpoint)
+    def _start(self, setup: ServiceSetup, transport: Transport | None = None) -> None:
         self.credit_tracker = CreditTracker()
         """What the answers so far have told of the credits, and beside them."""
+        self._set(setup)
         self._transport = transport or self._http()
-        for warning in config.new_warnings(endpoint.warnings):
+        for warning in config.new_warnings(self.endpoint.warnings):
             warnings.warn(warning, stacklevel=3)
+
+    def _set(self, setup: ServiceSetup) -> None:
+        self.endpoint = setup.endpoint
+        self.timeout = Timeout.of(setup.timeout)
+        self.extra_body = extras.fields(setup.extra_body)
+        self.extra_headers = _headers(setup.extra_headers, setup.endpoint)
 
     def _http(self) -> Transport:
         """Return the transport that sends by HTTP, with the key."""
         # requests comes with the first client, not with the extension.
         from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
 
-        endpoint = self.endpoint
+        base_url = self.endpoint.base_url
         return HttpTransport(
-            url.request_url(endpoint.base_url),
-            auth=endpoint.auth,
-            key=endpoint.key,
+            url.request_url(base_url),
+            auth=self.endpoint.auth,
+            key=self.endpoint.key,
             timeout=self.timeout,
-            direct=url.is_loopback(endpoint.base_url),
+            direct=url.is_loopback(base_url),
             headers=self.extra_headers,
         )
 
-    def retune(
-        self,
-        endpoint: Endpoint,
-        *,
-        timeout: Timeout | Mapping[str, float | None] | float | None = None,
-        extra_body: Mapping[str, Any] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-    ) -> None:
+    def retune(self, setup: ServiceSetup) -> None:
         """Ask the same service with the same key, but otherwise in another way from now on.
 
         The connection that is kept stays, and what is known of the credits.
+
+        Args:
+            setup: how to ask; its endpoint is the same service.
+
+        Raises:
+            InputError: it cannot be used.
         """
         # With requests, as in Client.
         from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
 
-        self.timeout, self.extra_body = Timeout.of(timeout), extras.fields(extra_body)
-        self.extra_headers = _headers(extra_headers, endpoint)
-        self.endpoint = endpoint
+        self._set(setup)
         if isinstance(self._transport, HttpTransport):
             self._transport.timeout = self.timeout
             self._transport.headers = self.extra_headers
@@ -220,8 +214,8 @@ class Client:
         """
         if through is None and (why := config.replaying(os.environ)) is not None:
             raise NotRecordedError(
-                f"{why}, and a client by itself is not recorded. Nothing was sent.",
-                hint="This process's own questions are: chatmagic.ask(…).",
+                f"{why}, and a Client by itself has no cassette. Nothing was sent.",
+                hint="chatmagic.ask(…) is answered from the cassette.",
             )
         return ReplyStream(
             request,
@@ -247,7 +241,7 @@ class Client:
         """Return where it asks, and nothing of the key."""
         # One whose making failed may be shown too, in a traceback with its locals.
         endpoint = getattr(self, "endpoint", None)
-        return f"Client({url.origin(endpoint.base_url)!r})" if endpoint else "Client()"
+        return f"Client({endpoint.origin!r})" if endpoint else "Client()"
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied: a client has a key and an open connection.
@@ -282,9 +276,9 @@ class Client:
 
 def _headers(extra_headers: object, endpoint: Endpoint) -> dict[str, str]:
     """Return the headers, once neither they nor the address hold a key, which a log would show."""
-    given, keys = extras.headers(extra_headers), (*endpoint.guarded, endpoint.key)
-    extras.refuse_keys(given, keys)
-    if any(key.is_in(endpoint.base_url) for key in keys if key is not None):
+    given = extras.headers(extra_headers)
+    extras.refuse_keys(given, endpoint.known_keys)
+    if any(key.is_in(endpoint.base_url) for key in endpoint.known_keys):
         raise InputError(
             "The base address holds your API key. Nothing was sent.",
             hint="Leave it out: %chat shows how the key is sent.",

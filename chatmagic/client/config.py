@@ -9,11 +9,12 @@ unset, to the configuration file's. Any other address gets no key.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.client import kernel, key_file
-from chatmagic.client.url import EMULATOR, origin, shown, warnings_for, without_user
+from chatmagic.client.endpoint import AUTH_LINE, Endpoint
+from chatmagic.client.url import EMULATOR, origin, warnings_for, without_user
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
 
@@ -25,45 +26,8 @@ if TYPE_CHECKING:
 NO_KEY: Final = "{} holds no key: a key is one word of printable ASCII characters."
 KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", key_file.VARIABLE)
 
-AUTH_LINE: Final = '%config ChatMagics.auth = "{}"'
-KEY_STEP: Final = "%chat_login asks for {}"
-
 FILE_VARIABLE: Final = "CHATMAGIC_CASSETTE"
 MODE_VARIABLE: Final = "CHATMAGIC_MODE"
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a request goes, and with which key.
-
-    Args:
-        base_url: address of the service, or ``emulator``.
-        auth: in which of the interface's ways the key is given (fact 12).
-        key: the key; ``None`` where there is none for this address.
-        url_from: what decided the address, in words.
-        key_from: where the key comes from, in words.
-        elsewhere: what the environment's key belongs to, in words, where that is not here.
-        guarded: the keys that are known, for whichever address: no request may hold one.
-        warnings: what is unwise about the address or the key's file, a line each.
-        auth_line: the line that sets another way of the key, with ``{}`` for the way.
-        key_step: how to give a key, in words, with ``{}`` for which.
-    """
-
-    base_url: str
-    auth: Auth
-    key: Secret | None
-    url_from: str
-    key_from: str | None = None
-    elsewhere: str | None = None
-    guarded: tuple[Secret, ...] = ()
-    warnings: tuple[str, ...] = ()
-    auth_line: str = AUTH_LINE
-    key_step: str = KEY_STEP
-
-    def is_same_service(self, other: Endpoint) -> bool:
-        """Return whether both ask the same service with the same key."""
-        ours = (self.base_url, self.auth, self.key)
-        return ours == (other.base_url, other.auth, other.key)
 
 
 def resolve(
@@ -164,7 +128,7 @@ def resolve_for_client(
     if base_url in (None, "") and not own:
         raise ConnectError(
             "No address is set for this client. Give base_url, or set CHATMAGIC_BASE_URL.",
-            hint="A kernel's own connection is used by chatmagic.ask and current_session().",
+            hint="chatmagic.ask(…) and current_session() use the kernel's connection.",
             fault="you",
         )
     place = _address((base_url, "argument"), (own, "CHATMAGIC_BASE_URL"))
@@ -210,33 +174,6 @@ def local_emulator() -> tuple[str, Secret]:
     return kernel.find_kernel().start_emulator()
 
 
-def is_emulator(endpoint: Endpoint) -> bool:
-    """Return whether an endpoint is the emulator of this process."""
-    return endpoint.key_from == EMULATOR
-
-
-def no_key_message(endpoint: Endpoint) -> tuple[str, str]:
-    """Return that there is no key for an address, and what to do, as two lines."""
-    what = f"There is no API key for {origin(endpoint.base_url)}. Nothing was sent."
-    if endpoint.elsewhere is not None:
-        what += f" The environment's key belongs to {endpoint.elsewhere}."
-    none = line_to_set(endpoint, "none")
-    return what, f"{endpoint.key_step.format('one')}; for a server without keys: {none}"
-
-
-def posted_to(endpoint: Endpoint) -> str:
-    """Return the address that requests are posted to, for a message: no key is in it."""
-    url = shown(endpoint.base_url)
-    for key in (*endpoint.guarded, endpoint.key):
-        url = url if key is None else key.redact(url)
-    return url
-
-
-def line_to_set(endpoint: Endpoint, way: Auth) -> str:
-    """Return the line that sends the key in another way from then on, to be typed as it is."""
-    return endpoint.auth_line.format(way)
-
-
 def new_warnings(warnings: Iterable[str]) -> list[str]:
     """Return the warnings that were not given before in this process."""
     new = [warning for warning in warnings if warning not in _warned]
@@ -279,21 +216,20 @@ def _with_key(
         typed: keys from a hidden prompt, by origin.
         store: the keys that were kept.
     """
-    here = origin(endpoint.base_url)
+    here = endpoint.origin
     if here in typed:
         return replace(endpoint, key=typed[here], key_from="%chat_login")
     home = _home(own)
-    found: tuple[Secret, str] | None = _from_environment(environ) if here == home else None
-    if found is None and store is not None:
-        found = store.load(here)
-    if found is not None:
+    key: tuple[Secret, str] | None = _from_environment(environ) if here == home else None
+    if key is None and store is not None:
+        key = store.load(here)
+    if key is not None:
         warnings = endpoint.warnings
-        if found[1] == key_file.VARIABLE:
+        if key[1] == key_file.VARIABLE:
             open_file = key_file.warning(environ[key_file.VARIABLE])
             warnings += () if open_file is None else (open_file,)
-        return replace(endpoint, key=found[0], key_from=found[1], warnings=warnings)
-    named = any(environ.get(name, "").strip() for name in KEY_VARIABLES)
-    if not named:
+        return replace(endpoint, key=key[0], key_from=key[1], warnings=warnings)
+    if not any(environ.get(name, "").strip() for name in KEY_VARIABLES):
         return endpoint
     return replace(endpoint, elsewhere=home or "no address, as CHATMAGIC_BASE_URL gives none")
 

@@ -72,7 +72,7 @@ def headers(extra_headers: object) -> dict[str, str]:
     given = dict(extra_headers or {})
     for name, value in given.items():
         if not isinstance(name, str) or _TOKEN.fullmatch(name) is None:
-            raise InputError("extra_headers has a name that no header can have.")
+            raise InputError("extra_headers has a name that is not valid for a header.")
         shown = one_line(name, _SHOWN)
         if is_secret_name(name):
             raise InputError(
@@ -93,15 +93,19 @@ def headers(extra_headers: object) -> dict[str, str]:
     return given
 
 
-def refuse_keys(given: Mapping[str, str], keys: Iterable[Secret | None]) -> None:
+def refuse_keys(given: Mapping[str, str], keys: Iterable[Secret]) -> None:
     """Refuse headers that hold a key.
+
+    Args:
+        given: the headers.
+        keys: the keys.
 
     Raises:
         InputError: one does.
     """
     texts = [text for item in given.items() for text in item]
-    if any(key.is_in(text) for key in keys if key is not None for text in texts):
+    if any(key.is_in(text) for key in keys for text in texts):
         raise InputError(
             "extra_headers holds your API key. Nothing was sent.",
-            hint="Take it out; a key that was shown to anybody is better revoked.",
+            hint="Remove it; a key that others may have seen should be revoked.",
         )

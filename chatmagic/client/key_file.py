@@ -38,7 +38,7 @@ def key_in(path: str) -> Secret | None:
     if is_assigned:
         raise InputError(
             f"The file that {VARIABLE} names holds NAME=value, not a key alone.",
-            hint="Leave the name and the sign out; a file of variables is for %dotenv or a shell.",
+            hint="Leave out the name and the =; a file of variables is for %dotenv or a shell.",
         )
     return key
 

@@ -69,6 +69,11 @@ class KeyStore:
 
         It is taken out of the other place, so that an older key never comes back from there.
 
+        Args:
+            origin: scheme, host and port that the key belongs to.
+            key: the key.
+            place: where to keep it.
+
         Returns:
             Where it is.
 
@@ -138,7 +143,7 @@ class KeyStore:
         if kept is None:
             raise InputError(
                 f"{self._file} is damaged, so no key is read from it.",
-                hint="Remove it, and give the keys again by %chat_login.",
+                hint="Remove it, and enter the keys again by %chat_login.",
             )
         return {name: value for name, value in kept.items() if isinstance(value, str)}
 

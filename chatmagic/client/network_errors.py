@@ -74,7 +74,7 @@ _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] 
     ),
     (
         _CLOSED,
-        "{at} closed the connection before it was made",
+        "{at} closed the connection while it was being made",
         f"Is it the right port, http or https? {_SETTINGS}",
     ),
     ((BaseException,), "No connection to {at}{why}", f"Is there a network? {_SETTINGS}"),
@@ -88,7 +88,7 @@ _CERTIFICATES: Final[Sequence[tuple[frozenset[int], str]]] = (
     ),
     (
         frozenset({9, 10}),
-        "Who runs the service has to renew it, if the date of this machine is right.",
+        "The service's operator has to renew it, if the date of this machine is right.",
     ),
 )
 """OpenSSL's codes of what is wrong with a certificate, where no other authority helps."""
@@ -160,14 +160,14 @@ def unconnected(error: BaseException, at: str) -> ChatError:
     causes = _causes(error)
     if _tunnel_status(causes) == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return ConnectError(
-            f"The proxy wants a name and a password to connect to {at} (HTTP 407). "
+            f"The proxy requires a name and a password to connect to {at} (HTTP 407). "
             "Nothing was sent.",
             hint=PROXY_NAMED,
             fault="you",
         )
     if _any(causes, *_BAD_PROXY):
         return ConnectError(
-            "The environment's proxy is none that can be used. Nothing was sent.",
+            "The proxy that the environment names cannot be used. Nothing was sent.",
             hint="HTTPS_PROXY, HTTP_PROXY and ALL_PROXY are like http://proxy.example:8080.",
             fault="you",
         )
@@ -193,7 +193,7 @@ def _unsafe(causes: list[BaseException], at: str) -> ConnectError:
     other = "For a certificate authority of your own, set REQUESTS_CA_BUNDLE."
     hint = next((hint for codes, hint in _CERTIFICATES if code in codes), other)
     return ConnectError(
-        f"No safe connection to {at}{_reason(causes)}. Nothing was sent.",
+        f"No secure connection to {at}{_reason(causes)}. Nothing was sent.",
         hint=f"Is it https? {_SETTINGS}" if code is None else hint,
     )
 
@@ -211,12 +211,12 @@ def broken(error: BaseException, which: Which, doubted: str = "") -> ChatError:
     headless = which == "first_byte" and _any(causes, http.client.HTTPException)
     if headless and any(_HEADERS.search(str(cause)) for cause in causes):
         return NotUnderstoodError(
-            "The answer's headers are more than can be read.",
+            "The answer has more headers than can be read.",
             hint=f"{COST_UNKNOWN} Is it the service that answers there? {_SETTINGS}",
         )
     if headless and any(getattr(cause, "line", "").startswith(_ALERT) for cause in causes):
         return NotUnderstoodError(
-            "The answer is not HTTP but TLS: that port wants https.",
+            "The answer is TLS, not HTTP: that port requires https.",
             hint=HTTPS_WANTED,
         )
     if headless and not _any(causes, http.client.RemoteDisconnected, http.client.IncompleteRead):
@@ -225,15 +225,13 @@ def broken(error: BaseException, which: Which, doubted: str = "") -> ChatError:
         )
     if which == "first_byte" and _any(causes, ConnectionError, ssl.SSLEOFError):
         https = doubted.startswith("http:")
-        step = "Does that port want https?" if https else "Ask again to try once more."
+        step = "Does that port require https?" if https else "Ask again to try once more."
         return ServiceError(
             "The server closed the connection without an answer.",
             hint=f"{COST_UNKNOWN} {step}",
         )
     if _any(causes, urllib3.exceptions.DecodeError):
-        return NotUnderstoodError(
-            "The answer's compression could not be undone.", hint=COST_UNKNOWN
-        )
+        return NotUnderstoodError("The answer could not be decompressed.", hint=COST_UNKNOWN)
     return CutOffError(
         f"The connection broke before the end of the answer{_reason(causes)}.",
         hint=COST_UNKNOWN,

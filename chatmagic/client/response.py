@@ -237,7 +237,7 @@ class ResponseReader:
         """Raise the error of a reply that cannot be read because of how it is packed."""
         if packed := packing(self._exchange.headers):
             words = excerpt(packed, self._key, 20)
-            what = f"The answer is packed as {words}, which was not asked for."
+            what = f"The answer is compressed as {words}, which was not requested."
             raise NotUnderstoodError(what, hint=COST_UNKNOWN)
 
     def _unreadable(self, text: str) -> ChatError:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-    from chatmagic.client.config import Endpoint
     from chatmagic.client.credit_tracker import CreditTracker
+    from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Reply, State
@@ -102,7 +102,7 @@ class ReplyStream:
             ChatError: as the tree in :mod:`chatmagic.errors` has it.
         """
         if self._sent:
-            raise InputError("This stream was sent already; ask for another one.")
+            raise InputError("This stream was used already; client.stream(…) makes another.")
         body = self._body()
         self._sent, self._size = True, len(body)
         arrival, asked = Arrival(monotonic), datetime.now(UTC)
@@ -140,7 +140,7 @@ class ReplyStream:
         """
         endpoint = self._endpoint
         if endpoint.key is None and endpoint.auth != "none":
-            what, hint = config.no_key_message(endpoint)
+            what, hint = endpoint.no_key_message()
             raise AuthenticationError(what, hint=hint)
         try:
             body = self._request.encode()
@@ -148,11 +148,10 @@ class ReplyStream:
             raise InputError(f"{error}. Nothing was sent.") from None
         # As typed and as JSON writes it, which differ where a key holds a quotation mark.
         texts = [body.decode(), *(message.content for message in self._request.messages)]
-        keys = {*endpoint.guarded, endpoint.key} - {None}
-        if any(key.is_in(text) for key in keys if key for text in texts):
+        if any(key.is_in(text) for key in {*endpoint.known_keys} for text in texts):
             raise InputError(
                 "The prompt, the conversation or extra_body holds your API key. Nothing was sent.",
-                hint="Take it out; a key that was shown to anybody is better revoked.",
+                hint="Remove it; a key that others may have seen should be revoked.",
             )
         return body
 
@@ -231,7 +230,7 @@ class ReplyStream:
                 self._advised(error, exchange)
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
-        origin = url.origin(self._endpoint.base_url)
+        origin = self._endpoint.origin
         if reader.came_at_once and config.new_warnings([f"{origin} holds replies back."]):
             self._builder.held_back = True
         is_live_stream = self._request.stream and exchange.origin == "live"

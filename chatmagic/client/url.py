@@ -125,7 +125,7 @@ def warnings_for(url: str) -> tuple[str, ...]:
         )
     if parts.scheme == "http" and not is_loopback(url):
         warnings.append(
-            f"{origin(url)} is not encrypted: the key and the conversation can be read."
+            f"{origin(url)} is not encrypted: the key and the conversation can be read on the way."
         )
     return tuple(warnings)
 
@@ -141,16 +141,16 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
         parts, good = urlsplit(""), False
     if not parts.netloc.rpartition("@")[2].isascii():
         raise InputError(
-            f"The host of {name[0].lower()}{name[1:]} has letters beyond ASCII.",
-            hint="Write it as the network does (xn--…), so that nobody can mistake it.",
+            f"The host of {name[0].lower()}{name[1:]} has characters beyond ASCII.",
+            hint="Write it in its ASCII form (xn--…): two hosts can look alike.",
         )
     if not good:
         raise InputError(f"{name} is not a URL like https://chat.example.org.")
     if parts.fragment or (parts.query and not _may_have_query(parts)):
         raise InputError(
-            f"{name} holds a query or a fragment; leave those out.",
-            hint="A key goes into CHATMAGIC_API_KEY, or is asked for by %chat_login. A query that "
-            f"is no secret may stand after a path that ends in {_WHOLE}.",
+            f"{name} holds a query or a fragment; leave them out.",
+            hint="A key goes into CHATMAGIC_API_KEY or %chat_login. A query without a secret "
+            f"may follow a path that ends in {_WHOLE}.",
         )
     return parts
 

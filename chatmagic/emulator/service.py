@@ -188,8 +188,8 @@ class _ErrorResponse(Exception):  # noqa: N818 - no error of this program, but a
     """
 
     def __init__(self, name: str, message: str = "") -> None:
-        self.status, said, self.headers = _ERRORS[name]
-        self.body = ErrorBody(name, message or said)
+        self.status, explanation, self.headers = _ERRORS[name]
+        self.body = ErrorBody(name, message or explanation)
 
 
 def respond(

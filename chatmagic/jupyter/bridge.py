@@ -1,36 +1,34 @@
 """The bridge between a notebook's page and the kernel: cells in their order, marks, status.
 
-A hidden widget without a view. Its half in the page is ``static/bridge.js``. That half
-reads what is no public interface; where it is missing, or another front end is there,
-nothing is said and everything stands in the order as run. In the page nothing is saved:
-all that goes over the bridge are messages of the moment.
+A hidden widget without a view. Its half in the page is ``static/bridge.js``, which reads what is
+no public interface of JupyterLab 4 and Notebook 7; where that is missing, and in other front ends,
+everything stands in the order as run. Nothing of the bridge is saved in the notebook.
 
-Page to kernel: ``{"kind": "cells", …}``, as
-:func:`chatmagic.conversation.cell_order.word_from` reads it.
-Kernel to page: ``{"kind": "marks", "marks": {cell id: words}}``, all that cells wear now;
-``{"kind": "say", "text": …}``, for the page's status region, with ``"first": true`` of the
-reply that came before there was a bridge, which a panel has said already; and
-``{"kind": "tell"}``, say your cells again.
+The messages are listed in :mod:`chatmagic.jupyter.panel.messages`: ``cells`` to the kernel, which
+:func:`chatmagic.conversation.cell_order.word_from` reads, and ``marks``, ``say`` and ``tell``.
 """
 
 from __future__ import annotations
 
 import contextvars
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
 from traitlets import Unicode
 
-from chatmagic._log import swallowed
 from chatmagic.conversation.cell_order import Pages, word_from
 from chatmagic.jupyter import assets
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from chatmagic.conversation.conversation import Mark
+    from chatmagic.jupyter.drawing import DrawingLoop
+    from chatmagic.jupyter.panel import messages
     from chatmagic.models import Reply
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
@@ -41,7 +39,7 @@ MARKS: Final[Mapping[Mark, str]] = {
     "reset or a load. Run the cell again to ask anew.",
     "held back": f"This reply {HELD_BACK}.",
 }
-"""What a cell wears in the page."""
+"""The mark of a cell in the page."""
 
 COPIED: Final = (
     "Not in the conversation: this reply came with a copy of its cell. Run the cell to ask."
@@ -50,7 +48,7 @@ STARTED: Final = "Reply started."
 
 
 class _Hidden(anywidget.AnyWidget):
-    """What the page knows of the bridge: its script, and messages."""
+    """The bridge's widget: a script, and messages."""
 
     _esm = assets.script("bridge.js")
     # A message would come before the page listens.
@@ -60,38 +58,34 @@ class _Hidden(anywidget.AnyWidget):
 class Bridge:
     """The kernel's end of the bridge.
 
-    What comes from the page may come in any thread, even while a cell runs, so it is only
-    noted there; a thread of its own works out the marks and sends.
+    Messages of the page may come in any thread, even while a cell runs, so they are only
+    noted there; marks are worked out and sent in the drawing loop's thread.
 
     Args:
         session: the session whose conversation the marks are about.
+        drawing: the kernel's drawing loop.
         said: the reply that came before there was a bridge, to be announced all the same;
             ``None`` is that one has just started.
     """
 
-    def __init__(self, session: Session, *, said: Reply | None = None) -> None:
-        """Open the bridge: every page of this kernel hears of it."""
+    def __init__(
+        self, session: Session, drawing: DrawingLoop, *, said: Reply | None = None
+    ) -> None:
+        """Open the bridge in every page of this kernel."""
         self.pages = Pages()
         self._session = session
         self._lock = threading.Lock()
-        self._news = threading.Event()
-        self._over = False
+        self._drawing = drawing
+        self._context = contextvars.copy_context()
         self._opened = False
-        self._to_say: list[dict[str, Any]] = []
+        self._to_say: list[messages.Say] = []
         if said is not None:
             self._to_say.append({"kind": "say", "text": ending(said, None), "first": True})
         self._marked: dict[str, str] | None = None
         self._quiet = True
         self._hidden = _Hidden(first=STARTED if said is None else "")
         self._hidden.on_msg(self._heard)
-        self._leave = session.follow(self._follow)
-        self._thread = threading.Thread(
-            target=contextvars.copy_context().run,
-            args=[self._work],
-            name="chatmagic-bridge",
-            daemon=True,
-        )
-        self._thread.start()
+        self._unfollow = session.follow(self._follow)
 
     def say(self, text: str) -> None:
         """Let the page's one status region say something, politely and once.
@@ -100,28 +94,25 @@ class Bridge:
             text: a short sentence. It is shown as text, whatever it holds.
         """
         if not self.pages.words:
-            # Nobody has heard the ones before, and now they are old.
+            # No page was there for the sentences before, and now they are old.
             self._to_say.clear()
         self._to_say.append({"kind": "say", "text": text})
-        self._news.set()
+        self._publish_later()
 
     def close(self) -> None:
         """Close the bridge; the page takes away what it has put into it."""
-        self._leave()
-        self._over = True
-        self._news.set()
-        self._thread.join()
+        self._unfollow()
         self._hidden.close()
 
     def _heard(self, _widget: object, content: Any, _buffers: object) -> None:
-        """Take note of what a page says."""
+        """Take note of a page's message."""
         word = word_from(content)
         if word is None:
             return
         with self._lock:
             self.pages = self.pages.told(word)
             self._opened = self._opened or word.opened
-        self._news.set()
+        self._publish_later()
 
     def _follow(self, event: Event) -> None:
         """Take note of how an ask goes; the panel says it itself."""
@@ -135,25 +126,19 @@ class Bridge:
         elif isinstance(event, Ended) and event.ask.entry != "panel":
             reply = None if event.answer is None else event.answer.reply
             self.say(ending(reply, event.error))
-        self._news.set()
+        self._publish_later()
 
-    def _work(self) -> None:
-        while True:
-            self._news.wait()
-            self._news.clear()
-            if self._over:
-                return
-            # A page that goes away, or a kernel that ends, must not end the asks.
-            with swallowed():
-                self._send_news()
+    def _publish_later(self) -> None:
+        self._drawing.put(partial(self._context.run, self._publish))
 
-    def _send_news(self) -> None:
+    def _publish(self) -> None:
+        """Send what has changed, in the drawing loop's thread."""
         with self._lock:
             opened, self._opened = self._opened, False
         if not self.pages.words:
             return
         if opened:
-            self._hidden.send({"kind": "tell"})
+            self._send({"kind": "tell"})
             self._hidden.first = ""  # a page that is loaded again has nothing to say of it
         conversation = self._session.conversation
         marks = conversation.marks(self._session.environment.layout(None))
@@ -162,13 +147,16 @@ class Bridge:
         marked = self.pages.by_id(words)
         if opened or marked != self._marked:
             self._marked = marked
-            self._hidden.send({"kind": "marks", "marks": marked})
+            self._send({"kind": "marks", "marks": marked})
         while self._to_say:
-            self._hidden.send(self._to_say.pop(0))
+            self._send(self._to_say.pop(0))
+
+    def _send(self, message: messages.Marks | messages.Say | messages.Tell) -> None:
+        self._hidden.send(message)
 
 
 def ending(reply: Reply | None, error: BaseException | None) -> str:
-    """Say how an ask ended, for somebody who listens.
+    """Return how an ask ended, in words for a screen reader.
 
     Args:
         reply: the reply, whole or in part; ``None`` without one.
@@ -178,6 +166,5 @@ def ending(reply: Reply | None, error: BaseException | None) -> str:
         return str(error)
     if error is not None and reply.state == "interrupted":
         return str(error)  # it says how much came
-    words = len(reply.text.split())
-    what = f"Reply {reply.state}, {words:,} word{'' if words == 1 else 's'}."
+    what = f"Reply {reply.state}, {counted(len(reply.text.split()), 'word')}."
     return what if error is None else f"{what} {error}"

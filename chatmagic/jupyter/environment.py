@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.mode import CassetteConfig
-    from chatmagic.client.config import Endpoint
+    from chatmagic.client.endpoint import Endpoint, ServiceSetup
     from chatmagic.conversation.cell_order import Layout, Pages
     from chatmagic.emulator.server import Emulator
     from chatmagic.jupyter.bridge import Bridge
     from chatmagic.jupyter.settings import KernelSettings
-    from chatmagic.session.environment import ServiceSetup
 
 
 class KernelEnvironment:
@@ -59,7 +58,7 @@ class KernelEnvironment:
         Raises:
             ChatError: nothing is connected, or a setting cannot be used.
         """
-        from chatmagic.session.environment import ServiceSetup  # noqa: PLC0415 - with the session
+        from chatmagic.client.endpoint import ServiceSetup  # noqa: PLC0415 - with the session
 
         endpoint = config.with_local_emulator(self.endpoint())
         for warning in config.new_warnings(endpoint.warnings):
@@ -215,7 +214,7 @@ class KernelEnvironment:
             endpoint = self.endpoint()
         except ChatError:
             return (*config.known_keys(os.environ), *self.typed.values())
-        return tuple(key for key in (*endpoint.guarded, endpoint.key) if key is not None)
+        return endpoint.known_keys
 
     def close(self) -> None:
         """Stop the emulator that was started for this kernel."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import text
 from chatmagic._json import shared
-from chatmagic.client import config
 from chatmagic.conversation import options
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import ChatError
@@ -102,7 +101,7 @@ class Status:
             choice, connection = self._environment.choice(), self._environment.endpoint()
         except ChatError as error:
             return {"state": "not connected", "rows": [["Service", str(error)], *rows]}
-        state = "emulator" if config.is_emulator(connection) else "live"
+        state = "emulator" if connection.is_emulator else "live"
         if choice is not None:
             state = f"{state}, {choice.mode}"
         return {"state": state, "rows": [["Service", where(connection)], *rows]}
@@ -163,8 +162,8 @@ class Status:
             if not self._environment.is_replaying():
                 connection = self._environment.endpoint()
                 lines.append(where(connection))
-                if not config.is_emulator(connection):
-                    lines.append(f"Requests are posted to {config.posted_to(connection)}.")
+                if not connection.is_emulator:
+                    lines.append(f"Requests are posted to {connection.posted_to()}.")
             if self._environment.model() is not None:
                 lines.append(f"Model: {self._in_force()['model']}.")
         except ChatError as error:
@@ -200,7 +199,7 @@ class Status:
         """Give the time; the emulator's and a recording's stand still: their outputs repeat."""
         figures, connection = state.credits, self._session.endpoint
         if figures is not None and connection is not None:
-            still = config.is_emulator(connection) or self._cassette.of_the_figures()
+            still = connection.is_emulator or self._cassette.of_the_figures()
             if still:
                 return figures.seen_at
         return datetime.now(UTC)

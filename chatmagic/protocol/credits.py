@@ -58,8 +58,8 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     limit, used, resets_at = _header(pairs, "x-ratelimit-limit", _figure), None, None
     remaining = _header(pairs, "x-ratelimit-remaining", _figure)
     if body is not None:
-        told = _bounded(body.limit)
-        limit = limit if told is None else told
+        own_limit = _bounded(body.limit)
+        limit = limit if own_limit is None else own_limit
         used = _bounded(body.used)
         resets_at = None if body.reset_at is None else reset(body.reset_at)
     if used is None:
@@ -194,7 +194,7 @@ def reset_words(credits: Credits | None) -> str:
         return f"resets {credits.resets_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     if credits is not None and credits.lapsed_at is not None:
         lapsed = credits.lapsed_at.astimezone(UTC)
-        return f"reset unknown (what was told, {lapsed:%Y-%m-%d %H:%M} UTC, had passed already)"
+        return f"reset unknown (the time reported, {lapsed:%Y-%m-%d %H:%M} UTC, had passed)"
     return "reset unknown"
 
 

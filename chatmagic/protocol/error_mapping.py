@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 BODY_BYTES: Final = 65_536
 """How much of a body is read for its error."""
 KEY_REFUSED: Final = "The service did not accept the key"
-NO_KEY_SENT: Final = "The service wants a key, and none was sent"
+NO_KEY_SENT: Final = "The service requires a key, and none was sent"
 ANOTHER_KEY: Final = "%chat shows where the key comes from; %chat_login asks for another one"
 ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
 WHAT_CAME_IS_KEPT: Final = (
-    "What came is kept, marked; nothing was sent again. Ask again for a whole reply."
+    "What came is kept, marked; nothing was sent again. Ask again for a complete reply."
 )
 LESS_HINT: Final = "Send less of it: --last N, or %chat_reset."
 
@@ -50,7 +50,7 @@ _LONG_WAIT: Final = 2 * 86_400
 _AFTER: Final = "Ask again after the reset."
 _WAIT: Final = "Wait before you ask again, or look at the account's limits."
 _UNSENT: Final = "Nothing was sent again."
-_LATER: Final = "Try again in a while."
+_LATER: Final = "Try again later."
 
 
 class _Rule(NamedTuple):
@@ -70,7 +70,7 @@ class _Rule(NamedTuple):
 _REFUSED: Final = _Rule(
     RequestRejectedError,
     "The service refused the request",
-    "Unchanged it would be refused again: change the prompt, or what goes along with it "
+    "The same request would be refused again: change the prompt, or what is sent with it "
     "(--temperature, --max-tokens, ChatMagics.extra_body); %chat shows that.",
 )
 _FAILED: Final = _Rule(ServiceError, "The service failed", _UNSENT)
@@ -80,27 +80,27 @@ _TOO_LONG: Final = _Rule(
     RequestRejectedError, "The conversation is too long for the service", LESS_HINT
 )
 _FIREWALL: Final = _REFUSED._replace(
-    hint="It may be a firewall or a proxy before the service that refused: ask who runs it, or try "
+    hint="A firewall or a proxy in front of the service may have refused: ask its operator, or try "
     "from another network."
 )
 # RFC 9110, section 15; 423 and 424 are of RFC 4918, 425 of 8470, 429 and 431 of 6585, 451 of 7725.
 _RULES: Final[Mapping[int, _Rule]] = {
     401: _BAD_KEY,
-    402: _LIMITED._replace(what="The service wants more credits"),
+    402: _LIMITED._replace(what="The service requires more credits"),
     403: _REFUSED._replace(
         hint="Change the prompt, or look in the account at what this key may do; "
         "%chat_login asks for another one."
     ),
-    407: _Rule(ServiceError, "The proxy wants a name and a password", PROXY_NAMED),
+    407: _Rule(ServiceError, "The proxy requires a name and a password", PROXY_NAMED),
     410: _REFUSED._replace(
         hint=f"{ADDRESS_HINT} The service, or a model that you set, may be gone."
     ),
     413: _TOO_LONG,
-    426: _REFUSED._replace(hint=f"Is it http where https is wanted? {ADDRESS_HINT}"),
+    426: _REFUSED._replace(hint=f"Is it http where https is required? {ADDRESS_HINT}"),
     429: _LIMITED,
     431: _REFUSED._replace(hint="Set fewer or shorter ones: %config ChatMagics.extra_headers."),
     451: _REFUSED._replace(
-        hint="The service may not answer from where you are; its provider knows more."
+        hint="The service may not be available where you are: ask its provider."
     ),
     **dict.fromkeys((405, 406, 414, 415, 421), _REFUSED._replace(hint=ADDRESS_HINT)),
     **dict.fromkeys((409, 423), _REFUSED._replace(hint=_LATER)),
@@ -159,27 +159,27 @@ def error_from_response(
         same_origin: tells whether two addresses are on one server.
     """
     text = decoded(body, headers)
-    told = read_error(text) or ErrorBody()
-    quote = quoted(told, text, headers, key)
-    seen = crediting.from_headers(headers, now, told)
+    error_body = read_error(text) or ErrorBody()
+    quote = quoted(error_body, text, headers, key)
+    credits = crediting.from_headers(headers, now, error_body)
     at = f"(HTTP {status})"
     if status == _BAD_REQUEST and base_url[:5].lower() == "http:" and _HTTPS.search(text):
         error: ChatError = NotUnderstoodError(
-            f"That port wants https{quote} {at}.", hint=HTTPS_WANTED
+            f"That port requires https{quote} {at}.", hint=HTTPS_WANTED
         )
-    elif told.is_rate_limit or (status >= _BAD_REQUEST and status != _NOT_FOUND):
-        error = _by_status(status, told, quote, at, seen)
+    elif error_body.is_rate_limit or (status >= _BAD_REQUEST and status != _NOT_FOUND):
+        error = _by_status(status, error_body, quote, at, credits)
     elif status in _REDIRECTS:
         error = _redirect(at, headers, key, base_url, same_origin)
     else:
-        error = _no_service(status, told, quote, at)
-    return _completed(error, status, headers, seen, now)
+        error = _no_service(status, error_body, quote, at)
+    return _completed(error, status, headers, credits, now)
 
 
 def error_in_reply(
     status: int,
     headers: Sequence[tuple[str, str]],
-    told: ErrorBody,
+    error_body: ErrorBody,
     *,
     now: datetime,
     key: Secret | None = None,
@@ -190,27 +190,33 @@ def error_in_reply(
     Args:
         status: the HTTP status, which promised a reply.
         headers: the response's headers.
-        told: the error as it stands there.
+        error_body: the error as it stands there.
         now: as for :func:`error_from_response`.
         key: as for :func:`error_from_response`.
         begun: whether a part of the reply had come before it.
     """
-    quote = quoted(told, "", headers, key)
-    seen = crediting.from_headers(headers, now, told)
+    quote = quoted(error_body, "", headers, key)
+    credits = crediting.from_headers(headers, now, error_body)
     at = f"(HTTP {status})"
     if begun:
         error: ChatError = CutOffError(
             f"The service ended the reply with an error{quote}.", hint=WHAT_CAME_IS_KEPT
         )
-    elif told.is_rate_limit:
-        error = _by_status(status, told, quote, at, seen)
-    elif told.status is not None:
-        error = _by_status(told.status, told, quote, f"(error {told.status}, HTTP {status})", seen)
-    elif _is_too_long(told, quote):
+    elif error_body.is_rate_limit:
+        error = _by_status(status, error_body, quote, at, credits)
+    elif error_body.status is not None:
+        error = _by_status(
+            error_body.status,
+            error_body,
+            quote,
+            f"(error {error_body.status}, HTTP {status})",
+            credits,
+        )
+    elif _is_too_long(error_body, quote):
         error = _TOO_LONG.error(f"{_TOO_LONG.what}{quote} {at}.", hint=LESS_HINT)
     else:
         error = ServiceError(f"The service answered with an error{quote} {at}.", hint=_UNSENT)
-    return _completed(error, status, headers, seen, now)
+    return _completed(error, status, headers, credits, now)
 
 
 def read_error(text: str) -> ErrorBody | None:
@@ -225,17 +231,17 @@ def _completed(
     error: ChatError,
     status: int,
     headers: Sequence[tuple[str, str]],
-    seen: Credits | None,
+    credits: Credits | None,
     now: datetime,
 ) -> ChatError:
     """Return an error with the status, the credits and the wait that its response names."""
-    error.status, error.credits = status, seen
+    error.status, error.credits = status, credits
     wait = crediting.retry_after(headers, now)
     if wait is not None:
         error.retry_after = wait.until
         error.hint = " ".join(filter(None, [error.hint, f"Try again {_wait_words(wait)}."]))
     elif isinstance(error, RateLimitError):
-        error.hint = _AFTER if seen is not None and seen.resets_at is not None else _WAIT
+        error.hint = _AFTER if credits is not None and credits.resets_at is not None else _WAIT
     elif error.hint == _UNSENT:
         error.hint = f"{_UNSENT} {_LATER}"
     return error
@@ -253,32 +259,34 @@ def _wait_words(wait: crediting.Wait) -> str:
 
 
 def _by_status(
-    status: int, told: ErrorBody, quote: str, at: str, seen: Credits | None
+    status: int, error_body: ErrorBody, quote: str, at: str, credits: Credits | None
 ) -> ChatError:
     """Return the error for a status that refuses, or for the documented rate limit."""
-    if told.is_rate_limit:
-        figures = f"{told.used:,} of {told.limit:,} used"
+    if error_body.is_rate_limit:
+        figures = f"{error_body.used:,} of {error_body.limit:,} used"
         return RateLimitError(
-            f"No credits left: {figures}, {crediting.reset_words(seen)}{quote} {at}."
+            f"No credits left: {figures}, {crediting.reset_words(credits)}{quote} {at}."
         )
     by_class = _FAILED if status >= _SERVER_ERROR else _REFUSED
     rule = _RULES.get(status, by_class)
     if status == _FORBIDDEN:
         if _ABOUT_THE_KEY.search(quote):
             rule = _BAD_KEY
-        elif told == ErrorBody():
+        elif error_body == ErrorBody():
             rule = _FIREWALL
-    elif status in _TOO_LONG_BY_WORDS and _is_too_long(told, quote):
+    elif status in _TOO_LONG_BY_WORDS and _is_too_long(error_body, quote):
         rule = _TOO_LONG
     what = rule.what
-    if what == _FAILED.what and told == ErrorBody():
-        what = "The service, or a proxy before it, failed"
+    if what == _FAILED.what and error_body == ErrorBody():
+        what = "The service, or a proxy in front of it, failed"
     return rule.error(f"{what}{quote} {at}.", hint=rule.hint)
 
 
-def _is_too_long(told: ErrorBody, quote: str) -> bool:
+def _is_too_long(error_body: ErrorBody, quote: str) -> bool:
     """Return whether an error is about a conversation that the model cannot read at once."""
-    words = " ".join(word for word in (told.code, told.error, told.message) if word)
+    words = " ".join(
+        word for word in (error_body.code, error_body.error, error_body.message) if word
+    )
     return _TOO_LONG_WORDS.search(words or quote) is not None
 
 
@@ -293,22 +301,22 @@ def _redirect(
     where = next((value for name, value in headers if name.lower() == "location"), "").strip()
     match = _LOCATION.match(where if key is None else key.redact(where))
     scheme, host, path = match.group("scheme", "host", "path") if match else ("", "", None)
-    followed = "was not followed, so the key went nowhere else."
+    followed = "was not followed, so the key was sent nowhere else."
     own = scheme or base_url.partition("//")[0]
     if match and (not host or same_origin(f"{own}//{host}", base_url)):
         shown = excerpt(path or "/", key, _LONGEST_PATH)
         return NotUnderstoodError(
-            f"The service points to its own path {shown} {at}: a login page? That {followed}",
-            hint=f"Something before the service may want you to sign in. {ADDRESS_HINT}",
+            f"The service redirects to its own path {shown} {at}: a login page? That {followed}",
+            hint=f"A proxy in front of the service may require you to sign in. {ADDRESS_HINT}",
         )
     target = "to " + excerpt(f"{scheme or ''}//{host}", key) if match else "elsewhere"
     return NotUnderstoodError(
-        f"The service points {target} {at}; that {followed}",
+        f"The service redirects {target} {at}; that {followed}",
         hint="If that is the service, connect to it: %chat_connect URL.",
     )
 
 
-def _no_service(status: int, told: ErrorBody, quote: str, at: str) -> NotUnderstoodError:
+def _no_service(status: int, error_body: ErrorBody, quote: str, at: str) -> NotUnderstoodError:
     """Return the error for a response that neither refuses nor replies."""
     if status == _NOT_FOUND:
         return NotUnderstoodError(
@@ -321,6 +329,6 @@ def _no_service(status: int, told: ErrorBody, quote: str, at: str) -> NotUnderst
             f"The answer has no content {at}.", hint=f"{_UNSENT} {ADDRESS_HINT}"
         )
     what = "What answered is not the chat service"
-    if told != ErrorBody():
+    if error_body != ErrorBody():
         what = "The answer holds no reply"
     return NotUnderstoodError(f"{what}{quote} {at}.", hint=ADDRESS_HINT)

@@ -220,7 +220,7 @@ class Decoder:
         events.append(DONE)
 
     def _is_whole(self, line: str) -> bool:
-        """Whether a last line that no line end closed is a whole event, or completes one."""
+        """Return whether a last line that no line end closed is a whole event, or completes one."""
         field, _, text = line.partition(":")
         if field != "data":
             return _bare_error(line) is not None
@@ -253,7 +253,7 @@ def encode_done(*, line_end: str = "\n", blank_line: bool = True) -> bytes:
 
 
 def kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind | None:
-    """Tell what a body is: by how it begins, and only then by what its header claims.
+    """Return what a body is: by how it begins, and only then by what its header claims.
 
     Args:
         content_type: the ``Content-Type`` header, if there is one.
@@ -292,7 +292,7 @@ def _encode_data(text: str, line_end: str, *, blank_line: bool) -> bytes:
 
 
 def _parse(text: str) -> Any:
-    """Give the JSON value that the whole text is, or ``_NOT_JSON``."""
+    """Return the JSON value that the whole text is, or ``_NOT_JSON``."""
     text = text.strip(" \t\n")
     try:
         value, end = _json.DECODER.raw_decode(text)
@@ -302,7 +302,7 @@ def _parse(text: str) -> Any:
 
 
 def _bare_error(line: str) -> dict[str, Any] | None:
-    """Give the error that a line is, as some servers end a stream: named so, or a body."""
+    """Return the error that a line is, as some servers end a stream: named so, or a body."""
     named = line.startswith("error:")
     if not named and not line.startswith("{"):
         return None
@@ -311,5 +311,5 @@ def _bare_error(line: str) -> dict[str, Any] | None:
 
 
 def _is_chunk(value: object) -> bool:
-    """Whether a value can only be an event of its own, not a line of a longer one."""
+    """Return whether a value can only be an event of its own, not a line of a longer one."""
     return isinstance(value, dict) and ("choices" in value or "error" in value)

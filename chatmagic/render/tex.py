@@ -92,7 +92,7 @@ class _Level:
 
 
 def has_no_error(tex: str) -> bool:
-    """Tell whether MathJax would typeset a formula without an error.
+    """Return whether MathJax would typeset a formula without an error.
 
     Args:
         tex: the formula without its delimiters, of commands that MathJax knows.
@@ -304,7 +304,7 @@ def _tabular(kind: str) -> bool:
 
 
 def _name(word: str) -> str:
-    """Give a command's name; nothing for what is none, or is a sign."""
+    """Return a command's name; nothing for what is none, or is a sign."""
     return word[1:] if _LETTERS.match(word) else ""
 
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.cassette import Lookup
+    from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.conversation.history import Change
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
-    from chatmagic.session.environment import ServiceSetup
     from chatmagic.session.events import Answer, Ask, View
 
 _MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chatmagic import _lazy
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.cassette import AnswerSource
     from chatmagic.client.client import Client
-    from chatmagic.session.environment import ServiceSetup
+    from chatmagic.client.endpoint import ServiceSetup
 
 
 class ClientPool:
@@ -53,18 +53,13 @@ class ClientPool:
         _lazy.load("chatmagic.client.transport")
         from chatmagic.client.client import Client  # noqa: PLC0415
 
-        how: dict[str, Any] = {
-            "timeout": setup.timeout,
-            "extra_body": setup.extra_body,
-            "extra_headers": setup.extra_headers,
-        }
         if known is not None and setup.endpoint.is_same_service(known[1].endpoint):
             client = known[1]
-            client.retune(setup.endpoint, **how)
+            client.retune(setup)
         else:
             if known is not None:
                 known[1].close()
-            client = Client.connected(setup.endpoint, **how)
+            client = Client.connected(setup)
         self._made[source] = setup, client
         return client
 

@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from chatmagic.cassette import active
 from chatmagic.client import config, url
-from chatmagic.client.config import Endpoint
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.kernel import Kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.cassette import AnswerSource
-    from chatmagic.client.timeouts import Timeout
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.protocol.auth import Secret
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceSetup:
-    """Where and how a session asks.
-
-    Args:
-        endpoint: the address and its key.
-        timeout: as for :class:`chatmagic.Client`, in seconds.
-        extra_body: fields that every request has beside the interface's own.
-        extra_headers: headers that every request has beside the connection's own.
-    """
-
-    endpoint: Endpoint
-    timeout: Timeout | Mapping[str, float | None] | float | None = None
-    extra_body: Mapping[str, Any] = field(default_factory=dict)
-    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class Environment(Kernel, Protocol):

@@ -12,7 +12,6 @@ from chatmagic.cassette import reproducibility, transports
 from chatmagic.cassette.active import ActiveCassette
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.matching import Query
-from chatmagic.client import config
 from chatmagic.client.credit_tracker import CreditState
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.cassette import AnswerSource, Lookup
     from chatmagic.client.client import Client
-    from chatmagic.client.config import Endpoint
+    from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.sockets import Halt
     from chatmagic.conversation.history import Change
     from chatmagic.models import Credits, Reply
@@ -290,7 +289,7 @@ class Session:
                 state.ask.owner, state.ask.execution, last=state.ask.last, order=state.order
             )
         source = self._clients.given or setup or state.service
-        state.make_request({} if source is None else source.extra_body)
+        state.make_request((source and source.extra_body) or {})
         if setup is not None:
             state.lookup = self._look_up(state)
         state.notes = [*set_aside_note(aside), *self.cassette.news(), *state.what_is_sent()]
@@ -331,7 +330,7 @@ class Session:
         """Return whether the service that is asked is this kernel's emulator."""
         given = self._clients.given
         endpoint = self.environment.service().endpoint if given is None else given.endpoint
-        return config.is_emulator(endpoint)
+        return endpoint.is_emulator
 
     def _send(self, state: AskState, halt: Halt | None) -> Stream:
         """Hand the request to a client; the cassette stands between that and its transport."""

@@ -89,7 +89,7 @@ def test_in_replay_a_client_by_itself_sends_nothing(
 ) -> None:
     """It is in no cassette, and a reviewer's credits are not to be spent."""
     mode(monkeypatch, "replay")
-    with pytest.raises(NotRecordedError, match="a client by itself is not recorded"):
+    with pytest.raises(NotRecordedError, match="a Client by itself has no cassette"):
         chatmagic.Client().complete([chatmagic.Message("user", "hello")])
     assert not emulator.requests
 

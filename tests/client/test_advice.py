@@ -118,14 +118,14 @@ def test_a_refused_key_may_be_sent_another_way(auth: Auth, other: str) -> None:
     """The line that does so comes last; a client's key comes from no magic."""
     error = told(refused(401), auth=auth)
     assert isinstance(error, AuthenticationError)
-    step = "Client(api_key=…) gives another one; or is it sent another way?"
+    step = "Client(api_key=…) gives another one; or is it to be sent in another way?"
     assert error.hint == f"{step} {other}"
 
 
 def test_a_missing_key_is_no_wrong_one() -> None:
     """Without a key the message does not speak of one that was not accepted."""
     error = told(refused(401), auth="none")
-    assert error.message == 'The service wants a key, and none was sent: "refused" (HTTP 401).'
+    assert error.message == 'The service requires a key, and none was sent: "refused" (HTTP 401).'
     assert error.hint == 'Client(auth="bearer") sends one; Client(api_key=…) gives one.'
 
 

@@ -9,17 +9,16 @@ import pytest
 from environments import GivenEnvironment
 from hypothesis import given
 from hypothesis import strategies as st
+from served import in_ipython
 
 from chatmagic.client import config as settings
 from chatmagic.client import kernel
 from chatmagic.client.config import (
-    Endpoint,
-    is_emulator,
-    no_key_message,
     resolve,
     resolve_for_client,
     with_local_emulator,
 )
+from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.keystore import KeyStore
 from chatmagic.client.url import EMULATOR, origin, warnings_for
 from chatmagic.errors import ChatError, ConnectError, InputError
@@ -326,46 +325,12 @@ def test_the_emulator_gets_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> 
     assert (at_work.base_url, at_work.key) == started
     client = resolve_for_client(environ, base_url=EMULATOR, api_key="sk-mine", auth="none")
     assert (client.base_url, client.key, client.auth) == (*started, "bearer")
-    assert is_emulator(chosen)
-    assert is_emulator(at_work)
-    assert is_emulator(client)
+    assert chosen.is_emulator
+    assert at_work.is_emulator
+    assert client.is_emulator
     elsewhere = resolve(ENVIRONMENT)
     assert with_local_emulator(elsewhere) is elsewhere
-    assert not is_emulator(elsewhere)
-
-
-@pytest.mark.parametrize(
-    ("environ", "given", "more"),
-    [
-        ({}, {"chosen": AWAY}, ""),
-        ({"CHATMAGIC_BASE_URL": AWAY}, {}, ""),
-        (ENVIRONMENT, {"chosen": AWAY}, f" The environment's key belongs to {HOME}:443."),
-        (
-            {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY_FILE": "/sk-private"},
-            {"chosen": AWAY},
-            f" The environment's key belongs to {HOME}:443.",
-        ),
-        (
-            {"CHATMAGIC_API_KEY": KEY},
-            {"chosen": AWAY},
-            " The environment's key belongs to no address, as CHATMAGIC_BASE_URL gives none.",
-        ),
-    ],
-)
-def test_a_missing_key_says_where_there_is_one(
-    environ: dict[str, str], given: dict[str, Any], more: str
-) -> None:
-    """The message names the origin and that of the environment's key; the hint, what to do."""
-    what, hint = no_key_message(resolve(environ, **given))
-    assert what == f"There is no API key for https://away.example:443. Nothing was sent.{more}"
-    assert hint.startswith("%chat_login")
-    assert hint.endswith('%config ChatMagics.auth = "none"')
-
-
-def test_a_client_without_a_key_is_told_of_its_arguments() -> None:
-    """No magic gives a client a key."""
-    _, hint = no_key_message(resolve_for_client({}, base_url=AWAY))
-    assert hint == 'Client(api_key=…) gives one; for a server without keys: Client(auth="none")'
+    assert not elsewhere.is_emulator
 
 
 def everything(environ: Mapping[str, str], url: str) -> list[object]:
@@ -376,9 +341,9 @@ def everything(environ: Mapping[str, str], url: str) -> list[object]:
             found = resolve(environ, chosen=chosen, typed={origin(AWAY): Secret(KEY)})
             seen += [found, told(found)[1], vars_of(found)]
             if found.base_url != EMULATOR:
-                seen += [no_key_message(found), warnings_for(found.base_url)]
+                seen += [found.no_key_message(), warnings_for(found.base_url)]
         except ChatError as error:
-            seen += [error, error.hint, error._render_traceback_(), chain(error)]
+            seen += [error, error.hint, in_ipython(error), chain(error)]
     return seen
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import logging
 import re
 import ssl
 from typing import TYPE_CHECKING, Final
@@ -126,8 +127,8 @@ def resetting(peer: Peer) -> None:
     ("script", "words"),
     [
         (refusing, "does not speak TLS. Nothing was sent."),
-        (leaving, "closed the connection before it was made. Nothing was sent."),
-        (resetting, "closed the connection before it was made. Nothing was sent."),
+        (leaving, "closed the connection while it was being made. Nothing was sent."),
+        (resetting, "closed the connection while it was being made. Nothing was sent."),
     ],
 )
 def test_https_on_a_plain_port_is_told(script: Callable[[Peer], None], words: str) -> None:
@@ -171,13 +172,13 @@ def test_http_on_a_tls_port_is_told(authority: trustme.CA) -> None:
     with Server(once(b"\x15\x03\x01\x00\x02\x02\x46")) as server:
         error = failing(server.origin)
     assert isinstance(error, NotUnderstoodError)
-    assert "that port wants https" in error.message
+    assert "that port requires https" in error.message
     with Server(
         playing(WHOLE), serving(authority.issue_cert("127.0.0.1")), handshakes_fail=None
     ) as server:
         error = failing(server.origin.replace("https:", "http:"))
     assert isinstance(error, ServiceError)
-    assert "Does that port want https?" in str(error.hint)
+    assert "Does that port require https?" in str(error.hint)
 
 
 def test_a_server_that_answered_before_is_not_asked_for_https() -> None:
@@ -221,5 +222,21 @@ def test_a_proxy_that_wants_a_password_says_so(monkeypatch: pytest.MonkeyPatch) 
         for scheme in ("http", "https"):
             with pytest.warns(match="encrypted") if scheme == "http" else contextlib.nullcontext():
                 error = failing(f"{scheme}://chat.invalid")
-            assert "The proxy wants a name and a password" in error.message
+            assert "The proxy requires a name and a password" in error.message
             assert "HTTPS_PROXY and HTTP_PROXY can hold them: http://NAME:" in str(error.hint)
+
+
+def test_what_an_error_was_made_from_is_logged_by_its_type(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What the libraries raised can be diagnosed; neither key, prompt nor message is logged."""
+    caplog.set_level(logging.DEBUG, "chatmagic")
+    with Server(playing(WHOLE)) as server:
+        origin = server.origin
+    error = failing(origin)
+    assert isinstance(error, ConnectError)
+    (record,) = [record for record in caplog.records if record.name == "chatmagic"]
+    assert "ConnectionRefusedError" in record.getMessage()
+    assert "urllib3" in record.getMessage()
+    for hidden in (KEY, "Hello?", origin, "refused"):
+        assert hidden not in record.getMessage()

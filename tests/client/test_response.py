@@ -462,7 +462,8 @@ def test_an_error_body_that_breaks_off_is_told_by_its_status() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "words"), [("500 Oops", "xxx…"), ("302 Moved", "points to https://new.example.org")]
+    ("status", "words"),
+    [("500 Oops", "xxx…"), ("302 Moved", "redirects to https://new.example.org")],
 )
 def test_an_error_body_is_not_read_beyond_a_bound(status: str, words: str) -> None:
     """An error that goes on for long is left, and its connection closed."""
@@ -531,7 +532,7 @@ def test_a_redirect_names_the_new_origin() -> None:
     with Server(playing(document(WHOLE))) as other:
         error = failure(answer(b"", "307 Moved", {"Location": other.url}))
         assert isinstance(error, NotUnderstoodError)
-        assert f"points to {other.origin} (HTTP 307)" in str(error)
+        assert f"redirects to {other.origin} (HTTP 307)" in str(error)
         assert other.accepted == 0
 
 

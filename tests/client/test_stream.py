@@ -172,7 +172,7 @@ def test_a_stream_is_sent_once() -> None:
         stream = client.stream([Message("user", "hello")])
         with stream:
             assert list(stream) == ["hi"]
-        with pytest.raises(InputError, match="sent already"), stream:
+        with pytest.raises(InputError, match="used already"), stream:
             pass
         assert len(server.asked) == 1
 

@@ -150,7 +150,7 @@ def test_what_is_no_address_is_refused_and_not_repeated(url: str) -> None:
 def test_an_address_holds_no_secret(url: str) -> None:
     """A query or a fragment is refused, and nothing of it is repeated."""
     error = refusal(url)
-    assert "leave those out" in error.message
+    assert "leave them out" in error.message
     assert "private" not in f"{error!r}{error}{error.hint}"
 
 
@@ -195,7 +195,7 @@ def test_letters_beyond_ascii_are_no_host(host: str) -> None:
     """Two readers write them in two ways, so a key might go to another host than it belongs to."""
     for url in (f"https://{host}", f"https://user@{host}:8443/v1"):
         error = refusal(url)
-        assert error.message == "The host of the base address has letters beyond ASCII."
+        assert error.message == "The host of the base address has characters beyond ASCII."
         assert "xn--" in str(error)
 
 

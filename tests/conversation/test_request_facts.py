@@ -39,20 +39,34 @@ def test_a_damaged_value_is_refused(changes: dict[str, Any]) -> None:
         Value.from_json([])
 
 
-def test_the_parameters_that_were_set() -> None:
-    """What has its default is left out, and a switch is kept where it is off."""
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({}, {}),
+        ({"max_tokens": 9, "temperature": 0.5}, {"max_tokens": 9, "temperature": 0.5}),
+        ({"temperature": 0, "last": 0}, {"temperature": 0, "last": 0}),
+        ({"stream": True, "history": True}, {}),
+        ({"stream": False, "history": False}, {"stream": False, "history": False}),
+    ],
+)
+def test_what_was_set_is_kept_and_read_again(given: dict[str, Any], kept: dict[str, Any]) -> None:
+    """A default leaves nothing in the record; a zero is no default."""
+    made = Parameters(**given)
+    assert made.parameters == kept
+    assert Parameters(**Parameters.read(json.loads(json.dumps(kept)))) == made
     assert ASKED.parameters == {"max_tokens": 5, "last": 0}
-    off = replace(ASKED, stream=False, history=False, temperature=0.5)
-    assert Parameters.read(off.parameters) == off.parameters
-    assert list(off.parameters) == ["max_tokens", "temperature", "last", "stream", "history"]
 
 
 @pytest.mark.parametrize(
     "told",
     [
         None,
+        [],
+        "last",
         {"max_tokens": True},
         {"max_tokens": 1.5},
+        {"max_tokens": "9"},
+        {"history": "yes"},
         {"temperature": float("inf")},
         {"temperature": "1"},
         {"last": -1},

@@ -27,6 +27,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loopback import PATIENCE, Peer, Server, answer, document, event, head, playing, stream
 from nbclient import NotebookClient
+from served import in_ipython
 from shells import Shell, alone, forget_warnings
 
 import chatmagic
@@ -104,7 +105,7 @@ def told_by(error: BaseException) -> list[object]:
         found += [repr(one), str(one), repr(one.args), repr(vars(one)), "".join(shown.format())]
         left += [one.__cause__, one.__context__]
     if isinstance(error, ChatError):
-        found += error._render_traceback_()
+        found += in_ipython(error)
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             found.append(pickle.dumps(error, protocol).decode("latin-1"))
         found += [repr(vars(copy.copy(error))), repr(vars(copy.deepcopy(error)))]
@@ -765,6 +766,8 @@ def test_a_bundle_that_is_none_is_one_line(tmp_path: Path, monkeypatch: pytest.M
                     for other in names:
                         patch.delenv(other, raising=False)
                     patch.setenv(name, str(tmp_path / file))
-                    with pytest.raises(ConnectError, match=f"^{name} names no file") as caught:
+                    with pytest.raises(
+                        ConnectError, match=f"^{name} does not name a file"
+                    ) as caught:
                         client.complete(ASK)
                     assert "Nothing was sent." in caught.value.message

@@ -205,7 +205,7 @@ def test_a_reset_in_the_past_is_said(dated: bool, before: timedelta, lapsed: boo
         assert credits is not None
         passed = lapsed is None or (dated and lapsed)
         assert (credits.resets_at, credits.lapsed_at) == ((None, told) if passed else (told, None))
-        said = f"reset unknown (what was told, {told:%Y-%m-%d %H:%M} UTC, had passed already)"
+        said = f"reset unknown (the time reported, {told:%Y-%m-%d %H:%M} UTC, had passed)"
         assert words(credits).endswith(said) == passed
         assert Credits.from_json(credits.to_json()) == credits
 
@@ -421,7 +421,7 @@ def test_what_a_turn_took(
         (
             Credits(None, None, None, None, NOW, RESET),
             "unknown",
-            "credits unknown · reset unknown (what was told, 2026-01-02 00:00 UTC, had passed already)",  # noqa: E501 - one line, as it is said
+            "credits unknown · reset unknown (the time reported, 2026-01-02 00:00 UTC, had passed)",
         ),
     ],
 )

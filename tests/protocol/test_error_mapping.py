@@ -110,17 +110,17 @@ def test_the_others_are_known_by_their_status(
         (418, b"", "--max-tokens, ChatMagics.extra_body); %chat shows that."),
         (422, {"detail": "field"}, "--max-tokens, ChatMagics.extra_body); %chat shows that."),
         (403, {"error": "flagged"}, "what this key may do; %chat_login asks for another one."),
-        (403, b"<title>No</title>", "ask who runs it, or try from another network."),
+        (403, b"<title>No</title>", "ask its operator, or try from another network."),
         (405, b"", "Is the base address right? %chat shows it."),
-        (409, b"", "Try again in a while."),
+        (409, b"", "Try again later."),
         (410, b"", "a model that you set, may be gone."),
         (415, b"", "Is the base address right? %chat shows it."),
-        (426, b"", "https is wanted? Is the base address right? %chat shows it."),
+        (426, b"", "https is required? Is the base address right? %chat shows it."),
         (431, b"", "%config ChatMagics.extra_headers."),
-        (451, b"", "its provider knows more."),
-        (500, b"", "Nothing was sent again. Try again in a while."),
+        (451, b"", "ask its provider."),
+        (500, b"", "Nothing was sent again. Try again later."),
         (501, b"", "Is the base address right? %chat shows it."),
-        (503, {"error": "busy"}, "Nothing was sent again. Try again in a while."),
+        (503, {"error": "busy"}, "Nothing was sent again. Try again later."),
     ],
 )
 def test_a_status_has_its_next_step(status: int, body: object, step: str) -> None:
@@ -155,7 +155,7 @@ def test_no_refusal_is_without_a_next_step() -> None:
         (b"", "refused the request (HTTP 400)."),
         (b" \r\n", "refused the request (HTTP 400)."),
         (b"\x1b[31mred\x07\xff", ': "\u241b[31mred\u2407\N{REPLACEMENT CHARACTER}"'),
-        (b"\xff\xd8\xff\xe0\0\x10JF", ", with bytes that are no text (HTTP 400)"),
+        (b"\xff\xd8\xff\xe0\0\x10JF", ", with bytes that are not text (HTTP 400)"),
         ({"error": "Stop."}, ': "Stop" (HTTP 400)'),
         (b"[" * 100_000, ': "[[['),
     ],
@@ -268,9 +268,9 @@ def test_the_key_is_taken_out_of_what_is_shown() -> None:
         ("http://chat.example.org/login", "to http://chat.example.org ("),
         ("https://chat.example.org:8443/login", "to https://chat.example.org:8443 ("),
         ("https://chat.example.org:login/", "to https://chat.example.org:login ("),
-        ("///new.example.org", "points elsewhere ("),
-        ("login", "points elsewhere ("),
-        ("", "points elsewhere ("),
+        ("///new.example.org", "redirects elsewhere ("),
+        ("login", "redirects elsewhere ("),
+        ("", "redirects elsewhere ("),
     ],
 )
 def test_a_redirect_names_the_new_origin_alone(status: int, location: str, words: str) -> None:
@@ -298,7 +298,7 @@ def test_a_redirect_to_a_page_of_the_same_server_says_its_path(location: str, pa
     """And asks whether that is a login page; without what stands behind the path."""
     error = redirected(302, location)
     assert error.message.startswith(
-        f"The service points to its own path {path} (HTTP 302): a login page?"
+        f"The service redirects to its own path {path} (HTTP 302): a login page?"
     )
     assert "secret" not in str(error)
     assert "sign in" in str(error.hint)
@@ -319,11 +319,11 @@ TLS_WANTED = [
 def test_a_port_that_wants_https_is_told(body: bytes) -> None:
     """As nginx, Go, Apache and Tomcat say it; where http was asked, and nothing else is wrong."""
     error = error_from_response(400, [], body, now=NOW, key=KEY, base_url="http://chat.example.org")
-    assert error.message.startswith("That port wants https: ")
+    assert error.message.startswith("That port requires https: ")
     assert "with https" in str(error.hint)
     for status, base_url in ((500, "http://chat.example.org"), (400, "https://chat.example.org")):
         other = error_from_response(status, [], body, now=NOW, key=KEY, base_url=base_url)
-        assert "wants https" not in str(other)
+        assert "requires https" not in str(other)
 
 
 def redirected(status: int, location: str, key: Secret | None = KEY) -> ChatError:
@@ -423,7 +423,7 @@ def test_an_error_in_place_of_a_reply_says_its_own_status(
 def test_what_is_packed_is_told_to_be_packed() -> None:
     """A compression that nobody asked for and nobody here can undo is named."""
     error = told(502, bytes(range(128, 256)), [("Content-Encoding", "br")])
-    assert ", with bytes that are no text, packed as br (HTTP 502)" in str(error)
+    assert ", with bytes that are not text, compressed as br (HTTP 502)" in str(error)
 
 
 @given(status=st.integers(200, 599), body=st.binary(max_size=200))

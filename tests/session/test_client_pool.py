@@ -10,14 +10,13 @@ from environments import GivenEnvironment
 from shells import FIXED, KEY
 
 import chatmagic
-from chatmagic.client.config import Endpoint
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.emulator.server import Emulator
 from chatmagic.errors import (
     ConnectError,
     InputError,
 )
 from chatmagic.protocol.auth import Secret
-from chatmagic.session.environment import ServiceSetup
 from chatmagic.session.session import Session
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from asking import PATIENCE, Seen, prompts, stop
 from environments import GivenEnvironment
 from shells import FIXED, KEY
 
@@ -20,7 +21,7 @@ from chatmagic.errors import (
     RateLimitError,
     ServiceError,
 )
-from chatmagic.session.events import Answer, Ask, Began, Changed, Ended, Fragment
+from chatmagic.session.events import Ask, Changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,56 +30,6 @@ if TYPE_CHECKING:
     from chatmagic.emulator.server import Emulator, Settings
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
-
-PATIENCE = 10.0
-
-
-@dataclass
-class Seen:
-    """A view that keeps what it is told, and may act on it."""
-
-    told: list[tuple[str, Any]] = field(default_factory=list)
-    at_fragment: Callable[[str], object] = str
-    at_end: Callable[[], object] = str
-    at_wait: Callable[[], object] = str
-
-    @property
-    def names(self) -> list[str]:
-        """What it was told, in order, without fragments."""
-        return [name for name, _ in self.told if name != "fragment"]
-
-    def waiting(self, holder: str) -> None:
-        """Another ask is under way."""
-        self.told.append(("waiting", holder))
-        self.at_wait()
-
-    def began(self, notes: Sequence[str]) -> None:
-        """The request is about to be sent."""
-        self.told.append(("began", list(notes)))
-
-    def fragment(self, text: str) -> None:
-        """A fragment came."""
-        self.told.append(("fragment", text))
-        self.at_fragment(text)
-
-    def ended(self, answer: Answer) -> None:
-        """There is a reply."""
-        self.told.append(("ended", answer))
-        self.at_end()
-
-    def failed(self) -> None:
-        """There is none."""
-        self.told.append(("failed", None))
-
-
-def prompts(session: Session) -> list[str]:
-    """Give the prompts of the turns that are kept."""
-    return [turn.prompt for turn in session.conversation]
-
-
-def stop(*_: object) -> None:
-    """Press Stop."""
-    raise KeyboardInterrupt
 
 
 def test_asking_goes_on(session: Session, emulator: Emulator) -> None:
@@ -297,58 +248,6 @@ def test_a_cell_owns_its_turn(session: Session, emulator: Emulator) -> None:
     assert [turn.prompt for turn in session.conversation.stale_turns()] == ["echo:c"]
 
 
-def test_one_at_a_time(session: Session, emulator: Emulator) -> None:
-    """A second thread waits, is told for whom, and then carries the first one's turn."""
-    inside, go_on = threading.Event(), threading.Event()
-
-    def hold(_: str) -> None:
-        inside.set()
-        assert go_on.wait(PATIENCE)
-
-    first = threading.Thread(
-        target=session.run, args=(Ask("echo:first", asker="cell [3]"), Seen(at_fragment=hold))
-    )
-    second = Seen(at_wait=go_on.set)
-    first.start()
-    assert inside.wait(PATIENCE)
-    session.run(Ask("echo:second"), second)
-    first.join(PATIENCE)
-    assert second.told[0] == ("waiting", "cell [3]")
-    assert second.names == ["waiting", "began", "ended"]
-    assert prompts(session) == ["echo:first", "echo:second"]
-    assert len(emulator.requests[1].body["messages"]) == 3
-
-
-def test_waiting_can_be_interrupted(session: Session, emulator: Emulator) -> None:
-    """Who is stopped while waiting has sent nothing, and the first goes on undisturbed."""
-    inside, go_on = threading.Event(), threading.Event()
-
-    def hold(_: str) -> None:
-        inside.set()
-        assert go_on.wait(PATIENCE)
-
-    first = threading.Thread(target=session.run, args=(Ask("echo:a"), Seen(at_fragment=hold)))
-    first.start()
-    assert inside.wait(PATIENCE)
-    second = Seen(at_wait=stop)
-    with pytest.raises(ChatInterrupted):
-        session.run(Ask("echo:second"), second)
-    go_on.set()
-    first.join(PATIENCE)
-    assert second.names == ["waiting", "failed"]
-    assert prompts(session) == ["echo:a"]
-    assert len(emulator.requests) == 1
-    assert session.ask("echo:third").text == "third"
-
-
-def test_asking_from_a_listener_is_refused(session: Session, emulator: Emulator) -> None:
-    """An ask within an ask would wait for itself."""
-    with pytest.raises(InputError, match="still streaming"):
-        session.ask("echo:outer word", on_fragment=lambda _: session.ask("echo:inner"))
-    assert len(emulator.requests) == 1
-    assert session.ask("echo:next").text == "next"
-
-
 def test_the_record(session: Session) -> None:
     """It names what was carried by digest and holds no more than a reader can see."""
     session.ask("echo:a")
@@ -385,67 +284,6 @@ def test_stop_while_the_turn_is_kept(
     assert len(emulator.requests) == 2
 
 
-def test_a_change_waits_for_its_turn(session: Session) -> None:
-    """Undo, redo and reset stand behind the same lock as the asks."""
-    session.ask("echo:one")
-    assert session.change(Conversation.undo) is not None
-    assert len(session.conversation) == 0
-    with pytest.raises(InputError, match="still streaming"):
-        session.ask("echo:two", on_fragment=lambda _: session.change(Conversation.redo))
-
-
-def test_followers_hear_of_every_ask_and_change(session: Session, emulator: Emulator) -> None:
-    """What the panel shows is what every entry asked, and how it ended."""
-    heard: list[Event] = []
-    session.follow(lambda _: 1 / 0)  # one that fails is nobody else's trouble
-    leave = session.follow(heard.append)
-    ask = Ask("echo:one two", entry="panel", owner="a")
-    answer = session.run(ask, Seen())
-    assert heard[0] == Began(ask, (), ())
-    assert "".join(event.text for event in heard if isinstance(event, Fragment)) == "one two"
-    assert heard[-1] == Ended(ask, answer, None)
-    emulator.settings = replace(FIXED, fault="error", fault_after=-1)
-    with pytest.raises(ServiceError) as caught:
-        session.run(Ask("two"), Seen())
-    assert heard[-1] == Ended(Ask("two"), None, caught.value)
-    session.change(Conversation.undo)
-    assert heard.count(Changed()) == 1
-    count = len(heard)
-    leave()
-    session.change(Conversation.redo)
-    assert len(heard) == count
-
-
-def test_turns_of_the_panel_are_said_to_be_sent(session: Session) -> None:
-    """Run All will not ask them, so the cell that sends them says so."""
-    session.run(Ask("echo:one", entry="panel"), Seen())
-    seen = Seen()
-    session.run(Ask("echo:two", owner="a"), seen)
-    assert ("began", ["with 1 turn from the panel"]) in seen.told
-
-
-@pytest.mark.parametrize(
-    ("ask", "named"),
-    [
-        (Ask("one\n\n%%chat\ntwo", entry="cell"), "%%chat"),
-        (Ask("one\n%chat_undo", entry="cell"), "%chat_undo"),
-        (Ask("one\n%chat two", typed="one\n{{ cell }}", entry="cell"), None),
-        (Ask("What does %%chat do?\n    %chat\n%chat-like\n%%chatter", entry="cell"), None),
-        (Ask("one\n%%chat\ntwo", entry="panel"), None),
-        (Ask("one\n%%chat\ntwo"), None),
-    ],
-)
-def test_a_command_within_a_prompt_is_said_to_be_text(
-    ask: Ask, named: str | None, session: Session, emulator: Emulator
-) -> None:
-    """Two cells that a page has merged ask one question; it is sent as it was typed."""
-    seen = Seen()
-    session.run(ask, seen)
-    said = f"a line with {named} is sent as text; split the cell if it is to run by itself"
-    assert ("began", [said] if named else []) in seen.told
-    assert emulator.requests[-1].body["messages"][-1]["content"] == ask.prompt
-
-
 def test_a_turn_stands_where_the_page_has_its_cell(session: Session, emulator: Emulator) -> None:
     """A cell between two others carries what is above it, and no more."""
     session.run(Ask("echo:one", owner="a"), Seen())
@@ -476,31 +314,6 @@ def test_an_ask_is_stopped_by_name(session: Session) -> None:
     assert session.ask("echo:next").text == "next"
 
 
-def test_an_ask_that_waits_can_be_stopped(session: Session, emulator: Emulator) -> None:
-    """Its halt ends the wait; it is never sent, and the one under way goes on."""
-    from chatmagic.client.sockets import Halt  # noqa: PLC0415 - of this test alone
-
-    halt = Halt()
-    ended: list[BaseException] = []
-
-    def wait() -> None:
-        try:
-            session.run(Ask("echo:second"), Seen(at_wait=halt.stop), halt)
-        except KeyboardInterrupt as error:
-            ended.append(error)
-
-    def second(_: str) -> None:
-        if not ended:
-            waiter = threading.Thread(target=wait)
-            waiter.start()
-            waiter.join(PATIENCE)
-
-    assert session.run(Ask("echo:first"), Seen(at_fragment=second)).reply.text == "first"
-    assert "before the reply began" in str(ended[0])
-    assert len(emulator.requests) == 1
-    assert prompts(session) == ["echo:first"]
-
-
 def test_what_the_pages_say_holds_for_every_ask(session: Session, emulator: Emulator) -> None:
     """Turns of cells that are gone are set aside, which is said; the order is the page's."""
     for name in "abc":
@@ -517,18 +330,6 @@ def test_what_the_pages_say_holds_for_every_ask(session: Session, emulator: Emul
     session.change(Conversation.undo)
     session.change(Conversation.undo)
     assert prompts(session) == ["echo:c", "echo:a", "echo:b"]
-
-
-def test_several_turns_set_aside_are_counted(session: Session) -> None:
-    """An ask without history leaves the conversation alone, and sets nothing aside."""
-    for name in "ab":
-        session.run(Ask(f"echo:{name}", owner=name), Seen())
-    session.environment = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("ab")))
-    alone, seen = Seen(), Seen()
-    session.run(Ask("echo:alone", history=False), alone)
-    assert ("began", []) in alone.told
-    session.run(Ask("echo:next"), seen)
-    assert ("began", ["set aside 2 turns whose cells are gone from the page"]) in seen.told
 
 
 def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -> None:
@@ -559,10 +360,3 @@ def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -
     assert heard == [Changed()]
     assert session.follow_pages() is None
     assert heard == [Changed()]
-
-
-def test_a_prompt_holds_no_lone_surrogates() -> None:
-    """They are marked as they are in the request, else no output could hold the record."""
-    ask = Ask("a\ud83d", typed="{{ b\udc00 }}")
-    assert (ask.prompt, ask.typed) == ("a\ufffd", "{{ b\ufffd }}")
-    assert Ask("a\ud83d\ude00").prompt == "a\U0001f600"

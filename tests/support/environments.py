@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from chatmagic.cassette.active import CassetteSetup
+    from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.protocol.auth import Secret
-    from chatmagic.session.environment import ServiceSetup
 
 
 class GivenEnvironment(PlainPython):

@@ -14,7 +14,8 @@ const PROSE = "text/x-ipythongfm";
 const CHAT = /^(?:[ \t]*\n)*%%chat(?:_instructions)?(?!\w)/;
 const STATUS = "chatmagic-status";
 const MARK = "chatmagic-mark";
-const TITLED_MS = 300;
+/** When a new view of the notebook may have its tab's title: soon, on a slow machine later. */
+const TITLED_MS = [300, 3000];
 const READ_MS = 200;
 
 const MARK_STYLE =
@@ -133,9 +134,9 @@ export class Bridge {
     this.pending = false;
     this.stopped = false;
     this.observer = new MutationObserver(() => this.draw());
-    // A new view of the notebook; its tab gets its title a moment later.
-    this.views = new MutationObserver(() => setTimeout(() => this.draw(), TITLED_MS));
+    this.views = new MutationObserver(() => TITLED_MS.map((ms) => setTimeout(this.draw, ms)));
     this.changed = this.changed.bind(this);
+    this.draw = this.draw.bind(this);
     this.stop = this.stop.bind(this);
     this.receive = this.receive.bind(this);
     this.cells.changed.connect(this.changed);

@@ -1,0 +1,69 @@
+"""An address with its key: what is said of it, and when two are the same service."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chatmagic.client.config import resolve, resolve_for_client
+from chatmagic.client.endpoint import Endpoint
+from chatmagic.protocol.auth import Secret
+
+KEY = "sk-private-7d1f"
+HOME, AWAY = "https://home.example", "https://away.example"
+ENVIRONMENT = {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY": KEY}
+
+
+def test_who_decided_it_makes_no_other_service() -> None:
+    """Its address, its key and the way of it do."""
+    first = Endpoint(HOME, "bearer", Secret(KEY), "argument")
+    assert first.is_same_service(replace(first, url_from="%config", warnings=("careful",)))
+    for other in ({"base_url": AWAY}, {"auth": "query"}, {"key": None}):
+        assert not first.is_same_service(replace(first, **other))
+
+
+def test_no_key_is_in_the_address_that_is_shown() -> None:
+    """Also where a path holds the key of another address."""
+    key, other = Secret("abc123def456"), Secret("zyx987wvu654")
+    endpoint = Endpoint(
+        "https://a.example/abc123def456/zyx987wvu654", "none", key, "argument", guarded=(other,)
+    )
+    assert endpoint.known_keys == (other, key)
+    for secret in endpoint.known_keys:
+        assert secret.reveal() not in endpoint.posted_to()
+
+
+@pytest.mark.parametrize(
+    ("environ", "given", "more"),
+    [
+        ({}, {"chosen": AWAY}, ""),
+        ({"CHATMAGIC_BASE_URL": AWAY}, {}, ""),
+        (ENVIRONMENT, {"chosen": AWAY}, f" The environment's key belongs to {HOME}:443."),
+        (
+            {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY_FILE": "/sk-private"},
+            {"chosen": AWAY},
+            f" The environment's key belongs to {HOME}:443.",
+        ),
+        (
+            {"CHATMAGIC_API_KEY": KEY},
+            {"chosen": AWAY},
+            " The environment's key belongs to no address, as CHATMAGIC_BASE_URL gives none.",
+        ),
+    ],
+)
+def test_a_missing_key_says_where_there_is_one(
+    environ: dict[str, str], given: dict[str, Any], more: str
+) -> None:
+    """The message names the origin and that of the environment's key; the hint, what to do."""
+    what, hint = resolve(environ, **given).no_key_message()
+    assert what == f"There is no API key for https://away.example:443. Nothing was sent.{more}"
+    assert hint.startswith("%chat_login")
+    assert hint.endswith('%config ChatMagics.auth = "none"')
+
+
+def test_a_client_without_a_key_is_told_of_its_arguments() -> None:
+    """No magic gives a client a key."""
+    _, hint = resolve_for_client({}, base_url=AWAY).no_key_message()
+    assert hint == 'Client(api_key=…) gives one; for a server without keys: Client(auth="none")'

@@ -1,0 +1,95 @@
+"""Where a session runs: plain Python by itself, and what else is handed to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from environments import GivenEnvironment
+from shells import KEY
+
+from chatmagic.cassette.active import CASSETTE, CassetteSetup
+from chatmagic.cassette.mode import CassetteConfig
+from chatmagic.client.client import Client
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
+from chatmagic.errors import ConnectError, NotRecordedError
+from chatmagic.protocol.auth import Secret
+from chatmagic.session import current
+from chatmagic.session.environment import PlainPython, setup_for
+from chatmagic.session.session import Session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from chatmagic.emulator.server import Emulator
+
+
+@pytest.mark.usefixtures("session")
+def test_plain_python_has_its_variables_and_no_cell(
+    emulator: Emulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """No cell is known, no page tells an order, and no emulator can be started."""
+    plain = PlainPython()
+    assert plain.service().endpoint.base_url == emulator.url
+    assert (plain.cell(), plain.layout("a"), plain.cassette()) == ((None, None), None, None)
+    assert plain.replaying() is None
+    with pytest.raises(ConnectError, match="%load_ext chatmagic"):
+        plain.start_emulator()
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", str(tmp_path / "a.json"))
+    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
+    setup = plain.cassette()
+    assert setup is not None
+    assert setup.config.mode == "replay"
+    assert plain.replaying() == "CHATMAGIC_MODE says replay"
+
+
+@pytest.mark.usefixtures("session")
+def test_an_environment_that_is_handed_in_says_where_to_ask(emulator: Emulator) -> None:
+    """Its service counts, and not the variables."""
+    endpoint = Endpoint(emulator.url, "query", Secret(KEY), "a test")
+    asking = Session(environment=GivenEnvironment(service=lambda: ServiceSetup(endpoint)))
+    assert asking.ask("echo:a").text == "a"
+    asking.close()
+    assert emulator.requests[0].ways == ("query",)
+
+
+def test_the_process_has_one_environment_for_its_session_and_its_clients(
+    session: Session, emulator: Emulator
+) -> None:
+    """The session of before takes it over, and gives it back; a session of one's own does not."""
+
+    class Replaying(GivenEnvironment):
+        def replaying(self) -> str:
+            return "a test replays"
+
+    before = current.current_session()
+    given = Replaying(emulator=(emulator.url, Secret(KEY)))
+    current.use_environment(lambda: given)
+    assert before is current.current_session()
+    assert before.environment is given
+    assert isinstance(session.environment, PlainPython)
+    assert session.environment is not given
+    with Client("emulator") as client:
+        assert client.endpoint.base_url == emulator.url
+        with pytest.raises(NotRecordedError, match="a test replays"):
+            client.complete([{"role": "user", "content": "hi"}])
+    current.use_environment(None)
+    assert type(before.environment) is PlainPython
+    assert emulator.requests == []
+
+
+def test_each_source_of_answers_has_a_setup_of_its_own(tmp_path: Path) -> None:
+    """A recording goes nowhere, the emulator gets a key of its own, with the cassette's fields."""
+    practice = ("http://127.0.0.1:9", Secret("practice-1"))
+    service = ServiceSetup(Endpoint("https://a.example", "bearer", Secret(KEY), "a test"))
+    given = GivenEnvironment(emulator=practice, service=lambda: service)
+    config = CassetteConfig(tmp_path / "a.json", "replay")
+    cassette = CassetteSetup(config, timeout=5, extra_body={"model": "small"})
+    assert setup_for("service", given, cassette) is service
+    recorded = setup_for("cassette", given, cassette)
+    assert recorded.endpoint == CASSETTE
+    emulated = setup_for("emulator", given, cassette)
+    assert (emulated.endpoint.base_url, emulated.endpoint.key) == practice
+    assert emulated.endpoint.is_emulator
+    for setup in (recorded, emulated):
+        assert (setup.timeout, setup.extra_body) == (5, {"model": "small"})

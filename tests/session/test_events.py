@@ -1,0 +1,48 @@
+"""What views and followers are told of an ask."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from asking import Seen
+from shells import FIXED
+
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.errors import ServiceError
+from chatmagic.session.events import Ask, Began, Changed, Ended, Fragment
+
+if TYPE_CHECKING:
+    from chatmagic.emulator.server import Emulator
+    from chatmagic.session.events import Event
+    from chatmagic.session.session import Session
+
+
+def test_followers_hear_of_every_ask_and_change(session: Session, emulator: Emulator) -> None:
+    """What the panel shows is what every entry asked, and how it ended."""
+    heard: list[Event] = []
+    session.follow(lambda _: 1 / 0)  # one that fails is nobody else's trouble
+    leave = session.follow(heard.append)
+    ask = Ask("echo:one two", entry="panel", owner="a")
+    answer = session.run(ask, Seen())
+    assert heard[0] == Began(ask, (), ())
+    assert "".join(event.text for event in heard if isinstance(event, Fragment)) == "one two"
+    assert heard[-1] == Ended(ask, answer, None)
+    emulator.settings = replace(FIXED, fault="error", fault_after=-1)
+    with pytest.raises(ServiceError) as caught:
+        session.run(Ask("two"), Seen())
+    assert heard[-1] == Ended(Ask("two"), None, caught.value)
+    session.change(Conversation.undo)
+    assert heard.count(Changed()) == 1
+    count = len(heard)
+    leave()
+    session.change(Conversation.redo)
+    assert len(heard) == count
+
+
+def test_a_prompt_holds_no_lone_surrogates() -> None:
+    """They are marked as they are in the request, else no output could hold the record."""
+    ask = Ask("a\ud83d", typed="{{ b\udc00 }}")
+    assert (ask.prompt, ask.typed) == ("a\ufffd", "{{ b\ufffd }}")
+    assert Ask("a\ud83d\ude00").prompt == "a\U0001f600"
