@@ -65,13 +65,15 @@ _HOMES: Final = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is asked for: loading the extension needs few of them."""
-    if name == "errors":
-        return import_module("chatmagic.errors")
-    if name in _HOMES:
-        return getattr(import_module(f"chatmagic.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a name that is not listed is an error for a type checker, too
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is asked for: loading the extension needs few of them."""
+        if name == "errors":
+            return import_module("chatmagic.errors")
+        if name in _HOMES:
+            return getattr(import_module(f"chatmagic.{_HOMES[name]}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

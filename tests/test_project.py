@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from project import PURE, PYPROJECT, ROOT, files
 
+import chatmagic
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -162,3 +164,27 @@ def test_the_style_holds(tool: str) -> None:
         [sys.executable, "-m", *TOOLS[tool]], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_contributors_are_led_to_is_there() -> None:
+    """Each path that CONTRIBUTING and the workflow name exists, but for what is to be added."""
+    texts = [path.read_text("utf-8") for path in files(".github/**/*.*")]
+    named = re.findall(r"\b(?:chatmagic|tests|notebooks)/[\w./-]*", "\n".join(texts))
+    paths = {name.rstrip(".") for name in named if not re.search("NN-name|NAME", name)}
+    assert len(paths) > 10
+    assert not [path for path in sorted(paths) if not (ROOT / path).exists()]
+
+
+def test_every_public_name_has_its_types_held() -> None:
+    """``typing_api`` uses each public name and each error, so that mypy sees it from outside."""
+    tree = ast.parse((ROOT / "tests" / "typing_api.py").read_text(encoding="utf-8"))
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    used |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    kinds = {name for name, value in vars(chatmagic.errors).items() if is_error(value)}
+    assert kinds > {"ChatError", "ChatInterrupted"}
+    assert {*chatmagic.__all__, *kinds} <= used
+
+
+def is_error(value: object) -> bool:
+    """Tell whether a value is an error of ours that may be raised."""
+    return isinstance(value, type) and issubclass(value, BaseException) and value.__name__[0] != "_"

@@ -16,18 +16,35 @@ from chatmagic import Client, Credits, Message, Reply, Session, Timeout, Usage, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from chatmagic.client.sockets import Halt
+    from chatmagic.client.transport import Exchange
+
 State = Literal["complete", "interrupted", "cut off"]
 Origin = Literal["live", "replay", "emulator"]
 Fault = Literal["you", "service", "network"]
 Which = Literal["connect", "first_byte", "silence", "total"]
 
 
-def a_client_takes_its_arguments(headers: Mapping[str, str]) -> None:
+class Gateway:
+    """A transport of a user's own."""
+
+    def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
+        """Send a request and return the answer as it comes."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close what is open."""
+
+
+def a_client_takes_its_arguments(headers: Mapping[str, str], gateway: Gateway) -> None:
     """An address, a key and a place for it, time-outs in three forms, and what a server wants."""
     assert_type(Client(), Client)
     Client("https://chat.example.org", "key", auth="x-api-key", timeout=10, model="m")
     Client(timeout={"connect": 1.5, "total": None}, extra_headers=headers)
     Client(timeout=Timeout(first_byte=None), extra_body={"seed": 1, "stop": ["\n"]})
+    Client(transport=gateway)
+    Client("https://chat.example.org", transport=gateway, timeout=None)
+    Client(transport=print)  # type: ignore[arg-type]
     Client(auth="basic")  # type: ignore[arg-type]
     Client(base_url=443)  # type: ignore[arg-type]
     Client(extra_headers={"X-Team": 1})  # type: ignore[dict-item]
@@ -145,6 +162,7 @@ def the_kernel_has_one_session() -> None:
     assert_type(chatmagic.ask("Why?"), Reply)
     assert_type(chatmagic.ask("Why?", max_tokens=9), Reply)
     chatmagic.ask()  # type: ignore[call-arg]
+    chatmagic.asks("Why?")  # type: ignore[attr-defined]
     assert_type(chatmagic.__version__, str)
 
 

@@ -61,11 +61,10 @@ def test_python_is_stated_and_packages_have_ranges() -> None:
     assert name == "python"
     assert version in SpecifierSet(project["requires-python"])
     lines = (BINDER / "requirements.txt").read_text("utf-8").splitlines()
-    words = [line for line in lines if not line.startswith("#")]
-    assert "." in words
-    for word in words:
-        if word != ".":
-            assert {one.operator for one in Requirement(word).specifier} == {">=", "<"}
+    words = {line for line in lines if not line.startswith("#")}
+    assert {"."} < words
+    for word in words - {"."}:
+        assert {each.operator for each in Requirement(word).specifier} == {">=", "<"}
 
 
 def run(*words: str, cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

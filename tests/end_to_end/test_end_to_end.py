@@ -1,15 +1,19 @@
-"""The same behaviour through every entry, against the emulator over real HTTP."""
+"""The same behaviour through every entry: Python, magics, panel; over HTTP to the emulator."""
 
 from __future__ import annotations
 
+import queue
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from comms import Widgets, Wire
+from panel_views import PATIENCE, View
 from shells import Shell, alone
 
 import chatmagic
 from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.session.events import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
 
 KEY = "sk-end-to-end-2f9d"
 Ask = Callable[[str], Any]
-ENTRIES = ("client", "session", "package", "cell", "line")
+ENTRIES = ("client", "stream", "session", "package", "cell", "line", "panel")
 
 
 @pytest.fixture
@@ -30,19 +34,26 @@ def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Emulato
 
 
 @pytest.fixture(params=ENTRIES)
-def ask(request: pytest.FixtureRequest) -> Ask:
+def ask(
+    request: pytest.FixtureRequest,
+    service: Emulator,  # noqa: ARG001 - what the environment names
+    monkeypatch: pytest.MonkeyPatch,
+) -> Ask:
     """A way to ask: gives the reply, or raises what went wrong."""
-    request.getfixturevalue("service")
-    return entry(request.param)
+    return entry(request.param, monkeypatch)
 
 
-def entry(name: str) -> Ask:
+def entry(name: str, monkeypatch: pytest.MonkeyPatch) -> Ask:
     """Open one of the entries; each keeps its client for as long as it is used."""
     if name == "client":
         client = chatmagic.Client()
         return lambda text: client.complete([chatmagic.Message("user", text)])
+    if name == "stream":
+        return streamed(chatmagic.Client())
     if name == "session":
         return chatmagic.Session(chatmagic.Client()).ask
+    if name == "panel":
+        return in_a_panel(monkeypatch)
     shell = Shell()
     if name == "package":
         return chatmagic.ask
@@ -55,6 +66,44 @@ def entry(name: str) -> Ask:
         return shell["reply"]
 
     return by_magic
+
+
+def streamed(client: chatmagic.Client) -> Ask:
+    """Ask fragment by fragment."""
+
+    def ask(text: str) -> chatmagic.Reply:
+        with client.stream([chatmagic.Message("user", text)]) as stream:
+            fragments = list(stream)
+        assert "".join(fragments) == stream.reply.text
+        return stream.reply
+
+    return ask
+
+
+def in_a_panel(monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Ask in a panel's page, by messages; the session tells how that ended."""
+    widgets = Widgets(monkeypatch)
+    Shell().page("%chat_panel", "P")
+    (widget,) = widgets.having("draft")
+    view = View(Wire(widget))
+    ends = queue.Queue[Ended]()
+
+    def heard(event: object) -> None:
+        if isinstance(event, Ended):
+            ends.put(event)
+
+    chatmagic.current_session().follow(heard)
+
+    def ask(text: str) -> chatmagic.Reply:
+        view.asked(text)
+        end = ends.get(timeout=PATIENCE)
+        if end.error is not None:
+            raise end.error
+        assert end.answer is not None
+        assert view.log()[-1]["reply"]["text"] == end.answer.reply.text
+        return end.answer.reply
+
+    return ask
 
 
 def test_a_reply_is_whole_and_accounted_for(ask: Ask, service: Emulator) -> None:
@@ -87,13 +136,16 @@ def test_used_up_credits_are_said_with_their_figures(ask: Ask, service: Emulator
     assert caught.value.credits.resets_at is not None
 
 
-def test_a_cut_off_reply_keeps_its_part(ask: Ask, service: Emulator) -> None:
-    """What came is in the error."""
+@pytest.mark.parametrize("name", ENTRIES)
+def test_a_cut_off_reply_keeps_its_part(
+    service: Emulator, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """What came is in the error; of a reply in one piece nothing can be told from a part."""
     service.settings = Settings(fault="cut", fault_after=3)
-    with pytest.raises(chatmagic.errors.ChatError) as caught:
-        ask("echo:one two three four five six")
-    if caught.value.reply is not None:
-        assert "one two three four five six".startswith(caught.value.reply.text)
+    with pytest.raises(chatmagic.errors.CutOffError) as caught:
+        entry(name, monkeypatch)("echo:one two three four five six")
+    part = None if caught.value.reply is None else caught.value.reply.text
+    assert part == (None if name == "client" else "one two three ")
     assert len(service.requests) == 1
 
 
@@ -104,7 +156,7 @@ def test_each_way_of_the_key_is_taken(
 ) -> None:
     """The key goes in the one place that is configured (fact 12)."""
     monkeypatch.setenv("CHATMAGIC_AUTH", way)
-    entry(name)("echo:hello")
+    entry(name, monkeypatch)("echo:hello")
     assert service.requests[-1].ways == (way,)
 
 
@@ -112,8 +164,8 @@ def test_a_refused_key_says_so(service: Emulator, monkeypatch: pytest.MonkeyPatc
     """No key, or a wrong one, is an authentication error; without one nothing is sent."""
     monkeypatch.setenv("CHATMAGIC_API_KEY", "invalid-key-1")
     with pytest.raises(chatmagic.errors.AuthenticationError, match="HTTP 401"):
-        entry("session")("hello")
+        entry("session", monkeypatch)("hello")
     monkeypatch.delenv("CHATMAGIC_API_KEY")
     with pytest.raises(chatmagic.errors.AuthenticationError, match="Nothing was sent"):
-        entry("client")("hello")
+        entry("client", monkeypatch)("hello")
     assert len(service.requests) == 1

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from chatmagic.jupyter.panel.hub import Recipient
+
 
 class WidgetComm(BaseComm):
     """One widget, as a page sees it."""
@@ -50,6 +52,22 @@ class WidgetComm(BaseComm):
         """Send the widget a message, as its half in the page does."""
         data = {"method": "custom", "content": content}
         self.handle_msg({"content": {"data": data}, "buffers": []})
+
+
+class Wire:
+    """What a view says and is sent, over a widget's comm."""
+
+    def __init__(self, widget: WidgetComm) -> None:
+        """Take the widget."""
+        self._widget = widget
+
+    def join(self, recipient: Recipient) -> None:
+        """Send it what the widget sends."""
+        self._widget.heard = recipient.send
+
+    def receive(self, _: Recipient, message: dict[str, Any]) -> None:
+        """Say it to the widget."""
+        self._widget.say(message)
 
 
 class Widgets(list[WidgetComm]):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from comms import WidgetComm, Widgets
+from comms import Widgets, Wire
 from panel_views import NOON, PATIENCE, View
 from shells import Shell, alone
 
@@ -17,8 +17,6 @@ from chatmagic.jupyter.panel.saved import NEEDS_A_PAGE
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from chatmagic.jupyter.panel.hub import Recipient
 
 
 @pytest.fixture
@@ -34,22 +32,6 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Shell]:
 def widgets(monkeypatch: pytest.MonkeyPatch) -> Widgets:
     """Give the widgets as the page has them."""
     return Widgets(monkeypatch)
-
-
-class Wire:
-    """What a view says and is sent, over a widget's comm."""
-
-    def __init__(self, widget: WidgetComm) -> None:
-        """Take the widget."""
-        self._widget = widget
-
-    def join(self, recipient: Recipient) -> None:
-        """Send it what the widget sends."""
-        self._widget.heard = recipient.send
-
-    def receive(self, _: Recipient, message: dict[str, Any]) -> None:
-        """Say it to the widget."""
-        self._widget.say(message)
 
 
 def test_the_magic_shows_a_widget_and_an_output_that_is_saved(shell: Shell) -> None:
