@@ -166,6 +166,15 @@ def test_the_style_holds(tool: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_what_contributors_are_led_to_is_there() -> None:
+    """Each path that CONTRIBUTING and the workflow name exists, but for what is to be added."""
+    texts = [path.read_text("utf-8") for path in files(".github/**/*.*")]
+    named = re.findall(r"\b(?:chatmagic|tests|notebooks)/[\w./-]*", "\n".join(texts))
+    paths = {name.rstrip(".") for name in named if not re.search("NN-name|NAME", name)}
+    assert len(paths) > 10
+    assert not [path for path in sorted(paths) if not (ROOT / path).exists()]
+
+
 def test_every_public_name_has_its_types_held() -> None:
     """``typing_api`` uses each public name and each error, so that mypy sees it from outside."""
     tree = ast.parse((ROOT / "tests" / "typing_api.py").read_text(encoding="utf-8"))

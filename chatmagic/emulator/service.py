@@ -1,4 +1,4 @@
-"""The rules by which the emulator answers: the whole interface as one pure function.
+"""Rules by which the emulator responds: the whole interface as one pure function.
 
 :func:`respond` takes a request, the accounts, the settings and the time, and gives the
 response and the accounts as they are after it; :mod:`chatmagic.emulator.server` only
@@ -188,8 +188,8 @@ class _ErrorResponse(Exception):  # noqa: N818 - no error of this program, but a
     """
 
     def __init__(self, name: str, message: str = "") -> None:
-        self.status, said, self.headers = _ERRORS[name]
-        self.body = ErrorBody(name, message or said)
+        self.status, explanation, self.headers = _ERRORS[name]
+        self.body = ErrorBody(name, message or explanation)
 
 
 def respond(

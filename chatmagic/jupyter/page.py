@@ -107,7 +107,7 @@ class LivePage:
             _lazy.load("chatmagic.jupyter.bridge")
             from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415 - as the panels
 
-            self._environment.bridge = Bridge(self._session, said=reply)
+            self._environment.bridge = Bridge(self._session, self.drawing, said=reply)
 
     def _look(self, *_: object) -> None:
         if self._panels is not None:

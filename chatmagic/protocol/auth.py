@@ -1,4 +1,4 @@
-"""An API key that shows itself to nobody by accident, and the ways to send one."""
+"""API key that no repr, message or log shows by accident, and the ways to send it."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _LIKE_A_KEY: Final = re.compile(
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell whether a header or a query parameter of this name is one that holds a secret."""
+    """Return whether a header or a query parameter of this name is one that holds a secret."""
     return any(_SECRET_WORD.fullmatch(word) for word in re.split(r"[^a-z0-9]+", name.lower()))
 
 
 def looks_like_a_key(text: str) -> bool:
-    """Tell whether a text that should hold no key may hold one, by its look; it is a guess."""
+    """Return whether a text that should hold no key may hold one, by its look; it is a guess."""
     return _LIKE_A_KEY.search(text) is not None
 
 
 class Secret:
-    """An API key that shows itself to nobody by accident (fact 12).
+    """API key that no repr, pickle or format shows (fact 12).
 
     Args:
         value: the key, an opaque string.
@@ -65,18 +65,18 @@ class Secret:
 
     @classmethod
     def of(cls, value: object) -> Self | None:
-        """Give the key that ``value`` is; ``None`` if it cannot be one."""
+        """Return the key that ``value`` is; ``None`` if it cannot be one."""
         try:
             return cls(value)  # type: ignore[arg-type] # that is looked at there
         except ValueError:
             return None
 
     def reveal(self) -> str:
-        """Give the key itself; only the place that puts it on the wire asks for it."""
+        """Return the key itself; to be called only where it is put on the wire."""
         return self._value
 
     def is_in(self, text: str) -> bool:
-        """Tell whether a text holds the key, as it is or as URLs, JSON, HTML or base64 write it.
+        """Return whether a text holds the key, as it is or as URLs, JSON, HTML or base64 write it.
 
         One of a few letters may be a word of the text, so it is never found.
         """
@@ -86,30 +86,34 @@ class Secret:
         # However often it was quoted: JSON and Python only put backslashes in.
         readings |= {reading.replace("\\", "") for reading in readings}
         bare = self._value.replace("\\", "")
-        forms = {self._value, *self._encoded()} | ({bare} if len(bare) >= SECRET_LENGTH else set())
+        forms = {self._value, *self._in_base64()} | (
+            {bare} if len(bare) >= SECRET_LENGTH else set()
+        )
         return any(form in reading for reading in readings for form in forms)
 
     def redact(self, text: str) -> str:
-        """Give ``text`` with every occurrence of the key taken out, in any of its writings.
+        """Return ``text`` with every occurrence of the key taken out, in any of its writings.
 
         So is what may be the beginning of one, where the text was cut in the middle of it.
         """
         # A letter or two would be found in every word.
         edge = (r"(?<!\w)", r"(?!\w)") if len(self._value) < SECRET_LENGTH else ("", "")
         letters = "".join(map(_writings, self._value)).join(edge)
-        encoded = (rf"[\w+/-]{{0,4}}{re.escape(form)}[\w+/-]{{0,4}}=*" for form in self._encoded())
-        found = re.compile("|".join((letters, *encoded)), re.IGNORECASE | re.ASCII)
-        text = found.sub(REMOVED, text)
+        encoded = (
+            rf"[\w+/-]{{0,4}}{re.escape(form)}[\w+/-]{{0,4}}=*" for form in self._in_base64()
+        )
+        pattern = re.compile("|".join((letters, *encoded)), re.IGNORECASE | re.ASCII)
+        text = pattern.sub(REMOVED, text)
         parts = range(len(self._value) - 1, SECRET_LENGTH - 1, -1)
         part = next((size for size in parts if text.endswith(self._value[:size])), 0)
         return text[:-part] + REMOVED if part else text
 
-    def _encoded(self) -> set[str]:
-        """Give what base64 and hexadecimal make of the key, whatever stands around it."""
+    def _in_base64(self) -> set[str]:
+        """Return what base64 makes of the key, whatever stands around it."""
         data = self._value.encode()
         if len(data) < SECRET_LENGTH:
             return set()
-        forms = {data.hex()}
+        forms: set[str] = set()
         for before in range(3):
             # The letters of base64 at either end hold bits of what stands there.
             whole = base64.b64encode(bytes(before) + data).rstrip(b"=").decode()
@@ -139,10 +143,10 @@ class Secret:
 
 
 def _writings(letter: str) -> str:
-    """Give the pattern of one letter as it is, and as URLs, JSON, HTML and Python write it."""
+    """Return the pattern of one letter as it is, and as URLs, JSON, HTML and Python write it."""
     code = ord(letter)
     name = "apos" if letter == "'" else codepoint2name.get(code, "")
-    ways = (re.escape(letter), f"%(?:25)*{code:02x}", f"(?:u00|x){code:02x}")
+    ways = (re.escape(letter), f"%(?:25)*{code:02x}", f"u00{code:02x}")
     entity = f"&(?:amp;)*(?:#0*{code}|#x0*{code:x}{name and f'|{name}'});?"
     # A text may be quoted within a quoted text; the bound keeps the search linear.
     return rf"(?:{entity}|\\{{0,4}}(?:{'|'.join(ways)}))"

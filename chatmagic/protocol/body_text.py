@@ -1,6 +1,6 @@
-"""The body of an answer as text: decoded, and as an excerpt that can be shown.
+"""Body of a response as text: decoded, and as an excerpt that can be shown.
 
-Pure. Whatever a stranger's body is made of, it is shown on one line, safe and without the key.
+Pure. Whatever a body is made of, it is shown on one line, safe and without the key.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXCERPT: Final = 200
 """The most characters of an excerpt."""
 
 _UNPACKED: Final = {"", "identity", "gzip", "x-gzip", "deflate"}
-# None of these looks at a letter twice, whatever a stranger's page is made of.
+# None of these looks at a letter twice, whatever a page is made of.
 _TITLE: Final = re.compile(r"<title[^<>]*>([^<]*)", re.IGNORECASE)
 _UNSEEN: Final = re.compile(
     r"<(?:script|style)\b.*?(?:</(?:script|style)[^<>]*>?|\Z)", re.IGNORECASE | re.DOTALL
@@ -37,7 +37,7 @@ _CHARSET: Final = re.compile(
 
 
 def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
-    """Give a body that is no stream as text.
+    """Return a body that is no stream as text.
 
     JSON is UTF-8, whatever its header claims; what is not is read as the header says, and
     UTF-16 and UTF-32 are known by how they begin.
@@ -54,13 +54,13 @@ def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
 
 
 def packing(headers: Sequence[tuple[str, str]]) -> str:
-    """Give what a body is packed as, if nobody here can unpack it; else nothing."""
+    """Return the content encoding of a body, if nothing here decodes it; else an empty text."""
     named = (value for name, value in headers if name.lower() == "content-encoding")
     return next((how for how in named if how.lower() not in _UNPACKED), "")
 
 
 def excerpt(text: str, key: Secret | None, limit: int = EXCERPT) -> str:
-    """Give the beginning of a stranger's text on one line, without the key.
+    """Return the beginning of untrusted text on one line, without the key.
 
     Args:
         text: whatever was said.
@@ -71,17 +71,17 @@ def excerpt(text: str, key: Secret | None, limit: int = EXCERPT) -> str:
 
 
 def quoted(
-    told: ErrorBody, text: str, headers: Sequence[tuple[str, str]], key: Secret | None
+    error: ErrorBody, text: str, headers: Sequence[tuple[str, str]], key: Secret | None
 ) -> str:
-    """Return what an answer said, as the middle of a sentence.
+    """Return what a response says, quoted, as the middle of a sentence.
 
     Args:
-        told: the error that its body tells, if that has words.
+        error: the error that its body tells, if that has words.
         text: its body, of which the title or the beginning is shown where it tells no error.
-        headers: the answer's headers.
+        headers: the response's headers.
         key: as for :func:`excerpt`.
     """
-    words = [word for word in (told.error, told.message) if word]
+    words = [word for word in (error.error, error.message) if word]
     if not words:
         if key is not None:
             text = key.redact(text)

@@ -58,8 +58,8 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     limit, used, resets_at = _header(pairs, "x-ratelimit-limit", _figure), None, None
     remaining = _header(pairs, "x-ratelimit-remaining", _figure)
     if body is not None:
-        told = _bounded(body.limit)
-        limit = limit if told is None else told
+        own_limit = _bounded(body.limit)
+        limit = limit if own_limit is None else own_limit
         used = _bounded(body.used)
         resets_at = None if body.reset_at is None else reset(body.reset_at)
     if used is None:

@@ -1,20 +1,23 @@
-"""The body of an error response, in any of the shapes that servers give it (facts 8, 9)."""
+"""Error bodies in any of the shapes that servers give them (facts 8, 9)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from chatmagic import _json
 from chatmagic._json import whole_number
 from chatmagic.protocol.wire import first_choice
 
+_EXPLANATIONS: Final = ("message", "detail", "error_description", "title")
+"""Fields of an explanation; the last three as FastAPI, OAuth (RFC 6749) and RFC 9457 have them."""
+
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """The body of an error response (facts 8, 9), or the nearest thing to one.
+    """Body of an error response (facts 8, 9), or the nearest thing to one.
 
     Args:
         error: short error name.
@@ -43,30 +46,22 @@ class ErrorBody:
         object or a list that holds it), and a list around any of them.
         """
         if isinstance(value, list):
-            found = (cls.from_json(item) for item in value if isinstance(item, Mapping))
-            return next((item for item in found if item is not None), None)
+            errors = (cls.from_json(item) for item in value if isinstance(item, Mapping))
+            return next((error for error in errors if error is not None), None)
         if not isinstance(value, Mapping):
             return None
-        told = inner = value.get("error") or value.get("errors") or None
-        if told is None and value.get("object") != "error" and _looks_like_a_reply(value):
+        named = inner = value.get("error") or value.get("errors") or None
+        if named is None and value.get("object") != "error" and _looks_like_a_reply(value):
             return None
-        nested = inner if isinstance(inner, Mapping) else None
         if isinstance(inner, list):
-            nested = next((item for item in inner if isinstance(item, Mapping)), None)
-            inner = None if nested else next((i for i in inner if isinstance(i, str)), None)
-        outer = nested or value
+            inner = next((item for item in inner if isinstance(item, Mapping | str)), None)
+        outer = inner if isinstance(inner, Mapping) else value
         code = _json.text(outer.get("code"))
         name = _json.text(inner) or _json.text(outer.get("type")) or code
-        message = (
-            _words(outer.get("message"))
-            or _words(outer.get("detail"))
-            or _words(value.get("message"))
-            or _words(value.get("detail"))
-            or _json.text(value.get("error_description"))
-            or _json.text(value.get("title"))
-        )
+        words = (_words(part.get(field)) for part in (outer, value) for field in _EXPLANATIONS)
+        message = next(filter(None, words), None)
         if name is None and message is None:
-            return None if told is None else cls(error=_as_written(told))
+            return None if named is None else cls(error=_as_written(named))
         return cls(
             error=name,
             message=message,
@@ -92,10 +87,10 @@ class ErrorBody:
         choice = first_choice(value.get("choices"))
         if choice.get("error") and not value.get("error"):
             value = {"error": choice["error"]}
-        told = cls.from_json(value)
+        error = cls.from_json(value)
         named = value.get("error") or value.get("object") == "error"
         named = named or ("choices" not in value and value.get("errors"))
-        return told if named or (told is not None and told.is_rate_limit) else None
+        return error if named or (error is not None and error.is_rate_limit) else None
 
     @property
     def is_rate_limit(self) -> bool:
@@ -103,7 +98,7 @@ class ErrorBody:
         return self.limit is not None and self.used is not None
 
     def to_json(self) -> dict[str, Any]:
-        """Give the body as the interface writes it."""
+        """Return the body as the interface writes it."""
         return _json.known(
             error=self.error,
             message=self.message,
@@ -134,14 +129,15 @@ def _words(value: object, depth: int = 3) -> str | None:
     if isinstance(value, list):
         value = value[0] if value else None
     if isinstance(value, Mapping) and depth:
-        names = ("msg", "message", "detail", "error")
-        found = (_words(value.get(name), depth - 1) for name in names)
-        return next((words for words in found if words), None)
+        inner = (
+            _words(value.get(name), depth - 1) for name in ("msg", "message", "detail", "error")
+        )
+        return next(filter(None, inner), None)
     return _json.text(value)
 
 
 def _as_written(value: object) -> str:
-    """Give what stands for an error and has no words of its own."""
+    """Return what stands for an error and has no words of its own."""
     try:
         return "error" if isinstance(value, bool) else json.dumps(value)
     except RecursionError:

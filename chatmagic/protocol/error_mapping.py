@@ -159,27 +159,27 @@ def error_from_response(
         same_origin: tells whether two addresses are on one server.
     """
     text = decoded(body, headers)
-    told = read_error(text) or ErrorBody()
-    quote = quoted(told, text, headers, key)
-    seen = crediting.from_headers(headers, now, told)
+    error_body = read_error(text) or ErrorBody()
+    quote = quoted(error_body, text, headers, key)
+    credits = crediting.from_headers(headers, now, error_body)
     at = f"(HTTP {status})"
     if status == _BAD_REQUEST and base_url[:5].lower() == "http:" and _HTTPS.search(text):
         error: ChatError = NotUnderstoodError(
             f"That port requires https{quote} {at}.", hint=HTTPS_WANTED
         )
-    elif told.is_rate_limit or (status >= _BAD_REQUEST and status != _NOT_FOUND):
-        error = _by_status(status, told, quote, at, seen)
+    elif error_body.is_rate_limit or (status >= _BAD_REQUEST and status != _NOT_FOUND):
+        error = _by_status(status, error_body, quote, at, credits)
     elif status in _REDIRECTS:
         error = _redirect(at, headers, key, base_url, same_origin)
     else:
-        error = _no_service(status, told, quote, at)
-    return _completed(error, status, headers, seen, now)
+        error = _no_service(status, error_body, quote, at)
+    return _completed(error, status, headers, credits, now)
 
 
 def error_in_reply(
     status: int,
     headers: Sequence[tuple[str, str]],
-    told: ErrorBody,
+    error_body: ErrorBody,
     *,
     now: datetime,
     key: Secret | None = None,
@@ -190,27 +190,33 @@ def error_in_reply(
     Args:
         status: the HTTP status, which promised a reply.
         headers: the response's headers.
-        told: the error as it stands there.
+        error_body: the error as it stands there.
         now: as for :func:`error_from_response`.
         key: as for :func:`error_from_response`.
         begun: whether a part of the reply had come before it.
     """
-    quote = quoted(told, "", headers, key)
-    seen = crediting.from_headers(headers, now, told)
+    quote = quoted(error_body, "", headers, key)
+    credits = crediting.from_headers(headers, now, error_body)
     at = f"(HTTP {status})"
     if begun:
         error: ChatError = CutOffError(
             f"The service ended the reply with an error{quote}.", hint=WHAT_CAME_IS_KEPT
         )
-    elif told.is_rate_limit:
-        error = _by_status(status, told, quote, at, seen)
-    elif told.status is not None:
-        error = _by_status(told.status, told, quote, f"(error {told.status}, HTTP {status})", seen)
-    elif _is_too_long(told, quote):
+    elif error_body.is_rate_limit:
+        error = _by_status(status, error_body, quote, at, credits)
+    elif error_body.status is not None:
+        error = _by_status(
+            error_body.status,
+            error_body,
+            quote,
+            f"(error {error_body.status}, HTTP {status})",
+            credits,
+        )
+    elif _is_too_long(error_body, quote):
         error = _TOO_LONG.error(f"{_TOO_LONG.what}{quote} {at}.", hint=LESS_HINT)
     else:
         error = ServiceError(f"The service answered with an error{quote} {at}.", hint=_UNSENT)
-    return _completed(error, status, headers, seen, now)
+    return _completed(error, status, headers, credits, now)
 
 
 def read_error(text: str) -> ErrorBody | None:
@@ -225,17 +231,17 @@ def _completed(
     error: ChatError,
     status: int,
     headers: Sequence[tuple[str, str]],
-    seen: Credits | None,
+    credits: Credits | None,
     now: datetime,
 ) -> ChatError:
     """Return an error with the status, the credits and the wait that its response names."""
-    error.status, error.credits = status, seen
+    error.status, error.credits = status, credits
     wait = crediting.retry_after(headers, now)
     if wait is not None:
         error.retry_after = wait.until
         error.hint = " ".join(filter(None, [error.hint, f"Try again {_wait_words(wait)}."]))
     elif isinstance(error, RateLimitError):
-        error.hint = _AFTER if seen is not None and seen.resets_at is not None else _WAIT
+        error.hint = _AFTER if credits is not None and credits.resets_at is not None else _WAIT
     elif error.hint == _UNSENT:
         error.hint = f"{_UNSENT} {_LATER}"
     return error
@@ -253,32 +259,34 @@ def _wait_words(wait: crediting.Wait) -> str:
 
 
 def _by_status(
-    status: int, told: ErrorBody, quote: str, at: str, seen: Credits | None
+    status: int, error_body: ErrorBody, quote: str, at: str, credits: Credits | None
 ) -> ChatError:
     """Return the error for a status that refuses, or for the documented rate limit."""
-    if told.is_rate_limit:
-        figures = f"{told.used:,} of {told.limit:,} used"
+    if error_body.is_rate_limit:
+        figures = f"{error_body.used:,} of {error_body.limit:,} used"
         return RateLimitError(
-            f"No credits left: {figures}, {crediting.reset_words(seen)}{quote} {at}."
+            f"No credits left: {figures}, {crediting.reset_words(credits)}{quote} {at}."
         )
     by_class = _FAILED if status >= _SERVER_ERROR else _REFUSED
     rule = _RULES.get(status, by_class)
     if status == _FORBIDDEN:
         if _ABOUT_THE_KEY.search(quote):
             rule = _BAD_KEY
-        elif told == ErrorBody():
+        elif error_body == ErrorBody():
             rule = _FIREWALL
-    elif status in _TOO_LONG_BY_WORDS and _is_too_long(told, quote):
+    elif status in _TOO_LONG_BY_WORDS and _is_too_long(error_body, quote):
         rule = _TOO_LONG
     what = rule.what
-    if what == _FAILED.what and told == ErrorBody():
+    if what == _FAILED.what and error_body == ErrorBody():
         what = "The service, or a proxy in front of it, failed"
     return rule.error(f"{what}{quote} {at}.", hint=rule.hint)
 
 
-def _is_too_long(told: ErrorBody, quote: str) -> bool:
+def _is_too_long(error_body: ErrorBody, quote: str) -> bool:
     """Return whether an error is about a conversation that the model cannot read at once."""
-    words = " ".join(word for word in (told.code, told.error, told.message) if word)
+    words = " ".join(
+        word for word in (error_body.code, error_body.error, error_body.message) if word
+    )
     return _TOO_LONG_WORDS.search(words or quote) is not None
 
 
@@ -308,7 +316,7 @@ def _redirect(
     )
 
 
-def _no_service(status: int, told: ErrorBody, quote: str, at: str) -> NotUnderstoodError:
+def _no_service(status: int, error_body: ErrorBody, quote: str, at: str) -> NotUnderstoodError:
     """Return the error for a response that neither refuses nor replies."""
     if status == _NOT_FOUND:
         return NotUnderstoodError(
@@ -321,6 +329,6 @@ def _no_service(status: int, told: ErrorBody, quote: str, at: str) -> NotUnderst
             f"The answer has no content {at}.", hint=f"{_UNSENT} {ADDRESS_HINT}"
         )
     what = "What answered is not the chat service"
-    if told != ErrorBody():
+    if error_body != ErrorBody():
         what = "The answer holds no reply"
     return NotUnderstoodError(f"{what}{quote} {at}.", hint=ADDRESS_HINT)

@@ -1,4 +1,4 @@
-"""How many requests a server still takes in its window, as its headers say; never credits.
+"""Request limits: how many requests a server takes in its window, by its headers; no credits.
 
 Two families are read. One is ``x-ratelimit-limit-requests`` and its sisters, as OpenAI sends
 them; the other is draft-ietf-httpapi-ratelimit-headers in the forms that its versions gave
@@ -35,7 +35,7 @@ _PARAMETER: Final = re.compile(r'(?:"[^"]*"|[^";])+')
 
 @dataclass(frozen=True, slots=True)
 class RequestLimit:
-    """How many requests a server takes in its current window; ``None`` is unknown.
+    """Requests that a server takes in its current window; ``None`` is unknown.
 
     Args:
         limit: requests in the whole window.
@@ -57,11 +57,11 @@ class _Figures(NamedTuple):
 
 
 def from_headers(headers: crediting.Headers, now: datetime) -> RequestLimit | None:
-    """Return what the headers of an answer say of requests.
+    """Return the request limit that the headers of a response name.
 
     Args:
         headers: names, in any case, and values; a name may occur several times.
-        now: the time, aware; counts where the answer has no valid ``Date``.
+        now: the time, aware; counts where the response has no valid ``Date``.
 
     Returns:
         What is known; ``None`` if no figure is.
@@ -78,9 +78,9 @@ def from_headers(headers: crediting.Headers, now: datetime) -> RequestLimit | No
     return None
 
 
-def words(told: RequestLimit) -> str:
-    """Say how many requests are left, without the time of the window's end."""
-    limit, remaining = told.limit, told.remaining
+def words(window: RequestLimit) -> str:
+    """Return how many requests are left, without the time of the window's end."""
+    limit, remaining = window.limit, window.remaining
     if remaining is None:
         return f"{limit:,} requests in a window, unknown how many are left"
     of_limit = "" if limit is None else f" of {limit:,}"
@@ -88,20 +88,20 @@ def words(told: RequestLimit) -> str:
     return f"{remaining:,}{of_limit} {unit} left in this window"
 
 
-def line(told: RequestLimit, now: datetime) -> str:
-    """Say how many requests are left and until when, in UTC.
+def line(window: RequestLimit, now: datetime) -> str:
+    """Return how many requests are left and until when, in UTC.
 
     Args:
-        told: what an answer said.
+        window: the figures of a response.
         now: the time by the service's clock, aware.
     """
-    ends_at = told.ends_at
+    ends_at = window.ends_at
     if ends_at is None:
-        return f"{words(told)}."
+        return f"{words(window)}."
     if ends_at <= now:
         return "Requests left unknown: the window that was reported has ended."
-    form = "%H:%M:%S" if ends_at - told.seen_at < _DAY else "%Y-%m-%d %H:%M"
-    return f"{words(told)}, until {ends_at:{form}} UTC."
+    form = "%H:%M:%S" if ends_at - window.seen_at < _DAY else "%Y-%m-%d %H:%M"
+    return f"{words(window)}, until {ends_at:{form}} UTC."
 
 
 def _after(seen_at: datetime, seconds: float | None) -> datetime | None:
@@ -120,26 +120,28 @@ def _as_openai(fields: dict[str, str]) -> _Figures:
 
 
 def _as_the_draft(fields: dict[str, str]) -> _Figures:
-    told = fields.get("ratelimit", "")
-    if pairs := dict(_PAIR.findall(told)):
+    value = fields.get("ratelimit", "")
+    if pairs := dict(_PAIR.findall(value)):
         return _figures(pairs.get("limit"), pairs.get("remaining"), pairs.get("reset"))
-    if told:
-        return _tightest(told, fields.get("ratelimit-policy", ""))
+    if value:
+        return _tightest(value, fields.get("ratelimit-policy", ""))
     # A version let the limit be followed by its policies: 100, 100;w=60.
     limit = re.split("[,;]", fields.get("ratelimit-limit", ""), maxsplit=1)[0]
     return _figures(limit, fields.get("ratelimit-remaining"), fields.get("ratelimit-reset"))
 
 
-def _tightest(told: str, policies: str) -> _Figures:
+def _tightest(value: str, policies: str) -> _Figures:
     """Return the figures of the item with the fewest requests left; other units are left out."""
     quotas = dict(_items(policies))
-    found = []
-    for name, parameters in _items(told):
+    tightest = _Figures()
+    for name, parameters in _items(value):
         quota = quotas.get(name, {})
-        if quota.get("qu", "requests") == "requests":
-            found.append(_figures(quota.get("q"), parameters.get("r"), parameters.get("t")))
-    known = [figures for figures in found if figures.remaining is not None]
-    return min(known, key=lambda figures: figures.remaining or 0, default=_Figures())
+        figures = _figures(quota.get("q"), parameters.get("r"), parameters.get("t"))
+        if quota.get("qu", "requests") != "requests" or figures.remaining is None:
+            continue
+        if tightest.remaining is None or figures.remaining < tightest.remaining:
+            tightest = figures
+    return tightest
 
 
 def _items(value: str) -> list[tuple[str, dict[str, str]]]:

@@ -1,9 +1,9 @@
-"""A reply in the making: what each chunk adds to it."""
+"""Reply builder: from chunks to the reply, in time linear in the text."""
 
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import shared
 from chatmagic.models import BodyFacts, Origin, Reply, State
@@ -16,13 +16,20 @@ if TYPE_CHECKING:
     from chatmagic.protocol.wire import Chunk
 
 JOINED_AT: Final = 1_000_000
-"""How many characters are put to the text at once: a long reply is not held twice."""
+"""Characters that are put to the text at once: a long reply is not held twice."""
 
 _FACTS: Final = tuple(item.name for item in fields(BodyFacts))
 
 
 class ReplyBuilder:
-    """A reply in the making: what each chunk adds, in time linear in the text."""
+    """Reply that is coming in: its text and its facts as far as they have come.
+
+    Attributes:
+        credits: what the response's headers named.
+        date: the response's own ``Date``.
+        origin: where the response came from.
+        held_back: whether the text was kept from the screen.
+    """
 
     def __init__(self) -> None:
         """Start with nothing."""
@@ -30,7 +37,7 @@ class ReplyBuilder:
         self.date: datetime | None = None
         self.origin: Origin = "live"
         self.held_back = False
-        self.facts = BodyFacts()
+        self._told: dict[str, Any] = {}
         self._refusal: list[str] = []
         self._text = ""
         self._pieces: list[str] = []
@@ -40,10 +47,15 @@ class ReplyBuilder:
         self._in_deltas = False
 
     @property
+    def facts(self) -> BodyFacts:
+        """What has come beside the text; of each fact the latest value counts."""
+        refusal = "".join(self._refusal) or None  # it comes in fragments, as the text does
+        return BodyFacts(**{**self._told, "refusal": refusal})
+
+    @property
     def begun(self) -> bool:
         """Whether anything has come that only a reply holds."""
-        facts = replace(self.facts, model=None)
-        return bool(self._text or self._pieces or facts != BodyFacts())
+        return bool(self._text or self._pieces or replace(self.facts, model=None) != BodyFacts())
 
     @property
     def text(self) -> str:
@@ -52,21 +64,24 @@ class ReplyBuilder:
         return self._text
 
     def add(self, chunk: Chunk) -> str:
-        """Take a chunk in and give the text that it adds.
+        """Take a chunk in.
 
         Of several choices the one that speaks first is the reply. Some servers end a stream
         with a message that says all of it again: of that, only what is new is added.
 
-        Half of a surrogate pair at a fragment's end waits for the other half.
+        Returns:
+            The text that the chunk adds. Half of a surrogate pair at its end waits for the
+            other half.
         """
         if self._index is None and (chunk.content or chunk.finish_reason):
             self._index = chunk.index
-        is_other = self._index not in (None, chunk.index)
-        if is_other:
-            chunk = replace(chunk, finish_reason=None, refusal=None)
-        self._add_facts(chunk)
-        if is_other:
-            return ""
+        if self._index not in (None, chunk.index):
+            chunk = replace(chunk, content="", finish_reason=None, refusal=None, whole=False)
+        for name in _FACTS:
+            if fact := getattr(chunk, name):
+                self._told[name] = fact
+        if chunk.refusal:
+            self._refusal.append(chunk.refusal)
         text = self._held + chunk.content
         self._held = ""
         if chunk.whole and self._in_deltas:
@@ -77,16 +92,8 @@ class ReplyBuilder:
             text, self._held = text[:-1], text[-1]
         return self._keep(without_lone_surrogates(text))
 
-    def _add_facts(self, chunk: Chunk) -> None:
-        """Take in what a chunk tells beside its text: the latest word counts."""
-        if chunk.refusal:  # it comes in fragments, as the text does
-            self._refusal.append(chunk.refusal)
-        told = {name: fact for name in _FACTS if (fact := getattr(chunk, name))}
-        if told:
-            self.facts = replace(self.facts, **told)
-
     def rest(self) -> str:
-        """Give what was waiting for its other half."""
+        """Return what was waiting for its other half, where no more comes."""
         text, self._held = self._held, ""
         return self._keep(without_lone_surrogates(text))
 
@@ -111,10 +118,10 @@ class ReplyBuilder:
             self._text = whole
 
     def reply(self, state: State) -> Reply:
-        """Give the reply as far as it has come."""
+        """Return the reply as far as it has come."""
         return Reply(
             text=self.text,
-            **{**shared(self.facts, BodyFacts), "refusal": "".join(self._refusal) or None},
+            **shared(self.facts, BodyFacts),
             credits=self.credits,
             state=state,
             date=self.date,

@@ -28,11 +28,11 @@ _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 _DONE_LINES: Final = tuple(f"data:{space}{wire.DONE}".encode() for space in ("", " "))
 _LONGEST_DONE: Final = len(_BOM) + max(map(len, _DONE_LINES))
 END_MARKS: Final = (wire.DONE, *(line.decode() for line in _DONE_LINES))
-"""How a stream's end mark begins, also where what stands before it is no stream."""
+"""Beginnings of a stream's end mark, also where what stands before it is no stream."""
 
 
 class Payload(NamedTuple):
-    """One event that is JSON.
+    """Event that is JSON.
 
     Args:
         value: the parsed JSON; never ``None``.
@@ -44,7 +44,7 @@ class Payload(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """One event that is not JSON.
+    """Event that is not JSON.
 
     Args:
         text: how it begins, :data:`EXCERPT` characters at most.
@@ -56,7 +56,7 @@ class Malformed(NamedTuple):
 
 
 class Done(Enum):
-    """The type of :data:`DONE`, so that a type checker can tell it apart."""
+    """Type of :data:`DONE`, so that a type checker can tell it apart."""
 
     DONE = wire.DONE
 
@@ -68,7 +68,7 @@ Event: TypeAlias = Payload | Malformed | Done
 
 
 class _NotJson(Enum):
-    """What a text is that does not parse, since ``None`` is JSON too."""
+    """Type of :data:`_NOT_JSON`: a text that does not parse, since ``None`` is JSON too."""
 
     NOT_JSON = 0
 
@@ -77,7 +77,7 @@ _NOT_JSON: Final = _NotJson.NOT_JSON
 
 
 class Decoder:
-    """Reads one stream, however it is cut into pieces.
+    """Incremental decoder of one stream, which may be cut into pieces anywhere.
 
     The events are the same for every way of cutting, and each is given by the first
     piece that completes it. The work is linear in the number of bytes.
@@ -100,7 +100,10 @@ class Decoder:
         self._pending_event: str | None = None
 
     def feed(self, piece: bytes) -> list[Event]:
-        """Take the next bytes of the body, of any length.
+        """Decode the next bytes of the body.
+
+        Args:
+            piece: the bytes, of any length.
 
         Returns:
             The events that these bytes complete, oldest first.
@@ -125,7 +128,7 @@ class Decoder:
         return events
 
     def end(self) -> list[Event]:
-        """Take note that the body has ended.
+        """End the body.
 
         A last line without a line end counts if it is whole; half an event is dropped,
         and ``cut`` is then true.
@@ -220,7 +223,7 @@ class Decoder:
         events.append(DONE)
 
     def _is_whole(self, line: str) -> bool:
-        """Whether a last line that no line end closed is a whole event, or completes one."""
+        """Return whether a last line that no line end closed is a whole event, or completes one."""
         field, _, text = line.partition(":")
         if field != "data":
             return _bare_error(line) is not None
@@ -233,7 +236,7 @@ class Decoder:
 
 
 def encode(value: object, *, line_end: str = "\n", blank_line: bool = True) -> bytes:
-    r"""Write one event.
+    r"""Return one event as bytes.
 
     Args:
         value: any JSON value.
@@ -248,12 +251,12 @@ def encode(value: object, *, line_end: str = "\n", blank_line: bool = True) -> b
 
 
 def encode_done(*, line_end: str = "\n", blank_line: bool = True) -> bytes:
-    """Write the end of a stream; the arguments are those of :func:`encode`."""
+    """Return the end of a stream (fact 7); the arguments are those of :func:`encode`."""
     return _encode_data(wire.DONE, line_end, blank_line=blank_line)
 
 
 def kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind | None:
-    """Tell what a body is: by how it begins, and only then by what its header claims.
+    """Return what a body is: by how it begins, and only then by what its header claims.
 
     Args:
         content_type: the ``Content-Type`` header, if there is one.
@@ -292,7 +295,7 @@ def _encode_data(text: str, line_end: str, *, blank_line: bool) -> bytes:
 
 
 def _parse(text: str) -> Any:
-    """Give the JSON value that the whole text is, or ``_NOT_JSON``."""
+    """Return the JSON value that the whole text is, or ``_NOT_JSON``."""
     text = text.strip(" \t\n")
     try:
         value, end = _json.DECODER.raw_decode(text)
@@ -302,7 +305,7 @@ def _parse(text: str) -> Any:
 
 
 def _bare_error(line: str) -> dict[str, Any] | None:
-    """Give the error that a line is, as some servers end a stream: named so, or a body."""
+    """Return the error that a line is, as some servers end a stream: named so, or a body."""
     named = line.startswith("error:")
     if not named and not line.startswith("{"):
         return None
@@ -311,5 +314,5 @@ def _bare_error(line: str) -> dict[str, Any] | None:
 
 
 def _is_chunk(value: object) -> bool:
-    """Whether a value can only be an event of its own, not a line of a longer one."""
+    """Return whether a value can only be an event of its own, not a line of a longer one."""
     return isinstance(value, dict) and ("choices" in value or "error" in value)

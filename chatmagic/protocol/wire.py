@@ -1,6 +1,6 @@
-"""What is asked and what is answered, as it crosses the wire (facts 2 to 6).
+"""Requests and chunks as they cross the wire (facts 2 to 6).
 
-Every thing the interface names is one frozen dataclass here. ``to_json`` gives the
+Each is a frozen dataclass. ``to_json`` gives the
 JSON-ready value; ``from_json`` reads one and raises :exc:`ValueError`, never anything
 else. Reading is lenient where the interface leaves things open: unknown fields are
 ignored, and a missing field is the same as a null one.
@@ -21,18 +21,18 @@ from chatmagic.text import without_lone_surrogates
 
 PATH: Final = "/v1/chat/completions"
 EMULATOR_SERVER: Final = "chatmagic-emulator"
-"""What the emulator says in ``Server``, by which its replies are told."""
+"""The emulator's ``Server`` header, by which its replies are known."""
 
 OWN_FIELDS: Final = frozenset({"messages", "stream", "max_tokens", "temperature"})
 NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
-"""Fields by which a request is not known again: whose model answers, and what is told with it."""
+"""Fields that a request's digest leaves out: which model answers, and what it tells beside."""
 
 DONE: Final = "[DONE]"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The body of one ask (fact 3).
+    """Body of a request (fact 3).
 
     Args:
         messages: the conversation so far, oldest first.
@@ -52,7 +52,7 @@ class Request:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check what Python cannot check by itself."""
+        """Check the values."""
         if self.max_tokens is not None and (
             isinstance(self.max_tokens, bool) or not isinstance(self.max_tokens, int)
         ):
@@ -90,7 +90,7 @@ class Request:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Give the body as it is sent: four fields at most, and what ``extra`` adds."""
+        """Return the body as it is sent: four fields at most, and what ``extra`` adds."""
         body: dict[str, Any] = {
             "messages": [
                 {"role": message.role, "content": message.content} for message in self.messages
@@ -107,7 +107,7 @@ class Request:
         return {**body, **extra}
 
     def encode(self) -> bytes:
-        """Give the bytes that are sent.
+        """Return the bytes that are sent.
 
         Raises:
             ValueError: ``extra`` holds something that JSON has no word for.
@@ -150,32 +150,32 @@ class Chunk(BodyFacts):
         Raises:
             ValueError: ``value`` is not a JSON object.
         """
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             raise ValueError("not a JSON object")
         choice = first_choice(value.get("choices"))
-        part = choice.get("delta")
-        message = choice.get("message")
-        whole = isinstance(message, Mapping) and not (
-            isinstance(part, Mapping) and _content(part.get("content"))
+        part, message = choice.get("delta"), choice.get("message")
+        whole = isinstance(message, dict) and not (
+            isinstance(part, dict) and _content(part.get("content"))
         )
         if whole:
             part = message
-        if not isinstance(part, Mapping):
+        if not isinstance(part, dict):
             part = {"content": choice.get("text")}
+        usage = value.get("usage") or choice.get("usage")
         finish_reason = _json.word(choice.get("finish_reason"))
         return cls(
             content=_content(part.get("content")),
             # Some servers write the word where they mean the value.
             finish_reason=None if finish_reason == "null" else finish_reason,
             model=_json.word(value.get("model")),
-            usage=Usage.from_json(value.get("usage")) or Usage.from_json(choice.get("usage")),
+            usage=None if usage is None else Usage.from_json(usage),
             refusal=_json.text(part.get("refusal")),
             index=whole_number(choice.get("index")) or 0,
             whole=whole,
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Give the chunk as the interface writes it: in a stream, or as a whole reply."""
+        """Return the chunk as the interface writes it: in a stream, or as a whole reply."""
         part = _json.known(content=self.content, refusal=self.refusal)
         choice: dict[str, Any] = (
             {"message": {"role": "assistant", **part}} if self.whole else {"delta": part}
@@ -205,14 +205,14 @@ def _content(value: object) -> str:
 def _part(part: object) -> str:
     if isinstance(part, str):
         return part
-    if not isinstance(part, Mapping) or part.get("type", "text") not in ("text", "output_text"):
+    if not isinstance(part, dict) or part.get("type", "text") not in ("text", "output_text"):
         return ""
     return _json.text(part.get("text")) or ""
 
 
 def first_choice(choices: object) -> Mapping[str, Any]:
-    """Give the choice with index 0 or without one, else the first."""
+    """Return the choice with index 0 or without one, else the first."""
     items = choices if isinstance(choices, list) else []
-    found = [item for item in items if isinstance(item, Mapping)]
-    first = (item for item in found if item.get("index", 0) in (0, None))
-    return next(first, found[0] if found else {})
+    objects = [item for item in items if isinstance(item, dict)]
+    first = (item for item in objects if item.get("index", 0) in (0, None))
+    return next(first, objects[0] if objects else {})

@@ -1,4 +1,4 @@
-"""The gauge: credits as one quiet line, and large; as HTML and as words.
+"""Gauge of the credits, as a line and large, as HTML and as words.
 
 Pure. What is unknown is said to be unknown, and low and empty are told by words and by
 the shape of the bar, not by colour alone.
@@ -39,7 +39,7 @@ QUIET: Final = "color: var(--jp-ui-font-color2, #616161); font-size: 85%;"
 
 
 def line_words(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
-    """Give what stands under a reply: the credits, and the tokens where they were told.
+    """Return what stands under a reply: the credits, and the tokens where they were told.
 
     Args:
         credits: what the reply's own response said; ``None`` is unknown.
@@ -51,7 +51,7 @@ def line_words(credits: Credits | None, usage: Usage | None, settings: str = "")
 
 
 def line_html(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
-    """Give :func:`line_words` as HTML, with a small bar."""
+    """Return :func:`line_words` as HTML, with a small bar."""
     return (
         f'<p class="chatmagic-credits" style="{QUIET} margin: 0.4em 0 0;">'
         f"{_bar(credits)}{escape(line_words(credits, usage, settings))}</p>"
@@ -83,14 +83,14 @@ def _number(number: float) -> str:
 
 
 def usage_words(usage: Usage | None) -> str:
-    """Give the token counts in words; empty where none was told."""
+    """Return the token counts in words; empty where none was told."""
     if usage is None:
         return ""
     sent, got, total = usage.prompt_tokens, usage.completion_tokens, usage.total_tokens
     if sent is not None and got is not None:
         return f"{sent:,} + {got:,} tokens"
-    known = next((count for count in (total, got, sent) if count is not None), None)
-    return "" if known is None else f"{known:,} tokens"
+    count = next((count for count in (total, got, sent) if count is not None), None)
+    return "" if count is None else f"{count:,} tokens"
 
 
 def large_words(
@@ -100,7 +100,7 @@ def large_words(
     now: datetime,
     clock_off: timedelta | None = None,
 ) -> str:
-    """Give the gauge large, for a terminal.
+    """Return the gauge large, for a terminal.
 
     Args:
         credits: the latest figures; ``None`` is unknown.
@@ -124,7 +124,7 @@ def large_html(
     now: datetime,
     clock_off: timedelta | None = None,
 ) -> str:
-    """Give :func:`large_words` as HTML."""
+    """Return :func:`large_words` as HTML."""
     if credits is None:
         words = escape(large_words(None, took, now=now, clock_off=clock_off))
         return f'<div class="chatmagic-gauge" role="group" aria-label="Credits">{words}</div>'
@@ -186,12 +186,12 @@ def _share(credits: Credits) -> float | None:
 
 
 def _percent(share: float) -> int:
-    """Give the width of the bar: full only with all credits, never empty while any is left."""
+    """Return the width of the bar: full only with all credits, never empty while any is left."""
     return int(share * 100) if share in {0, 1} else min(max(round(share * 100), 1), 99)
 
 
 def _blocks(credits: Credits | None) -> int | None:
-    """Give how many cells of the bar are full; at least one while anything is left."""
+    """Return how many cells of the bar are full; at least one while anything is left."""
     share = None if credits is None else _share(credits)
     if share is None:
         return None

@@ -48,8 +48,8 @@ def _note(text: str, href: str) -> str:
         return "" if text == href else f" ({one_line(href, 80)})"
     plain = unicodedata.normalize("NFKC", text).lower()
     plain = "".join(char for char in plain if unicodedata.category(char) != "Cf").strip()
-    said = re.sub(r"^(?:https?://|mailto:)?(?:www\.)?", "", plain)
-    same = re.match(rf"{re.escape(host.lower())}(?:[/?#]\S*|:\d+)?\Z", said)
+    shown = re.sub(r"^(?:https?://|mailto:)?(?:www\.)?", "", plain)
+    same = re.match(rf"{re.escape(host.lower())}(?:[/?#]\S*|:\d+)?\Z", shown)
     return "" if same else f" ({host})"
 
 

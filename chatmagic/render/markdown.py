@@ -198,9 +198,9 @@ class _Renderer(RendererHTML):
 
     def td_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         # Said for each cell, because pages align the cells of tables in ways of their own.
-        given = str(tokens[idx].attrs.pop("style", "")).rpartition(":")[2]
+        side = str(tokens[idx].attrs.pop("style", "")).rpartition(":")[2]
         start = "right" if rest[-1]["table"] == "rtl" else "left"
-        tokens[idx].attrs["style"] = sanitize.ALIGNED[given or start]
+        tokens[idx].attrs["style"] = sanitize.ALIGNED[side or start]
         return self.renderToken(tokens, idx, *rest)
 
     th_open = td_open

@@ -35,7 +35,7 @@ import chatmagic
 from dataclasses import replace
 session = chatmagic.current_session()
 last = session.conversation.turns[-1]
-for number in range(500):
+for number in range(%d):
     session.conversation.add(replace(last, number=0, owner=None, entry="python"))
 _ = session.change(lambda conversation: None)
 """
@@ -274,7 +274,7 @@ def test_a_panel_that_does_not_run_says_what_to_do(lab: Callable[..., Book]) -> 
 
 def test_what_crosses_the_wire(lab: Callable[..., Book]) -> None:
     """With 1,000 turns before it, a reply takes the messages that it takes with 500."""
-    book = lab([LOAD, PANEL, "%config ChatMagics.last = 0", FILL])
+    book = lab([LOAD, PANEL, "%config ChatMagics.last = 0", FILL % 500])
     for index in range(3):
         book.run(index)
     chat = Chat(book)
@@ -301,6 +301,38 @@ def test_what_crosses_the_wire(lab: Callable[..., Book]) -> None:
     assert list(few) == list(many)
     assert max(abs(few[kind] - many[kind]) for kind in few) < 300
     assert max(many.values()) < 5_000
+
+
+def test_earlier_turns_are_shown_page_by_page(lab: Callable[..., Book]) -> None:
+    """The reader stays where they are; what was shown stays, when more is asked."""
+    book = lab([LOAD, "%config ChatMagics.last = 0", "%chat echo:first", FILL % 69, PANEL])
+    for index in range(5):
+        book.run(index)
+    chat = Chat(book)
+    # A window begins anew with each page of 30: of 70 turns it has 40.
+    chat.turns.nth(39).wait_for()
+    assert chat.turns.count() == 40
+    earlier = chat.root.get_by_role("button", name="Show earlier turns (30 more)")
+    earlier.focus()
+    top = chat.turns.first.element_handle()
+    chat.log.evaluate("node => node.scrollTo(0, 0)")
+    place = top.evaluate("node => node.getBoundingClientRect().top")
+    book.page.keyboard.press("Enter")
+    chat.turns.nth(69).wait_for()
+    book.page.wait_for_function(
+        "([node, place]) => Math.abs(node.getBoundingClientRect().top - place) < 3",
+        arg=[top, place],
+    )
+    assert earlier.count() == 0
+    assert chat.log.evaluate("node => node === document.activeElement")
+    chat.ask("echo:one more")
+    assert chat.turns.count() == 71
+    assert "echo:first" in chat.turns.first.inner_text()
+    # A turn that stands above the kernel's window changes in the view that shows it.
+    book.write(2, "%chat echo:first, again")
+    book.run(2)
+    chat.turns.first.get_by_text("echo:first, again").wait_for()
+    assert chat.turns.count() == 71
 
 
 def test_a_reply_drawn_once(lab: Callable[..., Book], service: Emulator) -> None:

@@ -362,13 +362,16 @@ def test_without_anywidget_all_works_in_the_order_as_run(
 
 
 def test_unloading_closes_the_bridge(front: Front) -> None:
-    """Its thread ends, its widget is closed, and the session follows no page any more."""
+    """The kernel's worker ends, the widget is closed, and the session follows no page any more."""
+    before = set(threading.enumerate())
     front.ask("a")
     front.say("a", opened=True)
     front.hears({"kind": "tell"})
     bridge, widget = front.bridge, front.widget
+    (worker,) = (thread for thread in set(threading.enumerate()) - before if thread.daemon)
     front.shell.do("%unload_ext chatmagic")
-    assert "chatmagic-bridge" not in {thread.name for thread in threading.enumerate()}
+    worker.join(PATIENCE)
+    assert not worker.is_alive()
     assert not widget.is_open
     assert current_session().environment.layout("a") is None
     assert current_session().followers.functions == ()

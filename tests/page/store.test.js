@@ -12,7 +12,8 @@ const [ENTRY] = ENTRIES.entries;
 /** A snapshot of turns, in order; without a view it is for all. */
 function snapshot(ids, { view, earlier = 0, entries = [], version = "1" } = {}) {
   const listed = ids.map((id) => [id, version]);
-  return { ...SNAPSHOT, view, entries: listed, earlier, new: entries };
+  const count = earlier + ids.length;
+  return { ...SNAPSHOT, view, entries: listed, earlier, count, new: entries };
 }
 
 function entry(id, version = "1") {
@@ -90,32 +91,54 @@ test("earlier turns stay in a view that has asked for them", () => {
   const store = new Store();
   answer(store, store.takeSnapshot(snapshot(range(31, 70), { view: "v", earlier: 30 })));
   const sync = store.wantEarlier();
-  assert.deepEqual(sync, { kind: "sync", before: 31 });
+  assert.deepEqual(sync, { kind: "sync", count: 70 });
   assert.ok(isListed("of the panel", sync));
   answer(store, store.takeSnapshot(snapshot(range(1, 70), { view: "v" })));
   assert.deepEqual(ids(store), range(1, 70));
   // The kernel lists the newest; the others stay until it has listed them for this view.
-  const [again, ...more] = store.takeSnapshot(snapshot(range(31, 71), { earlier: 30, entries: [entry(71)] }));
-  assert.deepEqual([again, more], [{ kind: "sync", start: 1 }, []]);
-  assert.ok(isListed("of the panel", again));
+  const next = snapshot(range(31, 71), { earlier: 30, entries: [entry(71)] });
+  const [again, ...more] = store.takeSnapshot(next);
+  assert.deepEqual([again, more], [{ kind: "sync", count: 71 }, []]);
   assert.deepEqual(ids(store), range(1, 71));
   assert.equal(store.earlier, 0);
-  assert.deepEqual(store.takeSnapshot(snapshot([1, 2, ...range(4, 71)], { view: "v" })), []);
-  assert.deepEqual(ids(store), [1, 2, ...range(4, 71)]);
+  // The first one was asked again, and another one is gone.
+  answer(store, store.takeSnapshot(snapshot([72, 2, ...range(4, 71)], { view: "v" })));
+  assert.deepEqual(ids(store), [72, 2, ...range(4, 71)]);
 });
 
-test("a view whose first turn is gone follows again", () => {
+test("what was asked for is not forgotten where news come before the answer", () => {
+  const store = new Store();
+  answer(store, store.takeSnapshot(snapshot(range(61, 100), { view: "v", earlier: 60 })));
+  store.wantEarlier();
+  answer(store, store.takeSnapshot(snapshot(range(31, 100), { view: "v", earlier: 30 })));
+  assert.deepEqual(store.wantEarlier(), { kind: "sync", count: 100 });
+  const next = snapshot(range(61, 101), { earlier: 60, entries: [entry(101)] });
+  assert.deepEqual(store.takeSnapshot(next), [{ kind: "sync", count: 100 }]);
+  assert.deepEqual(ids(store), range(31, 101));
+});
+
+test("where nothing is known of what the kernel lists, a view follows again", () => {
   const store = new Store();
   answer(store, store.takeSnapshot(snapshot(range(31, 60), { view: "v", earlier: 30 })));
   store.wantEarlier();
   answer(store, store.takeSnapshot(snapshot(range(1, 60), { view: "v" })));
-  // Another conversation was loaded: nothing of it is known, and nothing is asked for twice.
+  // Another conversation was loaded.
   const wants = store.takeSnapshot(snapshot(range(101, 130), { earlier: 100 }));
   assert.deepEqual(wants.map(({ kind }) => kind), ["want"]);
   answer(store, wants);
   assert.deepEqual(ids(store), range(101, 130));
-  const next = store.takeSnapshot(snapshot(range(102, 131), { earlier: 101, entries: [entry(131)] }));
-  assert.deepEqual(next, []);
+  const next = snapshot(range(102, 131), { earlier: 101, entries: [entry(131)] });
+  assert.deepEqual(store.takeSnapshot(next), []);
+  assert.deepEqual(ids(store), range(102, 131));
+});
+
+test("where the kernel lists all, nothing else stays", () => {
+  const store = new Store();
+  answer(store, store.takeSnapshot(snapshot(range(31, 70), { view: "v", earlier: 30 })));
+  store.wantEarlier();
+  answer(store, store.takeSnapshot(snapshot(range(1, 70), { view: "v" })));
+  store.takeSnapshot(snapshot(range(30, 60)));
+  assert.deepEqual(ids(store), range(30, 60));
 });
 
 test("a conversation that is cleared and brought back is whole", () => {

@@ -241,6 +241,29 @@ test("an empty log is not said while its entries are on their way", () => {
   other.close();
 });
 
+test("earlier turns are asked for, and the focus stays in the log when there are no more", () => {
+  receive({ ...of("snapshot"), earlier: 30 });
+  const { earlier } = view.log;
+  assert.equal(earlier.textContent, "Show earlier turns (30 more)");
+  earlier.focus();
+  earlier.click();
+  assert.deepEqual(sent(), [{ kind: "sync", count: 32 }]);
+  assert.equal(document.activeElement, earlier);
+  receive(of("snapshot"));
+  assert.equal(earlier.hidden, true);
+  assert.equal(document.activeElement, view.log.node);
+});
+
+test("the log follows what is asked, and not what could not be asked", () => {
+  const { scroll } = view.log;
+  scroll.follows = false;
+  view.ask("Why?");
+  assert.equal(scroll.follows, true);
+  scroll.follows = false;
+  view.ask("And?");
+  assert.equal(scroll.follows, false);
+});
+
 test("a view that was not answered yet takes no news", () => {
   const other = new ChatView(model, document.createElement("div"));
   model.take();

@@ -1,87 +1,91 @@
-"""A reply in the making: what each chunk adds to it."""
+"""The reply builder: what each chunk adds to a reply."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from chatmagic.models import Credits, Reply, Usage
+from chatmagic.models import Credits, Usage
 from chatmagic.protocol.reply_builder import JOINED_AT, ReplyBuilder
 from chatmagic.protocol.wire import Chunk
 
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def made(*chunks: Chunk) -> tuple[list[str], Reply]:
-    """Give what each chunk adds, and the reply that they make."""
+def built(*chunks: Chunk) -> ReplyBuilder:
+    """Return a builder that has taken some chunks in."""
     builder = ReplyBuilder()
-    added = [builder.add(chunk) for chunk in chunks]
-    return [*added, builder.rest()], builder.reply("complete")
+    for chunk in chunks:
+        builder.add(chunk)
+    return builder
 
 
-def test_nothing_is_an_empty_reply() -> None:
-    """Before anything has come there is no text, and nothing has begun."""
-    builder = ReplyBuilder()
-    assert not builder.begun
-    assert builder.reply("interrupted") == Reply("", state="interrupted")
-
-
-def test_each_fact_is_the_latest_that_was_told() -> None:
-    """Text and refusal grow; model, finish reason and usage are the last that were told."""
-    builder = ReplyBuilder()
-    builder.credits, builder.date = Credits(9, 8, 1, None, NOW), NOW
-    builder.add(Chunk("Hel", model="a", usage=Usage(1)))
-    builder.add(Chunk("lo", model="b", usage=Usage(2), finish_reason="stop"))
-    builder.add(Chunk(refusal="I will "))
-    builder.add(Chunk(refusal="not."))
-    assert builder.begun
-    assert builder.reply("complete") == Reply(
-        "Hello",
-        model="b",
-        finish_reason="stop",
-        usage=Usage(2),
-        credits=builder.credits,
-        refusal="I will not.",
-        date=NOW,
+def test_a_reply_is_its_fragments_and_the_latest_facts() -> None:
+    """Each fact may come in any chunk, and once more."""
+    builder = built(
+        Chunk("one ", model="first"),
+        Chunk("two", model="second", usage=Usage(1)),
+        Chunk(finish_reason="stop", usage=Usage(1, 2, 3)),
     )
+    builder.credits = Credits(100, 99, 1, None, NOON)
+    builder.date, builder.origin, builder.held_back = NOON, "replay", True
+    reply = builder.reply("complete")
+    assert (reply.text, reply.model, reply.finish_reason) == ("one two", "second", "stop")
+    assert (reply.usage, reply.refusal, reply.state) == (Usage(1, 2, 3), None, "complete")
+    assert (reply.credits, reply.date, reply.origin) == (builder.credits, NOON, "replay")
+    assert reply.held_back
 
 
-def test_the_choice_that_speaks_first_is_the_reply() -> None:
-    """What another choice says, and how it ends, is left out; its usage is the request's."""
-    added, reply = made(
-        Chunk(index=2),
-        Chunk("Hel", index=1),
-        Chunk("Other", index=0, finish_reason="length", usage=Usage(3)),
-        Chunk("lo", index=1, finish_reason="stop"),
-    )
-    assert added == ["", "Hel", "", "lo", ""]
-    assert (reply.text, reply.finish_reason, reply.usage) == ("Hello", "stop", Usage(3))
+@pytest.mark.parametrize(
+    ("chunk", "begun"),
+    [
+        (Chunk(), False),
+        (Chunk(model="m"), False),
+        (Chunk("a"), True),
+        (Chunk(finish_reason="stop"), True),
+        (Chunk(usage=Usage(1)), True),
+        (Chunk(refusal="No."), True),
+    ],
+)
+def test_what_only_a_reply_holds_has_begun_one(chunk: Chunk, *, begun: bool) -> None:
+    """A model alone may stand in an error, too."""
+    assert built(chunk).begun is begun
 
 
-def test_a_message_at_the_end_adds_only_what_is_new() -> None:
-    """Some servers end a stream with a message that says all of it again."""
-    assert made(Chunk("Hel"), Chunk("lo"), Chunk("Hello", whole=True))[1].text == "Hello"
-    assert made(Chunk("Hel"), Chunk("Hello", whole=True))[0] == ["Hel", "lo", ""]
-    assert made(Chunk("Hello", whole=True), Chunk("!", whole=True))[1].text == "Hello!"
+def test_of_several_choices_the_first_that_speaks_counts() -> None:
+    """Another one's text, reason and refusal are left out; its model and usage are the reply's."""
+    builder = built(Chunk("", index=0), Chunk("b", index=1), Chunk("c", index=1))
+    other = Chunk("a", finish_reason="length", refusal="No.", usage=Usage(4), index=0)
+    assert builder.add(other) == ""
+    reply = builder.reply("cut off")
+    assert (reply.text, reply.finish_reason, reply.refusal) == ("bc", None, None)
+    assert reply.usage == Usage(4)
 
 
-def test_half_a_pair_waits_for_its_other_half() -> None:
-    """A surrogate pair that is cut between two fragments comes as one character."""
-    assert made(Chunk("a\ud83d"), Chunk("\ude00b"))[0] == ["a", "😀b", ""]
-    assert made(Chunk("a\ud83d"), Chunk(finish_reason="stop"))[0] == ["a", "", "\ufffd"]
-    assert made(Chunk("a\ud83d"))[0] == ["a", "\ufffd"]
+def test_a_last_message_adds_only_what_is_new() -> None:
+    """Some servers say the whole reply once more at the end."""
+    builder = built(Chunk("one "), Chunk("two"))
+    assert builder.add(Chunk("one two, three", whole=True)) == ", three"
+    assert built(Chunk("one", whole=True), Chunk("one", whole=True)).text == "oneone"
 
 
-@given(st.lists(st.text(max_size=4)))
-def test_the_text_is_the_fragments(pieces: list[str]) -> None:
-    """However it is cut: what is given out piece by piece is the reply's text."""
-    added, reply = made(*(Chunk(piece) for piece in pieces))
-    assert "".join(added) == reply.text == "".join(pieces)
+def test_a_refusal_comes_in_fragments() -> None:
+    """They are joined, as the text's are."""
+    assert built(Chunk(refusal="I "), Chunk(refusal="won't.")).facts.refusal == "I won't."
 
 
-def test_a_long_text_is_joined_on_the_way() -> None:
-    """Beyond the limit the pieces are put together, and none is lost."""
-    piece = "x" * (JOINED_AT // 2)
-    assert made(*(Chunk(piece) for _ in range(5)))[1].text == piece * 5
+def test_half_of_a_pair_waits_for_the_other() -> None:
+    """A character that is cut in two is whole again; one that stays half is no text."""
+    builder = ReplyBuilder()
+    assert [builder.add(Chunk(part)) for part in ("a\ud83d", "\ude42b\ud83d")] == ["a", "🙂b"]
+    assert builder.rest() == "\ufffd"
+    assert builder.rest() == ""
+    assert builder.text == "a🙂b\ufffd"
+
+
+def test_a_long_reply_is_whole() -> None:
+    """What was joined before stays in front of what comes."""
+    builder = built(Chunk("a" * JOINED_AT), Chunk("b"))
+    assert builder.text == "a" * JOINED_AT + "b"
+    assert built(*[Chunk("ab")] * 3).text == "ababab"

@@ -151,9 +151,8 @@ class Hub:
             case "sync" if recipient.role == "gauge":
                 self._send(recipient, self._credits_message())
             case "sync":
-                start, before = message.get("start"), message.get("before")
-                opens = start is None and before is None
-                listed = self._snapshot({} if opens else None, start, before)
+                count = message.get("count")
+                listed = self._snapshot({} if count is None else None, count or 0)
                 listed["reloaded"] = message.get("first", False) and recipient in self._greeted
                 self._greeted.add(recipient)
                 answer(listed)
@@ -165,21 +164,15 @@ class Hub:
     def _entries(self) -> snapshot.Entries:
         return snapshot.Entries(self._session.conversation, self._pending.asides)
 
-    def _snapshot(
-        self,
-        known: Mapping[int, str] | None,
-        start: int | None = None,
-        before: int | None = None,
-    ) -> messages.Snapshot:
+    def _snapshot(self, known: Mapping[int, str] | None, count: int = 0) -> messages.Snapshot:
         """Return a snapshot.
 
         Args:
             known: versions of the entries that need not be sent; ``None``: none is sent.
-            start: as :meth:`~chatmagic.jupyter.panel.snapshot.Entries.window` has it.
-            before: the same.
+            count: how many turns it lists at least.
         """
         entries = self._entries()
-        listed, earlier = entries.window(start, before)
+        listed, earlier = entries.window(count)
         new: list[messages.Entry] = []
         if known is not None:
             with swallowed():  # views ask for what they lack

@@ -252,11 +252,10 @@ FromKernel = Answer | PendingMessage | Text | Pong | CreditsMessage
 
 
 class Sync(_OfView):
-    """A view opens or wants another window: from a turn on, or from a page before one on."""
+    """A view opens, or wants so many turns listed."""
 
     kind: Literal["sync"]
-    start: NotRequired[int | None]
-    before: NotRequired[int]
+    count: NotRequired[int]
     first: NotRequired[bool]
 
 

@@ -70,26 +70,16 @@ class Entries:
         self._turns = copy(conversation).turns
         self._asides = asides
 
-    def window(
-        self, start: int | None = None, before: int | None = None
-    ) -> tuple[list[tuple[int, str]], int]:
-        """Return ids and versions of a window, in order, and how many turns stand before it.
+    def window(self, count: int = 0) -> tuple[list[tuple[int, str]], int]:
+        """Return ids and versions of the newest entries, in order, and how many turns precede.
 
         Args:
-            start: number of the turn with which it begins.
-            before: number of the turn that a page of turns before it is wanted of.
-
-        Returns:
-            The window reaches to the end. Without ``start`` and ``before``, or where those are
-            not live any more, it has the newest turns, and begins anew only with each page:
-            a view that follows asks for nothing again.
+            count: how many turns are listed at least. Without it the window begins anew only
+                with each page, so that a view that follows asks for nothing again.
         """
         numbers = [turn.number for turn in self._turns]
-        first = max(0, (len(numbers) - PAGE) // PAGE * PAGE)
-        if start in numbers:
-            first = numbers.index(start)
-        elif before in numbers:
-            first = max(0, numbers.index(before) - PAGE)
+        first = (len(numbers) - PAGE) // PAGE * PAGE
+        first = max(0, min(first, len(numbers) - count))
         listed = [] if first else self._behind([0])
         for index in range(first, len(numbers)):
             listed.append((numbers[index], self._version(index)))

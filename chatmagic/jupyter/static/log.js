@@ -49,6 +49,9 @@ export class Log {
     };
     const nodes = shown.flatMap(({ id }) => [this.drawn.get(id)?.node ?? [], placed(id)].flat());
     const last = asks.filter((ask) => ask.after === null || !this.drawn.has(ask.after));
+    if (!store.earlier && document.activeElement === this.earlier) {
+      this.node.focus({ preventScroll: true });
+    }
     this.earlier.hidden = !store.earlier;
     this.earlier.textContent = `Show earlier turns (${store.earlier.toLocaleString()} more)`;
     this.empty.hidden = store.versions.size + asks.length > 0;

@@ -38,8 +38,8 @@
  */
 
 /**
- * @typedef {{kind: "sync", start?: ?number, before?: number, first?: boolean}} Sync asks for a
- *   snapshot from a turn on, or from a page of turns before one on
+ * @typedef {{kind: "sync", count?: number, first?: boolean}} Sync asks for a snapshot, with at
+ *   least so many turns
  * @typedef {{kind: "want", ids: number[]}} Want
  * @typedef {{kind: "ask", nonce: string, text: ?string, replaces: ?number}} Ask
  * @typedef {{kind: "go"|"stop", key: number}} Go

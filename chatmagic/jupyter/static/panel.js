@@ -200,8 +200,8 @@ export class ChatView {
    */
   ask(text, replaces, again) {
     if (this.seek()) return;
+    if (!this.asking.busy) this.log.scroll.follow(true);
     this.asking.ask(text, replaces, again);
-    this.log.scroll.follow(true);
     this.refresh();
   }
 

@@ -20,8 +20,8 @@ export class Store {
     this.pending = new Map();
     /** @type {Map<number, string>} the versions that were asked for */
     this.requested = new Map();
-    /** @type {?number} the turn with which the view begins; null is the kernel's choice */
-    this.start = null;
+    /** How many turns the reader wants to see; 0 leaves it to the kernel. */
+    this.count = 0;
     /** How many turns stand before those that are shown. */
     this.earlier = 0;
     /** @type {?Snapshot} the last one */
@@ -35,26 +35,22 @@ export class Store {
    */
   takeSnapshot(snapshot) {
     const listed = new Map(snapshot.entries);
-    let before = /** @type {[number, string][]} */ ([]);
-    if (this.start !== null && snapshot.view) {
-      const [first = null] = Array.from(listed.keys()).filter((id) => id > 0);
-      this.start = listed.has(this.start) ? first : null;
-    } else if (this.start !== null && !listed.has(this.start)) {
-      // The view shows earlier turns as well: they stay until the kernel has listed them.
-      const known = Array.from(this.versions);
-      const index = known.findIndex(([id]) => listed.has(id));
-      before = known.slice(0, Math.max(index, 0));
-      if (index < 0) this.start = null;
-    }
+    const news = !snapshot.view;
+    // A view that shows earlier turns as well keeps them until the kernel has listed them.
+    const known = news && this.count && snapshot.earlier ? Array.from(this.versions) : [];
+    const before = known.slice(0, Math.max(known.findIndex(([id]) => listed.has(id)), 0));
+    const kept = before.filter(([id]) => id > 0).length;
     this.versions = new Map([...before, ...snapshot.entries]);
-    this.earlier = Math.max(0, snapshot.earlier - before.filter(([id]) => id > 0).length);
+    this.earlier = Math.max(0, snapshot.earlier - kept);
+    const turns = snapshot.count - this.earlier;
+    if (news) this.count = kept && Math.max(this.count, turns);
     this.state = snapshot;
     this.pending = new Map(snapshot.pending.map((ask) => [ask.key, ask]));
     for (const known of [this.entries, this.requested]) {
       for (const id of known.keys()) if (!this.versions.has(id)) known.delete(id);
     }
     const more = this.takeEntries(snapshot.new);
-    return before.length ? [{ kind: "sync", start: this.start }, ...more] : more;
+    return kept ? [{ kind: "sync", count: this.count }, ...more] : more;
   }
 
   /**
@@ -91,9 +87,8 @@ export class Store {
 
   /** Ask for the turns before those that are shown. @returns {FromPage} */
   wantEarlier() {
-    const first = this.turns()[0];
-    this.start = first?.id ?? null;
-    return first ? { kind: "sync", before: first.id } : { kind: "sync" };
+    this.count = this.turns().length + CHUNK;
+    return { kind: "sync", count: this.count };
   }
 
   /** Return the entries that are here, in order. @returns {Entry[]} */

@@ -305,8 +305,8 @@ def test_a_page_is_told_in_the_context_in_which_it_spoke(hub: Hub) -> None:
         {"kind": "go", "key": None},
         {"kind": "stop", "key": []},
         {"kind": "step", "step": "dump"},
-        {"kind": "sync", "before": {}},
-        {"kind": "sync", "start": 99, "before": -1},
+        {"kind": "sync", "count": {}},
+        {"kind": "sync", "count": -99},
         {"kind": "want", "ids": [None]},
         {"kind": "want", "ids": [99, -99]},
         {"kind": "ask", "nonce": "n", "text": ["x"], "replaces": None},
@@ -439,19 +439,15 @@ def test_a_long_conversation_is_shown_page_by_page(session: Session, page: View)
     assert first["earlier"] == 60
     page.say("want", ids=list(range(1, 101)))
     assert [entry["id"] for entry in page.until("entries")["entries"]] == list(range(71, 101))
-    more = page.sync(before=61)
+    more = page.sync(count=70)
     assert (more["entries"][0][0], more["entries"][-1][0], more["earlier"]) == (31, 100, 30)
-    assert page.sync(before=31)["earlier"] == 0
-    again = page.sync(start=31)
-    assert again["entries"] == more["entries"]
-    assert again["new"] == more["new"] == []
-    # What is not there any more asks for nothing special.
-    assert page.sync(start=4711)["entries"] == first["entries"]
+    assert page.sync(count=4711)["earlier"] == 0
+    assert more["new"] == []
     # What changes is told of the newest; the others keep their version, or get another one.
     session.change(lambda conversation: conversation.hand_over(40, "c" * 16))
     assert page.until("snapshot", view=None, count=100)["entries"] == first["entries"]
     session.run(Ask("why?", owner="c" * 16, execution="2", asker="cell [3]"), Silent())
-    later = dict(page.sync(start=31)["entries"])
+    later = dict(page.sync(count=70)["entries"])
     now = {id: version for id, version in more["entries"] if later.get(id) == version}
     assert list(now) == list(range(31, 40))  # those behind it are stale
 

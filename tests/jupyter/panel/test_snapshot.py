@@ -104,7 +104,7 @@ def test_asides_stand_behind_their_turns() -> None:
     entries = snapshot.Entries(conversation, asides)
     newest = [id for id, _ in entries.window()[0]]
     assert newest == [*range(31, 65), -65, 65, -100]
-    whole = [id for id, _ in entries.window(start=1)[0]]
+    whole = [id for id, _ in entries.window(65)[0]]
     assert whole == [-1, 1, 2, -3, *range(3, 65), -65, 65, -100]
     assert [entry["id"] for entry in entries.draw(whole)][-4:] == [-1, -3, -65, -100]
 
