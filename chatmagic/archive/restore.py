@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 200
 NOT_KEPT: Final = (
-    "the value was not kept; until the cell runs again, its prompt goes out with the expression "
+    "the value was not kept; until the cell runs again, its prompt is sent with the expression "
     "in its place."
 )
 
@@ -207,7 +207,7 @@ def summary(restored: Restored, notebook: Notebook) -> list[str]:
             lines.append(f"cell {saved.cell}: {named(turn)}: {NOT_KEPT}")
     if changed:
         lines.append(
-            f"{numbered(changed, 'cell')}: the reply was changed by hand; it goes out as it stands."
+            f"{numbered(changed, 'cell')}: the reply was changed by hand; it is sent as it is."
         )
     return [*lines, *restored.problems, *gaps(restored, notebook)]
 
@@ -223,7 +223,7 @@ def gaps(restored: Restored, notebook: Notebook) -> list[str]:
     lines = [notebook.missing] if notebook.missing else []
     if lacking := [cell for cell, turn in turns if 0 in turn.carried]:
         lines.append(
-            f"{numbered(lacking, 'cell')} carried a turn that no output here tells of: asked "
+            f"{numbered(lacking, 'cell')} carried a turn that no output here holds: asked "
             "with --quiet, from Python or in a panel, or asked again since."
         )
     return lines

@@ -45,7 +45,7 @@ def lines(read: Notebook) -> tuple[str, ...]:
         ]
     keys = [number for number, text in read.texts if _KEY.search(text)]
     if keys:
-        said.append(f"{numbered(keys, 'cell')}: perhaps an API key, in words that set one")
+        said.append(f"{numbered(keys, 'cell')}: perhaps an API key: the text sets one")
     if read.timed:
         said.append(f"{numbered(read.timed, 'cell')}: when the cell ran, in its metadata")
     return tuple(said)
