@@ -28,7 +28,7 @@ LARGEST: Final = 256 * 2**20
 READABLE: Final = 4
 """The major version of nbformat that is read; the minor one does not matter."""
 
-CHANGED: Final = "its record or its output was changed since it was asked: the seal does not fit"
+CHANGED: Final = "its record or its output was changed since it was asked: the seal does not match"
 NOT_SEALED: Final = "its record is not sealed"
 
 # A line that asks, at the beginning of a cell or within it; `%chat` alone shows the state.
@@ -186,10 +186,10 @@ def content_of(path: Path) -> bytes:
     except FileNotFoundError:
         raise InputError(f"{path} is not there.") from None
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "this is no file's name"
+        why = getattr(error, "strerror", None) or "this is not the name of a file"
         raise InputError(f"{path} cannot be read: {why}.") from None
     if content is None:
-        raise InputError(f"{path} cannot be read: it is no file.")
+        raise InputError(f"{path} cannot be read: it is not a file.")
     if len(content) > LARGEST:
         raise InputError(f"{path} is larger than {LARGEST // 2**20} MiB; it was not read.")
     return content
@@ -372,7 +372,7 @@ class _Reading:
             elif kind in get_args(Did):
                 self.told.append(Told(cell, own, cast("Did", kind), seal))
             else:
-                self.problems.append(f"cell {cell}: its record is of no kind that is known here.")
+                self.problems.append(f"cell {cell}: its record is of an unknown kind.")
         except NewerVersionError as error:
             self.problems.append(f"cell {cell}: its record was left out, because {error}.")
         except ValueError as error:

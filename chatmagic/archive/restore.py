@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 200
 NOT_KEPT: Final = (
-    "the value was not kept; until the cell runs again, its prompt goes out with the expression "
+    "the value was not kept; until the cell runs again, its prompt is sent with the expression "
     "in its place."
 )
 
@@ -206,7 +206,7 @@ def summary(restored: Restored, notebook: Notebook) -> list[str]:
         if turn.missing:
             lines.append(f"cell {told.cell}: {named(turn)}: {NOT_KEPT}")
     if changed:
-        lines.append(f"{cells(changed)}: the reply was changed by hand; it goes out as it stands.")
+        lines.append(f"{cells(changed)}: the reply was changed by hand; it is sent as it is.")
     return [*lines, *restored.problems, *gaps(restored, notebook)]
 
 
@@ -221,7 +221,7 @@ def gaps(restored: Restored, notebook: Notebook) -> list[str]:
     lines = [notebook.missing] if notebook.missing else []
     if lacking := [cell for cell, turn in turns if 0 in turn.carried]:
         lines.append(
-            f"{cells(lacking)} carried a turn that no output here tells of: asked with --quiet, "
+            f"{cells(lacking)} carried a turn that no output here holds: asked with --quiet, "
             "from Python or in a panel, or asked again since."
         )
     return lines

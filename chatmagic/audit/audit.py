@@ -66,7 +66,7 @@ def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
     problems = [*restored.problems, *_edited(read), *_without_record(read), *_gone(read)]
     problems += _not_done(read)
     problems += [
-        f"cell {turn.cell}: its HTML is not what its reply is rendered as."
+        f"cell {turn.cell}: its HTML differs from what its reply is rendered as."
         for turn in turns
         if turn.rendered is False
     ]
@@ -74,7 +74,7 @@ def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
     remarks = restore.gaps(restored, read)
     if others := [turn.cell for turn in turns if turn.sealed and turn.rendered is None]:
         remarks.append(
-            f"{notebook_file.cells(others)}: not rendered again: other versions made it."
+            f"{notebook_file.cells(others)}: HTML not checked: other versions rendered it."
         )
     return Audit(str(path), turns, tuple(problems), tuple(remarks), disclosures.lines(read))
 

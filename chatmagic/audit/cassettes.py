@@ -79,7 +79,7 @@ def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str
             lines.append(f"cell {told.cell}: {names} holds another answer to its request.")
         elif (record.request, told.text, *_ended(record)) not in tells:
             lines.append(
-                f"cell {told.cell}: {names} tells another model, end or tokens of its reply."
+                f"cell {told.cell}: {names} has another model, end or tokens for its reply."
             )
     return lines
 
@@ -151,5 +151,5 @@ def _doubles(held: Sequence[Interaction]) -> tuple[list[str], list[str]]:
     ]
     if left := [place + 1 for place, one in enumerate(held) if one.superseded]:
         are = "is" if len(left) == 1 else "are"
-        remarks.append(f"{numbered(left, 'exchange')} {are} superseded: asked otherwise since.")
+        remarks.append(f"{numbered(left, 'exchange')} {are} superseded: asked differently since.")
     return problems, remarks

@@ -43,7 +43,7 @@ def lines(read: Notebook) -> tuple[str, ...]:
         ]
     keys = [number for number, text in read.texts if _KEY.search(text)]
     if keys:
-        said.append(f"{notebook_file.cells(keys)}: perhaps an API key, in words that set one")
+        said.append(f"{notebook_file.cells(keys)}: perhaps an API key: the text sets one")
     if read.timed:
         said.append(f"{notebook_file.cells(read.timed)}: when the cell ran, in its metadata")
     return tuple(said)

@@ -152,10 +152,10 @@ def _totals(turns: Sequence[Turn]) -> str:
     tokens = [turn.total_tokens for turn in turns if turn.total_tokens is not None]
     took = [turn.took for turn in turns if turn.took is not None]
     if tokens:
-        parts.append(f"{sum(tokens):,} tokens told of {len(tokens):,}")
+        parts.append(f"{sum(tokens):,} tokens, reported for {len(tokens):,}")
     if took:
         count = sum(took)
-        parts.append(f"about {count:,} credit{'' if count == 1 else 's'}, known of {len(took):,}")
+        parts.append(f"about {count:,} credit{'' if count == 1 else 's'}, known for {len(took):,}")
     return ", ".join(parts) + "."
 
 

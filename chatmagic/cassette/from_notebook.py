@@ -37,7 +37,7 @@ def recorded(path: Path) -> tuple[Interaction, ...]:
         raise InputError(
             f"{path}: {notebook_file.cells(changed)} no longer {held} what was recorded and "
             "sealed, so nothing is replayed from this notebook.",
-            hint="Take the file as it was saved, or ask again.",
+            hint="Use the file as it was saved, or ask again.",
         )
     interactions: list[Interaction] = []
     carried: dict[tuple[str | None, str | None], tuple[str, ...]] = {}

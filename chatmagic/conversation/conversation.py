@@ -173,8 +173,8 @@ class Conversation:
         """
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
             raise InputError(
-                f"The number of turns to carry must be a whole number from 0 up, not {last!r}.",
-                hint="Leave it out to carry all of them.",
+                f"last is a whole number, 0 or more, not {last!r}.",
+                hint="Leave it out to send all turns.",
             )
         places, index = with_place(self._all.places, owner, order)
         turns = live(places[:index]) + of_execution(places[index], execution)

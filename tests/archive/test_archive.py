@@ -157,13 +157,13 @@ def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.D
         (["places", 0, "turns", 0], 1, "a turn"),
         (["places", 0, "turns", 0, "number"], "1", "a turn"),
         (["places", 0, "turns", 0, "carried"], [None], "a turn"),
-        (["places", 0, "turns", 0, "after"], 9, "carried one that is not there"),
-        (["places", 0, "turns", 0, "after"], "1", "carried one that is not there"),
+        (["places", 0, "turns", 0, "after"], 9, "carried a turn that is not there"),
+        (["places", 0, "turns", 0, "after"], "1", "carried a turn that is not there"),
         (["places", 0, "turns", 0, "entry"], [], "a turn"),
         (["places", 0, "turns", 0, "reply"], "changed", "not what its record says"),
         (["places", 0, "turns", 0, "record", "prompt"], "p", "not those of its prompt"),
-        (["places", 0, "turns", 0, "record", "took"], 9, "its seal does not fit"),
-        (["seal"], None, "its seal does not fit"),
+        (["places", 0, "turns", 0, "record", "took"], 9, "its seal does not match"),
+        (["seal"], None, "its seal does not match"),
     ],
 )
 def test_what_is_damaged_is_told(path: list[Any], item: Any, said: str) -> None:

@@ -108,7 +108,7 @@ def test_what_is_no_notebook_is_told(content: bytes, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("none.ipynb", "is not there"), (".", "cannot be read"), ("a\0b", "no file's name")],
+    [("none.ipynb", "is not there"), (".", "cannot be read"), ("a\0b", "not the name of a file")],
 )
 def test_what_cannot_be_read_is_told(tmp_path: Path, name: str, said: str) -> None:
     """No file, a folder, a name that is none."""
@@ -120,7 +120,7 @@ def test_a_device_or_a_huge_file_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reading ends in any case."""
-    with pytest.raises(InputError, match="it is no file"):
+    with pytest.raises(InputError, match="it is not a file"):
         notebook_file.content_of(Path(os.devnull))
     path = save(tmp_path / "large.ipynb", [])
     monkeypatch.setattr(notebook_file, "LARGEST", 2)
@@ -134,7 +134,7 @@ def test_a_pipe_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     path = tmp_path / "pipe.ipynb"
     os.mkfifo(path)
     monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("it was opened"))
-    with pytest.raises(InputError, match="it is no file"):
+    with pytest.raises(InputError, match="it is not a file"):
         notebook_file.content_of(path)
 
 
@@ -151,7 +151,7 @@ def test_malformed_parts_are_left_out_with_a_line() -> None:
         "cell 1: it is damaged and was left out.",
         "cell 2: a malformed record was left out: its 'origin' cannot be read.",
         "cell 3: its record was left out, because a newer release of chatmagic wrote it.",
-        "cell 4: its record is of no kind that is known here.",
+        "cell 4: its record is of an unknown kind.",
         "cell 5: a malformed record was left out: it is not a JSON object.",
     )
     assert [told.cell for told in found.told] == [6]
@@ -351,7 +351,7 @@ def test_what_is_said_of_a_restored_notebook() -> None:
     assert restore.summary(told, found) == [
         "Restored 2 turns (1 stale) from stranger.ipynb as last saved. Nothing was sent.",
         f"cell 1: {{{{ x }}}}: {restore.NOT_KEPT}",
-        "cell 2: the reply was changed by hand; it goes out as it stands.",
+        "cell 2: the reply was changed by hand; it is sent as it is.",
         f"cell 2: {notebook_file.CHANGED}.",
         "cell 6: its record was left out: its values are not those of its prompt.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",

@@ -92,7 +92,7 @@ def test_a_request_may_leave_out_the_oldest(last: int | None, expected: str) -> 
 @pytest.mark.parametrize("last", [-1, True, 1.0, "3"])
 def test_a_last_that_is_no_count_is_refused(last: Any) -> None:
     """Bad input gives one clear line."""
-    with pytest.raises(InputError, match="must be a whole number from 0 up"):
+    with pytest.raises(InputError, match="last is a whole number, 0 or more"):
         abc().context(last=last)
 
 
