@@ -368,7 +368,8 @@ def test_unloading_closes_the_bridge(front: Front) -> None:
     front.say("a", opened=True)
     front.hears({"kind": "tell"})
     bridge, widget = front.bridge, front.widget
-    (worker,) = (thread for thread in set(threading.enumerate()) - before if thread.daemon)
+    started = set(threading.enumerate()) - before
+    (worker,) = (thread for thread in started if thread.name == "chatmagic-draw")
     front.shell.do("%unload_ext chatmagic")
     worker.join(PATIENCE)
     assert not worker.is_alive()
