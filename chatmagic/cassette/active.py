@@ -58,7 +58,7 @@ class Unsaved:
         return (
             f"{_count(len(self.interactions))} could not be saved in {self.path.name}, and will "
             "be lost with this kernel; %chat_cassette OTHER --record saves what it can there. "
-            f"It was: {self.reason}"
+            f"The reason: {self.reason}"
         )
 
 

@@ -69,6 +69,11 @@ class KeyStore:
 
         It is taken out of the other place, so that an older key never comes back from there.
 
+        Args:
+            origin: scheme, host and port that the key belongs to.
+            key: the key.
+            place: where to keep it.
+
         Returns:
             Where it is.
 

@@ -230,7 +230,7 @@ class ReplyStream:
                 self._advised(error, exchange)
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
-        origin = url.origin(self._endpoint.base_url)
+        origin = self._endpoint.origin
         if reader.came_at_once and config.new_warnings([f"{origin} holds replies back."]):
             self._builder.held_back = True
         is_live_stream = self._request.stream and exchange.origin == "live"

@@ -1,4 +1,4 @@
-"""The emulator: a real HTTP server on loopback that speaks the whole interface.
+"""Emulator: an HTTP server on loopback that speaks the whole interface.
 
 Its ``Server`` header, its model name and its replies say that it is an emulator. What it answers,
 and what it chooses where the interface says *not shown*, is in :mod:`chatmagic.emulator.service`;

@@ -68,7 +68,7 @@ class _RefusedError(Exception):
 
 @dataclass(slots=True)
 class _Level:
-    r"""One level of nesting, and what the thing before has already.
+    r"""One level of nesting, and what its last atom has already.
 
     Args:
         kind: ``{``, ``left``, an environment's name, or nothing for the formula itself.
@@ -105,7 +105,7 @@ def has_no_error(tex: str) -> bool:
 
 
 class _Reader:
-    """Reads a formula from its beginning to its end."""
+    """Parser of a formula; it raises at the first thing that MathJax would refuse."""
 
     def __init__(self, tex: str) -> None:
         self._tex = tex

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 from pathlib import Path
@@ -98,13 +99,16 @@ def test_an_older_key_never_comes_back(tmp_path: Path) -> None:
     assert kept.load(HERE) is None
 
 
-def test_a_broken_keyring_is_none(tmp_path: Path) -> None:
-    """Whatever it raises, the private file does its work."""
+def test_a_broken_keyring_is_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever it raises, the private file does its work; the log tells its type alone."""
+    caplog.set_level(logging.DEBUG, "chatmagic")
     kept = store(tmp_path, Keyring(broken=True))
     assert kept.load(HERE) is None
     assert kept.save(HERE, OLD, "keyring") == "private file"
     assert kept.load(HERE) == (OLD, "private file")
     assert kept.forget(HERE) == ["private file"]
+    assert "Swallowed: " in caplog.text
+    assert OLD.reveal() not in caplog.text
 
 
 def test_what_is_no_key_is_none(tmp_path: Path) -> None:

@@ -147,7 +147,6 @@ def failures(key: str) -> dict[str, bytes]:
         "in HTML": f"<p>{html.escape(key)}</p>",
         "in base64": base64.b64encode(f"Bearer {key}".encode()).decode(),
         "in URL-safe base64": base64.urlsafe_b64encode(f"x:{key}".encode()).decode(),
-        "in hexadecimal": key.encode().hex(),
         "in Python": repr(key),
     }
     found = {
