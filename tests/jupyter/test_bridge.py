@@ -317,7 +317,7 @@ def test_what_cannot_be_read_changes_nothing(front: Front) -> None:
     front.ask("a")
     front.widget.say({"kind": "cells"})
     front.widget.say(None)
-    assert front.bridge.pages.words == ()
+    assert front.bridge.pages.reports == ()
 
 
 def test_a_page_that_cannot_be_reached_ends_nothing(front: Front) -> None:
