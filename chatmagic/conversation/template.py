@@ -11,6 +11,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from chatmagic._log import log_swallowed
 from chatmagic.conversation.request_facts import Value
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
@@ -133,6 +134,7 @@ def _value(expression: str, evaluate: Callable[[str], object]) -> str:
     try:
         return str(evaluate(expression))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
+        log_swallowed(error)
         shown = one_line(expression, _SHOWN)
         raise InputError(
             f"{{{{ {shown} }}}} has no value: {_said(error)}. Nothing was sent.",
@@ -145,6 +147,7 @@ def _said(error: Exception) -> str:
     name = type(error).__name__
     try:
         message = str(error)
-    except Exception:  # noqa: BLE001 - as above
+    except Exception as failure:  # noqa: BLE001 - as above
+        log_swallowed(failure)
         return name
     return f"{name}: {one_line(message, _SAID).rstrip('.')}" if message.strip() else name
