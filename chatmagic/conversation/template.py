@@ -147,7 +147,7 @@ def _in_words(error: Exception) -> str:
     name = type(error).__name__
     try:
         message = str(error)
-    except Exception as failed:  # noqa: BLE001 - as above
-        log_swallowed(failed)
+    except Exception as failure:  # noqa: BLE001 - as above
+        log_swallowed(failure)
         return name
     return f"{name}: {one_line(message, _MESSAGE_SHOWN).rstrip('.')}" if message.strip() else name
