@@ -108,7 +108,7 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
     try:
         tokens = _MARKDOWN.parse(visible(text), env)
         if any(token.level >= markdown_parser.DEEPEST - 1 for token in tokens):
-            return _as_text(text, "its lists or quotations lie too deep in one another")
+            return _as_text(text, "its lists or quotations are nested too deeply")
         blocks = sum(token.type in _BLOCKS and not token.hidden for token in tokens)
         if blocks > _MOST_BLOCKS:
             return _too_much(

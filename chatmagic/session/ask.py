@@ -164,7 +164,7 @@ def refuse_empty(ask: Ask) -> None:
     if not isinstance(ask.prompt, str):
         raise InputError(
             f"The prompt is text, not {type(ask.prompt).__name__}. Nothing was sent.",
-            hint="str(value) makes text of a value.",
+            hint="str(value) makes text of it.",
         )
     if not ask.prompt.strip():
         raise InputError("The prompt is empty. Nothing was sent.")

@@ -78,7 +78,7 @@ def test_a_notebook_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         "cell  prompt  model  tokens  credits    took  ended  origin  agrees  order",
         "2     p       m      1 + 2   99 of 100  1     stop   live    yes     yes",
         "3     q       m      1 + 2   99 of 100  ?     stop   replay  yes     yes",
-        "2 turns, 6 tokens told of 2, about 1 credit, known of 1.",
+        "2 turns, 6 tokens, reported for 2, about 1 credit, known for 1.",
     ]
 
 
@@ -91,7 +91,7 @@ def test_a_quiet_cell_above_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFi
     code, told = run(capsys, [save(tmp_path / "n.ipynb", [page(), asks, carrying])])
     assert code == 0
     assert told.splitlines()[3].split()[-2:] == ["yes", "-"]
-    assert "cell 3 carried a turn that no output here tells of" in told
+    assert "cell 3 carried a turn that no output here holds" in told
     assert run(capsys, [save(tmp_path / "n.ipynb", [page(), asks, latest])])[0] == 0
     others = {
         "below": [page(), carrying, asks],
@@ -152,7 +152,7 @@ def test_what_is_unknown_or_early_is_told(
         ["2", "b", "m", "1,234", "99", "of", "100", "1", "interrupted", "live", "yes", "-"],
         ["3", "c", "m", "?", "99", "1", "cut", "off", "live", "yes", "NO"],
     ]
-    assert "3 turns, 1 interrupted, 1 cut off, 1,234 tokens told of 1, about 2" in told
+    assert "3 turns, 1 interrupted, 1 cut off, 1,234 tokens, reported for 1, about 2" in told
     assert "cell 4 asks and has no output" in told
     assert code == 1
     assert "No turn of a conversation." in run(capsys, [save(tmp_path / "e.ipynb", [])])[1]
@@ -175,7 +175,7 @@ def test_what_is_not_as_it_was_sealed_is_told(
     for made, said in (
         (forged, f"! cell 1: {notebook_file.CHANGED}."),
         (bare, f"! cell 1: {notebook_file.NOT_SEALED}."),
-        (drawn, "! cell 1: its HTML is not what its reply is rendered as."),
+        (drawn, "! cell 1: its HTML differs from what its reply is rendered as."),
     ):
         code, told = run(capsys, [save(tmp_path / "n.ipynb", [made])])
         assert (code, [line for line in told.splitlines() if line[0] == "!"]) == (1, [said])
@@ -190,7 +190,7 @@ def test_what_other_versions_rendered_is_not_rendered_again(
     monkeypatch.setattr(turn_output, "versions", lambda: {"chatmagic": "9"})
     code, told = run(capsys, [path])
     assert code == 0
-    assert told.endswith("cell 1: not rendered again: other versions made it.\n")
+    assert told.endswith("cell 1: HTML not checked: other versions rendered it.\n")
 
 
 @pytest.mark.parametrize(
@@ -393,9 +393,9 @@ def test_a_cassette_is_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[s
         "3         c       m      ?       ?        ?     stop   live      yes     -",
         "4         d       ?      ?       ?        ?     error  live      yes     yes",
         "5         c       m      ?       ?        ?     stop   live      yes     -",
-        "5 turns, 1 error, 3 tokens told of 1, about 2 credits, known of 1.",
+        "5 turns, 1 error, 3 tokens, reported for 1, about 2 credits, known for 1.",
         "exchanges 3 and 5 answer the same request, in this order.",
-        "exchange 5 is superseded: asked otherwise since.",
+        "exchange 5 is superseded: asked differently since.",
     ]
 
 
@@ -453,7 +453,7 @@ def test_a_notebook_is_compared_with_a_cassette(
         held = exchange("p", "r", **{"usage": Usage(1, 2, 3), **altered})
         code, told = run(capsys, [tape(tmp_path / "x.jsonl", held), book])
         assert code == 1
-        assert "! cell 1: x.jsonl tells another model, end or tokens of its reply." in told
+        assert "! cell 1: x.jsonl has another model, end or tokens for its reply." in told
 
 
 def test_values_list_what_the_file_gives_away(
@@ -481,7 +481,7 @@ def test_values_list_what_the_file_gives_away(
         "  cell 1: value of {{ n }} (1 character): its size and digest",
         "  cell 2: path /home/ann/paper/x.py",
         "  cell 2: host chat.example.org",
-        "  cell 2: perhaps an API key, in words that set one",
+        "  cell 2: perhaps an API key: the text sets one",
         "  cell 1: when the cell ran, in its metadata",
     ]
     assert "No values" in run(capsys, [save(tmp_path / "m.ipynb", [page()]), "--values"])[1]

@@ -247,7 +247,7 @@ def test_a_turn_that_left_no_output_is_told(
     paper.save()
     restart(monkeypatch)
     printed = shell.page("%chat_load paper.ipynb", "load").printed
-    assert "cell 3 carried a turn that no output here tells of" in printed
+    assert "cell 3 carried a turn that no output here holds" in printed
     assert stale() == ["echo:three"]
 
 
@@ -332,7 +332,7 @@ def test_malformed_records_are_left_out_each_with_a_line(
         f"cell 3: {notebook_file.CHANGED}; it was left out.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
         (
-            "cell 4 carried a turn that no output here tells of: asked with --quiet, from Python or"
+            "cell 4 carried a turn that no output here holds: asked with --quiet, from Python or"
             " in a panel, or asked again since."
         ),
         "%chat_load paper.ipynb --force takes that as it stands.",

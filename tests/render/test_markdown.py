@@ -599,7 +599,7 @@ def test_what_lies_too_deep_is_shown_plain(text: str) -> None:
     """Nothing is left out: past the reader's depth the whole reply is plain text."""
     found = page(text)
     assert text in found.text
-    assert "Shown as plain text: its lists or quotations lie too deep" in to_html(text)
+    assert "Shown as plain text: its lists or quotations are nested too deeply" in to_html(text)
 
 
 @pytest.mark.parametrize(
