@@ -172,6 +172,7 @@ class HttpTransport:
             if not isinstance(error, (ChatError, *_KNOWN)):
                 # It may have come while a lock of theirs was taken: the next ask has others.
                 self.close()
+            log_swallowed(error)
             problem = _reported(error, clock, self._url, doubted=not self._has_answered)
         raise problem
 
@@ -209,6 +210,7 @@ class HttpExchange:
             piece = self._raw.read1(PIECE_BYTES, decode_content=self._decode)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             self.abort()
+            log_swallowed(error)
             problem = _reported(error, self._clock)
         else:
             return self._taken(piece)
