@@ -10,7 +10,10 @@ seen, keeps those apart (:func:`unlinked`). In the HTML of a reply they look for
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
@@ -72,6 +75,19 @@ def one_line(text: str, limit: int) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun: ``1 turn``, ``2,000 turns``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def numbered(numbers: Iterable[int], noun: str) -> str:
+    """Return a noun with the places it is at: ``cell 3``, ``cells 3 and 5``.
+
+    Args:
+        numbers: the places, from 1; each is named once.
+        noun: what stands there, in the singular.
+    """
+    names = [f"{number:,}" for number in dict.fromkeys(numbers)]
+    if len(names) == 1:
+        return f"{noun} {names[0]}"
+    return f"{noun}s {', '.join(names[:-1])} and {names[-1]}"
 
 
 def _symbol(match: re.Match[str]) -> str:

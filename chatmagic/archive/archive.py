@@ -57,7 +57,7 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
                     for turn in turns
                 ],
             }
-            for owner, turns in conversation.places
+            for owner, turns in conversation.slots
         ],
     }
     return seal.sealed(dumped, {})

@@ -20,13 +20,13 @@ from chatmagic.audit.findings import Audit
 from chatmagic.conversation import question
 from chatmagic.conversation.turn import is_stale
 from chatmagic.errors import InputError
-from chatmagic.text import one_line
+from chatmagic.text import numbered, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from chatmagic.archive.notebook_file import Asking, Notebook, Told
+    from chatmagic.archive.notebook_file import AskingCell, Notebook, SavedOutput
     from chatmagic.archive.restore import Restored
     from chatmagic.cassette.interaction import Interaction
     from chatmagic.conversation.record import Record
@@ -73,54 +73,52 @@ def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
     problems += audit_cassette.missing(read, held, names) if names else []
     remarks = restore.gaps(restored, read)
     if others := [turn.cell for turn in turns if turn.sealed and turn.rendered is None]:
-        remarks.append(
-            f"{notebook_file.cells(others)}: HTML not checked: other versions rendered it."
-        )
+        remarks.append(f"{numbered(others, 'cell')}: HTML not checked: other versions rendered it.")
     return Audit(str(path), turns, tuple(problems), tuple(remarks), disclosures.lines(read))
 
 
-def _turns(read: Notebook, restored: Restored) -> tuple[findings.Turn, ...]:
+def _turns(read: Notebook, restored: Restored) -> tuple[findings.Row, ...]:
     order = _order(read, restored)
     found = []
-    for (told, record), number in zip(read.turns, restored.numbers, strict=True):
+    for (saved, record), number in zip(read.turns, restored.numbers, strict=True):
         found.append(
-            findings.Turn.of(
+            findings.Row.of(
                 record,
-                cell=told.cell,
+                cell=saved.cell,
                 prompt=record.prompt,
                 model_asked=record.asked_model,
-                agrees=told.agrees,
-                sealed=not told.fault,
-                rendered=_rendered(told, record),
+                agrees=saved.agrees,
+                sealed=not saved.fault,
+                rendered=_rendered(saved, record),
                 in_order=None if number is None else order.get(number, True),
             )
         )
     return tuple(found)
 
 
-def _rendered(told: Told, record: Record) -> bool | None:
+def _rendered(saved: SavedOutput, record: Record) -> bool | None:
     """Tell whether a reply is rendered as it stands; ``None`` where that was not tried."""
-    if told.versions != output.versions() or told.fault or told.text is None:
+    if saved.versions != output.versions() or saved.fault or saved.text is None:
         return None
     try:
-        reply = archive.turn_of(record, told.text, owner=None).reply
+        reply = archive.turn_of(record, saved.text, owner=None).reply
     except ValueError:
         return None
-    return bool(output.bundle(reply, record)["text/html"] == told.html)
+    return bool(output.bundle(reply, record)["text/html"] == saved.html)
 
 
 def _edited(read: Notebook) -> list[str]:
     """Return a line for each cell whose question is another one than the one that was asked."""
     asked: dict[int, list[str]] = defaultdict(list)
-    for told, record in read.turns:
-        asked[told.cell].append(record.prompt.rstrip("\n"))
+    for saved, record in read.turns:
+        asked[saved.cell].append(record.prompt.rstrip("\n"))
     lines = []
     for one in read.asking:
-        were, now = asked[one.cell], question.of(one.source)
+        were, now = asked[one.number], question.of(one.source)
         if were and (_is_edited(one.source, were) if now is None else now.prompt not in were):
-            lines.append(f"cell {one.cell}: its question was edited after it was asked.")
+            lines.append(f"cell {one.number}: its question was edited after it was asked.")
         elif now is not None and len(were) > 1:
-            lines.append(f"cell {one.cell}: it asks once, and shows {len(were):,} replies.")
+            lines.append(f"cell {one.number}: it asks once, and shows {len(were):,} replies.")
     return lines
 
 
@@ -139,7 +137,7 @@ def _now(source: str) -> set[str]:
 def _without_record(read: Notebook) -> list[str]:
     """Return a line for each cell that shows its reply, and whose record is gone."""
     return [
-        f"cell {one.cell}: its reply has no record: removed, or saved before the reply had ended."
+        f"cell {one.number}: its reply has no record: removed, or saved before the reply had ended."
         for one in read.asking
         if one.bare and (question.of(one.source) or _now(one.source))
     ]
@@ -149,9 +147,9 @@ def _gone(read: Notebook) -> list[str]:
     """Return a line where nothing tells of an answer, or for each cell that lost its output."""
     silent = [one for one in read.asking if one.is_silent]
     asked = [question.of(one.source) for one in silent]
-    if read.told:
+    if read.outputs:
         return [
-            f"cell {one.cell}: it was run, and its output is gone: stripped, or cleared."
+            f"cell {one.number}: it was run, and its output is gone: stripped, or cleared."
             for one in silent
             if one.ran and _shows(one, read)
         ]
@@ -164,7 +162,7 @@ def _not_done(read: Notebook) -> list[str]:
     """Return a line for each cell that shows more undos, redos or resets than it does."""
     # Of each cell the source comes first.
     sources = dict(reversed(read.texts))
-    shown = Counter((told.cell, told.kind) for told in read.told if told.kind != "turn")
+    shown = Counter((saved.cell, saved.kind) for saved in read.outputs if saved.kind != "turn")
     return [
         f"cell {cell}: it shows {kind} more often than it asks for it."
         for (cell, kind), count in shown.items()
@@ -173,7 +171,7 @@ def _not_done(read: Notebook) -> list[str]:
     ]
 
 
-def _shows(one: Asking, read: Notebook) -> bool:
+def _shows(one: AskingCell, read: Notebook) -> bool:
     """Tell whether a cell asks one question and shows what is answered."""
     now = question.of(one.source)
     return now is not None and not now.quiet and not any(_QUIET in text for _, text in read.texts)
@@ -182,10 +180,10 @@ def _shows(one: Asking, read: Notebook) -> bool:
 def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
     """Tell of each turn's number whether the order is the cells'; ``None`` where nobody can."""
     places = zip(read.turns, restored.numbers, strict=True)
-    cells = {number: told.cell for (told, _), number in places if number is not None}
-    loads = [one.cell for one in read.asking if one.loads]
+    cells = {number: saved.cell for (saved, _), number in places if number is not None}
+    loads = [one.number for one in read.asking if one.loads]
     quiet = [
-        one.cell for one in read.asking if one.loads or (one.is_quiet and not _shows(one, read))
+        one.number for one in read.asking if one.loads or (one.is_quiet and not _shows(one, read))
     ]
     turns = restored.conversation.turns
     found: dict[int, bool | None] = {}

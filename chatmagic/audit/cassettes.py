@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._json import shared
-from chatmagic.archive.notebook_file import numbered
-from chatmagic.audit.findings import Audit, Turn
+from chatmagic.audit.findings import Audit, Row
 from chatmagic.cassette.storage import CassetteFile
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts, Message, ReplyFacts
 from chatmagic.protocol import credits as crediting
+from chatmagic.text import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,17 +69,17 @@ def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str
         tells.add((one.request, one.text, *_ended(one)))
     every = {one.text for one in held if one.is_reply}
     lines = []
-    for told, record in read.turns:
+    for saved, record in read.turns:
         # A reply that was cut off is in no cassette, and one by its place answered another request.
-        if record.state != "complete" or (record.by_order and told.text in every):
+        if record.state != "complete" or (record.by_order and saved.text in every):
             continue
         if record.request not in texts:
-            lines.append(f"cell {told.cell}: {names} does not hold its request.")
-        elif told.text not in texts[record.request]:
-            lines.append(f"cell {told.cell}: {names} holds another answer to its request.")
-        elif (record.request, told.text, *_ended(record)) not in tells:
+            lines.append(f"cell {saved.cell}: {names} does not hold its request.")
+        elif saved.text not in texts[record.request]:
+            lines.append(f"cell {saved.cell}: {names} holds another answer to its request.")
+        elif (record.request, saved.text, *_ended(record)) not in tells:
             lines.append(
-                f"cell {told.cell}: {names} has another model, end or tokens for its reply."
+                f"cell {saved.cell}: {names} has another model, end or tokens for its reply."
             )
     return lines
 
@@ -89,7 +89,7 @@ def _ended(one: Record | Interaction) -> tuple[object, ...]:
     return one.model, one.finish_reason, one.usage
 
 
-def _turns(held: Sequence[Interaction]) -> tuple[Turn, ...]:
+def _turns(held: Sequence[Interaction]) -> tuple[Row, ...]:
     first = {(one.prompt, one.text): n for n, one in reversed([*enumerate(held)]) if one.is_reply}
     found = []
     for place, one in enumerate(held):
@@ -103,7 +103,7 @@ def _turns(held: Sequence[Interaction]) -> tuple[Turn, ...]:
         )
         failed = {"state": "error", "finish_reason": f"HTTP {one.status}"}
         found.append(
-            Turn.of(
+            Row.of(
                 facts,
                 **({} if one.is_reply else failed),
                 cell=place + 1,

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from chatmagic.archive import notebook_file
+from chatmagic.text import numbered
 
 if TYPE_CHECKING:
     from chatmagic.archive.notebook_file import Notebook
@@ -26,11 +26,13 @@ def lines(read: Notebook) -> tuple[str, ...]:
         read: the notebook.
     """
     said: list[str] = []
-    for told, record in read.turns:
+    for saved, record in read.turns:
         for value in record.values:
             size = f"{value.size:,} character{'' if value.size == 1 else 's'}"
             kept = "its size and digest" if value.text is None else "all of it"
-            said.append(f"cell {told.cell}: value of {{{{ {value.expression} }}}} ({size}): {kept}")
+            said.append(
+                f"cell {saved.cell}: value of {{{{ {value.expression} }}}} ({size}): {kept}"
+            )
     for what, pattern in (("path", _PATH), ("host", _ADDRESS)):
         found: dict[str, list[int]] = {}
         for number, text in read.texts:
@@ -39,13 +41,13 @@ def lines(read: Notebook) -> tuple[str, ...]:
                     number
                 )
         said += [
-            f"{notebook_file.cells(cells)}: {what} {name}" for name, cells in found.items() if name
+            f"{numbered(cells, 'cell')}: {what} {name}" for name, cells in found.items() if name
         ]
     keys = [number for number, text in read.texts if _KEY.search(text)]
     if keys:
-        said.append(f"{notebook_file.cells(keys)}: perhaps an API key: the text sets one")
+        said.append(f"{numbered(keys, 'cell')}: perhaps an API key: the text sets one")
     if read.timed:
-        said.append(f"{notebook_file.cells(read.timed)}: when the cell ran, in its metadata")
+        said.append(f"{numbered(read.timed, 'cell')}: when the cell ran, in its metadata")
     return tuple(said)
 
 

@@ -8,7 +8,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic.audit.findings import Turn
+from chatmagic.audit.findings import Row
 from chatmagic.text import one_line, to_terminal
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def as_csv(audits: Sequence[Audit]) -> str:
 
     A file without a turn, or with a problem, has a row that says so.
     """
-    names = list(Turn.__dataclass_fields__)
+    names = list(Row.__dataclass_fields__)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["file", *names, "problem"])
@@ -71,7 +71,7 @@ def _of_one(found: Audit, *, values: bool) -> str:
     lines = [one_line(found.path, WIDEST)]
     what, after = _WORDS[found.kind]
     if found.turns:
-        lines += _grid([(what, *_HEAD), *map(_row, found.turns)])
+        lines += _grid([(what, *_HEAD), *map(_cells, found.turns)])
         lines.append(_totals(found.turns))
     elif not found.problems:
         lines.append("No turn of a conversation.")
@@ -108,29 +108,29 @@ _HEAD: Final = (
 )
 
 
-def _row(turn: Turn) -> tuple[str, ...]:
-    tokens = (turn.prompt_tokens, turn.completion_tokens)
+def _cells(row: Row) -> tuple[str, ...]:
+    tokens = (row.prompt_tokens, row.completion_tokens)
     told = [f"{count:,}" for count in tokens if count is not None]
-    total = "?" if turn.total_tokens is None else f"{turn.total_tokens:,}"
-    left, limit = turn.credits_left, turn.credits_limit
+    total = "?" if row.total_tokens is None else f"{row.total_tokens:,}"
+    left, limit = row.credits_left, row.credits_limit
     figures = "?" if left is None else f"{left:,}" + ("" if limit is None else f" of {limit:,}")
-    ended = turn.state if turn.state != "complete" else turn.finish_reason or "?"
-    order = {None: "-", True: "yes", False: "NO"}[turn.in_order]
+    ended = row.state if row.state != "complete" else row.finish_reason or "?"
+    order = {None: "-", True: "yes", False: "NO"}[row.in_order]
     return (
-        f"{turn.cell:,}",
-        one_line(turn.prompt, EXCERPT),
-        one_line(_model(turn), EXCERPT),
+        f"{row.cell:,}",
+        one_line(row.prompt, EXCERPT),
+        one_line(_model(row), EXCERPT),
         " + ".join(told) if len(told) == len(tokens) else total,
         figures,
-        "?" if turn.took is None else f"{turn.took:,}",
+        "?" if row.took is None else f"{row.took:,}",
         one_line(ended, EXCERPT),
-        turn.origin,
-        "yes" if turn.agrees and turn.sealed is not False else "NO",
+        row.origin,
+        "yes" if row.agrees and row.sealed is not False else "NO",
         order,
     )
 
 
-def _model(turn: Turn) -> str:
+def _model(turn: Row) -> str:
     """Name the model that answered, and before it the one that was asked for, where it differs."""
     told = turn.model or "?"
     return told if turn.model_asked in {None, told} else f"{turn.model_asked} -> {told}"
@@ -144,7 +144,7 @@ def _grid(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _totals(turns: Sequence[Turn]) -> str:
+def _totals(turns: Sequence[Row]) -> str:
     count = len(turns)
     parts = [f"{count:,} turn{'' if count == 1 else 's'}"]
     early = {state: sum(turn.state == state for turn in turns) for state in EARLY}

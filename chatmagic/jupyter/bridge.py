@@ -5,7 +5,7 @@ no public interface of JupyterLab 4 and Notebook 7; where that is missing, and i
 everything stands in the order as run. Nothing of the bridge is saved in the notebook.
 
 The messages are listed in :mod:`chatmagic.jupyter.panel.messages`: ``cells`` to the kernel, which
-:func:`chatmagic.conversation.cell_order.word_from` reads, and ``marks``, ``say`` and ``tell``.
+:func:`chatmagic.conversation.cell_order.report_from` reads, and ``marks``, ``say`` and ``tell``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anywidget
 from traitlets import Unicode
 
-from chatmagic.conversation.cell_order import Pages, word_from
+from chatmagic.conversation.cell_order import Pages, report_from
 from chatmagic.jupyter import assets
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
 from chatmagic.text import counted
@@ -93,7 +93,7 @@ class Bridge:
         Args:
             text: a short sentence. It is shown as text, whatever it holds.
         """
-        if not self.pages.words:
+        if not self.pages.reports:
             # No page was there for the sentences before, and now they are old.
             self._to_say.clear()
         self._to_say.append({"kind": "say", "text": text})
@@ -106,12 +106,12 @@ class Bridge:
 
     def _heard(self, _widget: object, content: Any, _buffers: object) -> None:
         """Take note of a page's message."""
-        word = word_from(content)
-        if word is None:
+        report = report_from(content)
+        if report is None:
             return
         with self._lock:
-            self.pages = self.pages.told(word)
-            self._opened = self._opened or word.opened
+            self.pages = self.pages.with_report(report)
+            self._opened = self._opened or report.opened
         self._publish_later()
 
     def _follow(self, event: Event) -> None:
@@ -135,7 +135,7 @@ class Bridge:
         """Send what has changed, in the drawing loop's thread."""
         with self._lock:
             opened, self._opened = self._opened, False
-        if not self.pages.words:
+        if not self.pages.reports:
             return
         if opened:
             self._send({"kind": "tell"})

@@ -75,9 +75,13 @@ class ChatMagics(KernelSettings, Magics):
     def environment(self) -> KernelEnvironment:
         """What a session needs of this shell, loaded when it is first asked for."""
         if self._environment is None:
-            from chatmagic.jupyter.environment import KernelEnvironment  # noqa: PLC0415 - as above
+            # With the first use, as the commands.
+            _lazy.load("chatmagic.jupyter.environment")
+            from chatmagic.jupyter.environment import KernelEnvironment  # noqa: PLC0415
 
             self._environment = KernelEnvironment(self._shell, self)
+            # A session asks here: its replies display themselves, in this very cell too.
+            self._results.show_replies()
         return self._environment
 
     @property
@@ -90,7 +94,6 @@ class ChatMagics(KernelSettings, Magics):
 
             session = current.current_session()
             self._commands = Commands(self._shell, session, self, self.environment)
-            self._results.show_replies()
         return self._commands
 
     def join(self) -> None:

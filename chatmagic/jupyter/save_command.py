@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import digest
 from chatmagic._log import swallowed
-from chatmagic.archive import archive, notebook_file, output, restore
+from chatmagic.archive import archive, notebook_file, notebook_writer, output, restore
 from chatmagic.archive.files import replace_content
 from chatmagic.conversation import question, seal
 from chatmagic.conversation.record import VERSION, NewerVersionError
@@ -172,7 +172,7 @@ def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversat
     """Return the conversation that a notebook's outputs hold, and what to print of it."""
     read = notebook_file.read(path)
     restored = restore.restore(read, by_id=by_id, changed=changed)
-    faults = [] if changed else [told for told in read.told if told.fault]
+    faults = [] if changed else [told for told in read.outputs if told.fault]
     insist = [f"%chat_load {_name(path)} {FORCE} loads that as it is."] if faults else []
     if not restored.conversation.added:
         problems = [*restored.problems[:1], *insist] or [read.missing]
@@ -190,17 +190,17 @@ def _json(conversation: Conversation, *, keep_values: bool) -> str:
 
 def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
     records = archive.records_of(conversation, keep_values=keep_values)
-    cells = [notebook_file.Cell("chat-0", "%load_ext chatmagic")]
+    cells = [notebook_writer.NewCell("chat-0", "%load_ext chatmagic")]
     for number, turn in enumerate(conversation, 1):
         record = records[turn.number]
         cells.append(
-            notebook_file.Cell(
+            notebook_writer.NewCell(
                 f"chat-{number}-{turn.digest[:8]}",
                 _source(turn, record),
                 *output.of(turn.reply, record),
             )
         )
-    return notebook_file.written(cells)
+    return notebook_writer.write(cells)
 
 
 def _markdown(conversation: Conversation, *, keep_values: bool) -> str:  # noqa: ARG001 - it holds none
@@ -231,7 +231,7 @@ def _refuse_to_overwrite(path: Path) -> None:
         return
     is_ours = {
         ".json": _is_archive,
-        ".ipynb": notebook_file.is_untouched,
+        ".ipynb": notebook_writer.is_untouched,
         ".md": _is_markdown,
     }[path.suffix.lower()]
     if not is_ours(notebook_file.content_of(path)):

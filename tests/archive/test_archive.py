@@ -79,9 +79,9 @@ def test_what_is_dumped_is_loaded(given: list[Turn]) -> None:
     again = archive.load(json.loads(json.dumps(archive.dump(talk))))
     bare = [
         (owner, [Turn(**{**_fields(turn), "execution": None}) for turn in held])
-        for owner, held in talk.places
+        for owner, held in talk.slots
     ]
-    assert [(owner, list(held)) for owner, held in again.places] == bare
+    assert [(owner, list(held)) for owner, held in again.slots] == bare
     assert (again.added, again.name) == (talk.added, "t")
     assert len(again.stale_turns()) == len(talk.stale_turns())
     assert archive.dump(again) == archive.dump(talk)
@@ -141,7 +141,7 @@ def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.D
             read = archive.load(value)
         except ValueError:
             continue
-        assert archive.load(archive.dump(read)).places == read.places
+        assert archive.load(archive.dump(read)).slots == read.slots
 
 
 @pytest.mark.parametrize(

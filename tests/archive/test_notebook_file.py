@@ -17,7 +17,7 @@ from pages import cell, output, save, text_cell
 from talks import ask
 
 from chatmagic._json import timestamp
-from chatmagic.archive import notebook_file, restore
+from chatmagic.archive import notebook_file, notebook_writer, restore
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, note, owner_of
 from chatmagic.conversation.request_facts import Value
@@ -76,13 +76,13 @@ def test_turns_are_found_in_the_order_of_the_cells() -> None:
     second["outputs"][0]["data"]["text/plain"] = text
     undo = cell("%chat_undo", [output({"text/plain": "…"}, {"chatmagic": note("undo")})])
     found = read([text_cell("# T"), first, second, undo], nbformat_minor=0)
-    assert [(told.cell, told.kind, told.text, told.own) for told in found.told] == [
+    assert [(told.cell, told.kind, told.text, told.own) for told in found.outputs] == [
         (2, "turn", text, owner_of("x")),
         (3, "turn", text, None),
         (4, "undo", None, None),
     ]
-    assert [told.agrees for told in found.told] == [True, True, False]
-    assert found.problems == ()
+    assert [told.agrees for told in found.outputs] == [True, True, False]
+    assert found.problems == []
     assert found.missing == ""
 
 
@@ -147,14 +147,14 @@ def test_malformed_parts_are_left_out_with_a_line() -> None:
     odd = cell("x", [output({}, {"chatmagic": {"version": 1, "kind": "dream"}})])
     none = cell("x", [output({}, {"chatmagic": 5})])
     found = read([5, bad, new, odd, none, page(), {"cell_type": "code", "outputs": 5}])
-    assert found.problems == (
+    assert found.problems == [
         "cell 1: it is damaged and was left out.",
         "cell 2: a malformed record was left out: its 'origin' cannot be read.",
         "cell 3: its record was left out, because a newer release of chatmagic wrote it.",
         "cell 4: its record is of an unknown kind.",
         "cell 5: a malformed record was left out: it is not a JSON object.",
-    )
-    assert [told.cell for told in found.told] == [6]
+    ]
+    assert [told.cell for told in found.outputs] == [6]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_malformed_parts_are_left_out_with_a_line() -> None:
 def test_cells_that_ask_and_show_nothing_are_told(source: str) -> None:
     """Their outputs may have been stripped."""
     found = read([cell(source), text_cell("%chat x"), cell(source)])
-    assert found.silent == (1, 3)
+    assert found.silent == [1, 3]
     assert found.missing.startswith("cells 1 and 3 ask and have no output: ")
     assert read([cell(source)]).missing.startswith("cell 1 asks and has no output: ")
 
@@ -172,13 +172,13 @@ def test_cells_that_ask_and_show_nothing_are_told(source: str) -> None:
 def test_when_cells_ran_is_told() -> None:
     """Front ends may leave it in a cell's metadata."""
     timed = {**cell("x"), "metadata": {"execution": {"iopub.status.busy": "2026"}}}
-    assert read([cell("x"), timed]).timed == (2,)
+    assert read([cell("x"), timed]).timed == [2]
 
 
 @pytest.mark.parametrize("source", ["%chat", "%chat_undo", "%%chat_instructions\nx", "# %chat x"])
 def test_other_cells_are_not(source: str) -> None:
     """Only those that ask."""
-    assert read([cell(source)]).silent == ()
+    assert read([cell(source)]).silent == []
 
 
 @given(json_values, st.data())
@@ -365,23 +365,23 @@ def test_what_is_written_is_a_notebook_and_is_known_again() -> None:
     """It is valid, the same each time, and an edit is seen; a front end's metadata is not."""
     told = {"chatmagic": record("p", "r\u2028s\n").to_json()}
     cells = [
-        notebook_file.Cell("a", "%load_ext chatmagic"),
-        notebook_file.Cell(
+        notebook_writer.NewCell("a", "%load_ext chatmagic"),
+        notebook_writer.NewCell(
             "b", "%%chat\np", {"text/plain": "r\u2028s\n", "text/html": "<p>"}, told
         ),
     ]
-    content = notebook_file.written(cells)
-    assert content == notebook_file.written(cells)
+    content = notebook_writer.write(cells)
+    assert content == notebook_writer.write(cells)
     nbformat.validate(nbformat.reads(content, as_version=4))  # type: ignore[no-untyped-call]
     found = notebook_file.parse(content.encode(), HERE)
-    assert [told.agrees for told in found.told] == [True]
+    assert [told.agrees for told in found.outputs] == [True]
     value = json.loads(content)
     value["metadata"]["language_info"] = {"name": "python"}
     value["cells"][0]["metadata"]["x"] = 1
-    assert notebook_file.is_untouched(json.dumps(value).encode())
+    assert notebook_writer.is_untouched(json.dumps(value).encode())
     good = json.dumps(value)
     value["cells"][0]["source"] = ["%load_ext mine"]
-    assert not notebook_file.is_untouched(json.dumps(value).encode())
+    assert not notebook_writer.is_untouched(json.dumps(value).encode())
     for path, edit in (
         (("metadata",), {"tags": ["mine"]}),
         (("attachments",), {"a.png": {"image/png": ""}}),
@@ -393,6 +393,6 @@ def test_what_is_written_is_a_notebook_and_is_known_again() -> None:
         for name in path[:-1]:
             place = place[name]
         place[path[-1]] = {**(place.get(path[-1]) or {}), **edit}
-        assert not notebook_file.is_untouched(json.dumps(value).encode()), path
+        assert not notebook_writer.is_untouched(json.dumps(value).encode()), path
     for other in (b"{", b"[]", b'{"metadata": {"chatmagic": {"digest": 5}}}'):
-        assert not notebook_file.is_untouched(other)
+        assert not notebook_writer.is_untouched(other)

@@ -319,7 +319,7 @@ def test_what_cannot_be_read_changes_nothing(front: Front) -> None:
     front.ask("a")
     front.widget.say({"kind": "cells"})
     front.widget.say(None)
-    assert front.bridge.pages.words == ()
+    assert front.bridge.pages.reports == ()
 
 
 def test_a_page_that_cannot_be_reached_ends_nothing(front: Front) -> None:
@@ -370,7 +370,8 @@ def test_unloading_closes_the_bridge(front: Front) -> None:
     front.say("a", opened=True)
     front.hears({"kind": "tell"})
     bridge, widget = front.bridge, front.widget
-    (worker,) = (thread for thread in set(threading.enumerate()) - before if thread.daemon)
+    started = set(threading.enumerate()) - before
+    (worker,) = (thread for thread in started if thread.name == "chatmagic-draw")
     front.shell.do("%unload_ext chatmagic")
     worker.join(PATIENCE)
     assert not worker.is_alive()
