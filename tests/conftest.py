@@ -41,26 +41,23 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 LONG: Final = ("browser", "test_project", "test_notebooks", "test_binder", "test_interrupts")
-"""What takes longest, and so begins first where two workers share the tests."""
+"""The files and the folder that take longest."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what ``--cov`` measures, and what one worker runs where ``-n 2`` starts two.
+    """Let ``--cov`` measure what the pure modules' own tests reach of them, and no other test.
 
-    Measured is what the pure modules' own tests reach of them. A file's tests stay together, as
-    they share what takes long to start; so do all that are run in a browser.
+    Where ``-n 2`` starts two workers, each runs one file after the other: the longest come first.
     """
     own = {f"test_{path.stem.lstrip('_')}.py" for path in PURE}
     for item in items:
         if item.path.name not in own:
             item.add_marker("no_cover")
-        browser = item.path.parent.name == "browser"
-        item.add_marker(pytest.mark.xdist_group("browser" if browser else item.path.stem))
     if hasattr(config, "workerinput"):
-        items.sort(key=_urgency)
+        items.sort(key=_place)
 
 
-def _urgency(item: pytest.Item) -> int:
+def _place(item: pytest.Item) -> int:
     """Return the place of a test's file, or of its folder, in :data:`LONG`."""
     names = (item.path.parent.name, item.path.stem)
     return next((place for place, name in enumerate(LONG) if name in names), len(LONG))

@@ -83,7 +83,7 @@ class ResponseReader:
         self._key = key
         self._arrival = arrival
         self._base_url = base_url
-        self._grace = Deadline(GRACE_SECONDS, halt)
+        self._grace = Deadline(GRACE_SECONDS, halt.cut)
         self._foreign = ""
         self._complaint: ErrorBody | None = None
 
@@ -329,7 +329,7 @@ class ResponseReader:
 
         A body that drips is cut: by then the connection is good for nothing else.
         """
-        deadline = Deadline(BODY_SECONDS, self._halt)
+        deadline = Deadline(BODY_SECONDS, self._halt.cut)
         deadline.extend()
         pieces = [head]
         size = len(head)

@@ -16,7 +16,6 @@ Nothing is ever sent twice: no retry, no redirect.
 from __future__ import annotations
 
 import os
-import threading
 from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -29,6 +28,7 @@ from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import certificates, network_errors
 from chatmagic.client.connections import Clock, Current, keyed_pools
+from chatmagic.client.deadline import Deadline
 from chatmagic.client.url import origin
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.protocol.wire import EMULATOR_SERVER
@@ -172,6 +172,7 @@ class HttpTransport:
             if not isinstance(error, (ChatError, *_KNOWN)):
                 # It may have come while a lock of theirs was taken: the next ask has others.
                 self.close()
+            log_swallowed(error)
             problem = _reported(error, clock, self._url, doubted=not self._has_answered)
         raise problem
 
@@ -209,6 +210,7 @@ class HttpExchange:
             piece = self._raw.read1(PIECE_BYTES, decode_content=self._decode)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             self.abort()
+            log_swallowed(error)
             problem = _reported(error, self._clock)
         else:
             return self._taken(piece)
@@ -230,20 +232,19 @@ class HttpExchange:
         """Drain what little is left and give the connection back, or close it."""
         self._clock.stop()
         # A socket's own time-out begins anew with each byte, and what comes may drip.
-        late = threading.Timer(DRAIN_SECONDS, self._halt.cut)
-        late.daemon = True
+        late = Deadline(DRAIN_SECONDS, self._halt.cut)
         left = DRAIN_BYTES
         try:
             if self._raw.connection:
-                late.start()
-            while self._raw.connection and left > 0 and not late.finished.is_set():
+                late.extend()
+            while self._raw.connection and left > 0 and not late.passed:
                 left -= len(self._raw.read1(left, decode_content=self._decode))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             log_swallowed(error)
         except RuntimeError as error:
             raise _unwrapped(error) from None
         finally:
-            late.cancel()
+            late.stop()
             # An answer that was read to its end has given its connection back by itself.
             self.abort()
 
