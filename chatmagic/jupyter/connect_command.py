@@ -97,7 +97,7 @@ class ConnectCommands:
             line: what stands after the magic's name.
 
         Raises:
-            InputError: nobody can be asked for a key, or the line is wrong.
+            InputError: no person is there to enter a key, or the line is wrong.
         """
         if self._environment.is_replaying() and not line.strip():
             print("As things are set nothing is sent (%chat_cassette), so no key is needed.")
@@ -157,7 +157,7 @@ def _words(line: str) -> tuple[str, str | None]:
 
 
 def where(endpoint: Endpoint) -> str:
-    """Say where a session asks and where its key comes from, and nothing of the key."""
+    """Return a line on the address and the source of the key, without the key."""
     if endpoint.is_emulator:
         return (
             f"Connected to the emulator of this kernel ({endpoint.url_from}): practice "

@@ -100,7 +100,7 @@ class LivePage:
             self._open_bridge(reply)
 
     def _open_bridge(self, reply: Reply | None) -> None:
-        """Let the page tell the order of its cells; without the bridge all works, too."""
+        """Open the bridge, by which the page reports its cells; all works without it, too."""
         if self._environment.bridge is not None:
             return
         with swallowed():

@@ -32,7 +32,7 @@ class Results:
 
     Args:
         shell: the shell.
-        has_shown: tells whether the running cell has shown this value as a reply.
+        has_shown: returns whether the running cell has shown this value as a reply.
         shown: gives a reply as one of a bundle's types.
     """
 
@@ -120,7 +120,7 @@ class Results:
 
 
 def _is_of_a_magic(error: object) -> bool:
-    """Tell whether an error of ours came out of a magic, and not of the user's own call."""
+    """Return whether an error of ours came out of a magic, and not of the user's own call."""
     if not isinstance(error, (ChatError, ChatInterrupted)):
         return False
     frames = traceback.walk_tb(error.__traceback__)
