@@ -30,7 +30,7 @@ _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
 def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, Any]:
-    """Give a conversation's live turns and places as JSON.
+    """Return a conversation's live turns and places as JSON.
 
     Args:
         conversation: which.
@@ -86,7 +86,7 @@ def load(value: object) -> Conversation:
 
 
 def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Record]:
-    """Give the live turns' records by the turns' numbers.
+    """Return the live turns' records by the turns' numbers.
 
     Args:
         conversation: which.
@@ -114,7 +114,7 @@ def turn_of(
     carried: tuple[int, ...] = (),
     shown: bool = False,
 ) -> Turn:
-    """Give the turn that a record tells of.
+    """Return the turn that a record tells of.
 
     Args:
         record: its record.
@@ -147,7 +147,7 @@ def turn_of(
 
 
 def markdown(conversation: Conversation) -> str:
-    """Give a conversation's live turns as Markdown, for people to read.
+    """Return a conversation's live turns as Markdown, for people to read.
 
     Args:
         conversation: which. A prompt stands as typed, so no value of ``{{ }}`` is in it.
@@ -161,7 +161,7 @@ def markdown(conversation: Conversation) -> str:
 
 
 def _fenced(text: str) -> str:
-    """Give a prompt as it was typed, whatever Markdown would make of it."""
+    """Return a prompt as it was typed, whatever Markdown would make of it."""
     longest = max((len(run) for run in re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}text\n{text}\n{fence}"

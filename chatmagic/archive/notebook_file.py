@@ -232,7 +232,7 @@ def read(path: Path) -> Notebook:
 
 
 def content_of(path: Path) -> bytes:
-    """Give a file's content.
+    """Return a file's content.
 
     Raises:
         InputError: there is none, it cannot be read, or it is too large to be one of ours.
@@ -289,7 +289,7 @@ def parse(content: bytes, path: Path) -> Notebook:
 
 
 def _is_bare(output: object) -> bool:
-    """Tell whether an output shows a reply as we do, and has no record."""
+    """Return whether an output shows a reply as we do, and has no record."""
     html = text_of(get(output, "data", "text/html"))
     return (
         get(output, "metadata", "chatmagic") is None
@@ -301,7 +301,7 @@ def _is_bare(output: object) -> bool:
 
 
 def texts_of(output: object) -> list[str]:
-    """Give what there is to read in an output, but for pictures and the like."""
+    """Return what there is to read in an output, but for pictures and the like."""
     data = get(output, "data")
     found = [get(output, "text"), get(output, "traceback"), get(output, "evalue")]
     if isinstance(data, Mapping):

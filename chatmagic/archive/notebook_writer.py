@@ -34,7 +34,7 @@ class NewCell:
 
 
 def write(cells: Sequence[NewCell]) -> str:
-    """Give the content of a notebook with these cells."""
+    """Return the content of a notebook with these cells."""
     # nbformat comes with the first notebook that is written.
     import nbformat.v4  # noqa: PLC0415
 
@@ -54,7 +54,7 @@ def write(cells: Sequence[NewCell]) -> str:
 
 
 def is_untouched(content: bytes) -> bool:
-    """Tell whether a notebook is as :func:`write` gave it, but for a front end's metadata."""
+    """Return whether a notebook is as :func:`write` gave it, but for a front end's metadata."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
@@ -64,7 +64,7 @@ def is_untouched(content: bytes) -> bool:
 
 
 def _fingerprint(cells: object) -> str:
-    """Give a digest of what people put into the cells, and of all that is in their outputs."""
+    """Return a digest of what people put into the cells, and of all that is in their outputs."""
     found = []
     for cell in cells if isinstance(cells, list) else []:
         outputs = get(cell, "outputs")

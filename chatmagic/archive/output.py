@@ -41,7 +41,7 @@ def of(reply: Reply, record: Record) -> tuple[dict[str, Any], dict[str, Any]]:
     return data, {"chatmagic": sealed(told, data)}
 
 
-def said(
+def note(
     html: str, text: str, record: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the output of something of ours that is no reply: its data, and its metadata.
@@ -65,7 +65,7 @@ def versions() -> Mapping[str, str]:
 
 
 def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
-    """Give a reply as safe HTML, and as its exact text.
+    """Return a reply as safe HTML, and as its exact text.
 
     Args:
         reply: whole or in part.
@@ -96,7 +96,7 @@ def frame(html: str) -> str:
 
 
 def state_lines(reply: Reply) -> list[str]:
-    """Say how a reply ended, a line each, where that was not its normal end."""
+    """Return how a reply ended, in lines; none for the normal end of a text."""
     lines = [STATE_WORDS[reply.state]]
     if reply.refusal:
         lines.append(f"The model refused: {reply.refusal}")
@@ -113,7 +113,7 @@ def settings_words(record: Record | None) -> str:
 
 
 def _kept(values: Sequence[Value]) -> str:
-    """Show what the record keeps of the prompt's values, so that nothing in it is hidden."""
+    """Return the values that the record keeps as HTML, so that nothing in it is hidden."""
     return "".join(
         '<details class="chatmagic-value"><summary>Value of '
         f"<code>{escape(plain.visible(value.expression))}</code>, kept with this output:"

@@ -102,8 +102,8 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
 
 
 def _turns(notebook: Notebook, *, by_id: bool, changed: bool) -> tuple[dict[int, Turn], list[str]]:
-    """Give the turns that were kept in the conversation, by their places, and what failed."""
-    found: dict[int, Turn] = {}
+    """Return the turns that were kept in the conversation, by their places, and what failed."""
+    turns: dict[int, Turn] = {}
     left_out = "" if changed else "; it was left out"
     faulty = [saved for saved in notebook.outputs if saved.fault]
     problems = [f"cell {saved.cell}: {saved.fault}{left_out}." for saved in faulty]
@@ -116,7 +116,7 @@ def _turns(notebook: Notebook, *, by_id: bool, changed: bool) -> tuple[dict[int,
             problems.append(f"cell {saved.cell}: its reply is gone, so its turn was left out.")
             continue
         try:
-            found[index] = archive.turn_of(
+            turns[index] = archive.turn_of(
                 record,
                 saved.text,
                 owner=owners[saved.cell],
@@ -125,24 +125,24 @@ def _turns(notebook: Notebook, *, by_id: bool, changed: bool) -> tuple[dict[int,
             )
         except ValueError as error:
             problems.append(f"cell {saved.cell}: its record was left out: {error}.")
-    return found, problems
+    return turns, problems
 
 
 def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
-    """Find out which cell owns what; a copied cell brought a record along that is another's."""
-    found: dict[int, str | None] = {}
+    """Return the owner of each cell's turns; a copied cell has a record that names another cell."""
+    owners: dict[int, str | None] = {}
     taken: set[str] = set()
     for saved, record in notebook.turns:
-        if saved.cell not in found:
+        if saved.cell not in owners:
             wanted = (saved.own, record.owner) if by_id else (record.owner, saved.own)
             free = (owner for owner in wanted if owner is not None and owner not in taken)
-            owner = found[saved.cell] = next(free, None)
+            owner = owners[saved.cell] = next(free, None)
             taken |= {owner} if owner else set()
-    return found
+    return owners
 
 
 def _digest(found: tuple[SavedOutput, Record], turn: Turn) -> str:
-    """Give the digest by which later records name the turn."""
+    """Return the digest by which later records name the turn."""
     saved, record = found
     # A prompt whose values were not kept is another text now; its record knows better.
     known = saved.agrees and (not saved.fault or turn.missing)
@@ -179,18 +179,18 @@ def _numbers(
     """Find the turns that a request carried: those above where they fit, else any, else 0."""
     here = set(context)
     fitting: dict[str, Iterator[int]] = {}
-    found = []
+    numbers = []
     for digest in carried:
         candidates = known.get(digest, [0])
         if digest not in fitting:
             # Of several equal turns each is carried once, in their order.
             fitting[digest] = iter([number for number in candidates if number in here])
-        found.append(next(fitting[digest], candidates[0]))
-    return tuple(found)
+        numbers.append(next(fitting[digest], candidates[0]))
+    return tuple(numbers)
 
 
 def summary(restored: Restored, notebook: Notebook) -> list[str]:
-    """Say what was restored and what was not, a line each."""
+    """Return in words what was restored and what was not, a line each."""
     conversation = restored.conversation
     count, stale = len(conversation), len(conversation.stale_turns())
     what = f"{count:,} turn{'' if count == 1 else 's'}{f' ({stale:,} stale)' if stale else ''}"
@@ -213,7 +213,7 @@ def summary(restored: Restored, notebook: Notebook) -> list[str]:
 
 
 def gaps(restored: Restored, notebook: Notebook) -> list[str]:
-    """Say what a notebook's conversation lacks because no output of the file tells of it."""
+    """Return in words what the conversation lacks because no output of the file holds it."""
     live = {turn.number: turn for turn in restored.conversation}
     turns = [
         (saved.cell, live[number])
@@ -230,5 +230,5 @@ def gaps(restored: Restored, notebook: Notebook) -> list[str]:
 
 
 def named(turn: Turn) -> str:
-    """Name the expressions of a turn whose values were not kept."""
+    """Return the expressions of a turn whose values were not kept."""
     return text.one_line(", ".join(f"{{{{ {name} }}}}" for name in turn.missing), SHOWN)

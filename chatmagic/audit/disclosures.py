@@ -25,30 +25,30 @@ def lines(read: Notebook) -> tuple[str, ...]:
     Args:
         read: the notebook.
     """
-    said: list[str] = []
+    lines: list[str] = []
     for saved, record in read.turns:
         for value in record.values:
             size = f"{value.size:,} character{'' if value.size == 1 else 's'}"
             kept = "its size and digest" if value.text is None else "all of it"
-            said.append(
+            lines.append(
                 f"cell {saved.cell}: value of {{{{ {value.expression} }}}} ({size}): {kept}"
             )
     for what, pattern in (("path", _PATH), ("host", _ADDRESS)):
-        found: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for number, text in read.texts:
             for match in pattern.finditer(text):
-                found.setdefault(_named(match[0]) if what == "host" else match[0], []).append(
+                places.setdefault(_named(match[0]) if what == "host" else match[0], []).append(
                     number
                 )
-        said += [
-            f"{numbered(cells, 'cell')}: {what} {name}" for name, cells in found.items() if name
+        lines += [
+            f"{numbered(cells, 'cell')}: {what} {name}" for name, cells in places.items() if name
         ]
     keys = [number for number, text in read.texts if _KEY.search(text)]
     if keys:
-        said.append(f"{numbered(keys, 'cell')}: perhaps an API key: the text sets one")
+        lines.append(f"{numbered(keys, 'cell')}: perhaps an API key: the text sets one")
     if read.timed:
-        said.append(f"{numbered(read.timed, 'cell')}: when the cell ran, in its metadata")
-    return tuple(said)
+        lines.append(f"{numbered(read.timed, 'cell')}: when the cell ran, in its metadata")
+    return tuple(lines)
 
 
 def _named(address: str) -> str:

@@ -24,33 +24,33 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def table(audits: Sequence[Audit], *, values: bool) -> str:
-    """Give what was found for a person to read in a terminal.
+    """Return what was found for a person to read in a terminal.
 
     Args:
         audits: of each file.
         values: whether to say what the files would give away.
     """
-    parts = [_of_one(found, values=values) for found in audits]
-    wrong = sum(not found.in_order for found in audits)
+    parts = [_of_one(audit, values=values) for audit in audits]
+    wrong = sum(not audit.in_order for audit in audits)
     if len(audits) > 1:
-        said = f"{wrong:,} of them not in order" if wrong else "all in order"
-        parts.append(f"{len(audits):,} files, {said}.")
+        words = f"{wrong:,} of them not in order" if wrong else "all in order"
+        parts.append(f"{len(audits):,} files, {words}.")
     return "\n\n".join(parts)
 
 
 def as_json(audits: Sequence[Audit], *, values: bool) -> str:
-    """Give what was found as JSON: a list of files."""
-    found = []
-    for one in audits:
-        value: dict[str, Any] = {**asdict(one), "in_order": one.in_order}
+    """Return what was found as JSON: a list of files."""
+    files = []
+    for audit in audits:
+        value: dict[str, Any] = {**asdict(audit), "in_order": audit.in_order}
         if not values:
             del value["values"]
-        found.append(value)
-    return json.dumps(found, indent=1)
+        files.append(value)
+    return json.dumps(files, indent=1)
 
 
 def as_csv(audits: Sequence[Audit]) -> str:
-    """Give the turns as CSV, a row each, safe to open in a spreadsheet.
+    """Return the turns as CSV, a row each, safe to open in a spreadsheet.
 
     A file without a turn, or with a problem, has a row that says so.
     """
@@ -58,12 +58,12 @@ def as_csv(audits: Sequence[Audit]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["file", *names, "problem"])
-    for one in audits:
-        for turn in one.turns:
+    for audit in audits:
+        for turn in audit.turns:
             row = asdict(turn)
-            writer.writerow([_cell(one.path), *(_cell(row[name]) for name in names), ""])
-        for problem in one.problems:
-            writer.writerow([_cell(one.path), *("" for _ in names), _cell(problem)])
+            writer.writerow([_cell(audit.path), *(_cell(row[name]) for name in names), ""])
+        for problem in audit.problems:
+            writer.writerow([_cell(audit.path), *("" for _ in names), _cell(problem)])
     return text.getvalue()
 
 
@@ -110,7 +110,7 @@ _HEAD: Final = (
 
 def _cells(row: Row) -> tuple[str, ...]:
     tokens = (row.prompt_tokens, row.completion_tokens)
-    told = [f"{count:,}" for count in tokens if count is not None]
+    counts = [f"{count:,}" for count in tokens if count is not None]
     total = "?" if row.total_tokens is None else f"{row.total_tokens:,}"
     left, limit = row.credits_left, row.credits_limit
     figures = "?" if left is None else f"{left:,}" + ("" if limit is None else f" of {limit:,}")
@@ -120,7 +120,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.cell:,}",
         one_line(row.prompt, EXCERPT),
         one_line(_model(row), EXCERPT),
-        " + ".join(told) if len(told) == len(tokens) else total,
+        " + ".join(counts) if len(counts) == len(tokens) else total,
         figures,
         "?" if row.took is None else f"{row.took:,}",
         one_line(ended, EXCERPT),
@@ -130,10 +130,10 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _model(turn: Row) -> str:
-    """Name the model that answered, and before it the one that was asked for, where it differs."""
-    told = turn.model or "?"
-    return told if turn.model_asked in {None, told} else f"{turn.model_asked} -> {told}"
+def _model(row: Row) -> str:
+    """Return the model that answered, and before it the one that was asked for if it differs."""
+    name = row.model or "?"
+    return name if row.model_asked in {None, name} else f"{row.model_asked} -> {name}"
 
 
 def _grid(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -160,7 +160,7 @@ def _totals(turns: Sequence[Row]) -> str:
 
 
 def _cell(value: object) -> object:
-    """Give a value for a spreadsheet, which must not take a text for a formula."""
+    """Return a value for a spreadsheet, which must not take a text for a formula."""
     if not isinstance(value, str):
         return value
     text = to_terminal(value)

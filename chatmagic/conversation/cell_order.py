@@ -106,11 +106,11 @@ class Pages:
         return replace(self, reports=(*kept, report), ever=self.ever | report.cells.keys())
 
     def lists(self, owner: str | None) -> bool:
-        """Tell whether a page has this cell."""
+        """Return whether a page has this cell."""
         return any(owner in report.cells for report in self.reports)
 
     def layout(self, owner: str | None) -> Layout | None:
-        """Give the layout for a cell that asks: its own page's, or else no order of its own.
+        """Return the layout for a cell that asks: its own page's, or else no order of its own.
 
         Args:
             owner: hash of the cell; ``None`` where none asks, which goes by the newest report.
@@ -131,14 +131,14 @@ class Pages:
         )
 
     def copies(self) -> frozenset[str]:
-        """Give the cells whose outputs hold the record of another cell that a page has."""
+        """Return the cells whose outputs hold the record of another cell that a page has."""
         cells = {name: cell for report in self.reports for name, cell in report.cells.items()}
         return frozenset(
             name for name, cell in cells.items() if cell.owner != name and cell.owner in cells
         )
 
     def names(self, owners: Collection[str]) -> dict[str, str]:
-        """Give the notebooks that cells stand in, in words; nothing where all are in one.
+        """Return the notebooks that cells stand in, in words; nothing where all are in one.
 
         Args:
             owners: hashes of cells.
@@ -155,7 +155,7 @@ class Pages:
         return found if len(set(found.values())) > 1 else {}
 
     def by_id(self, known: Mapping[str, _T]) -> dict[str, _T]:
-        """Give what is known of cells by the identities that the pages, if any, know them by.
+        """Return what is known of cells by the identities that the pages, if any, know them by.
 
         Args:
             known: what is known, by the cells' hashes.

@@ -72,11 +72,11 @@ class Conversation:
     """An ordered list of turns, by the rules at the top of this module.
 
     Args:
-        name: what people call it.
+        name: its name.
     """
 
     def __init__(self, name: str = "main") -> None:
-        """Begin without any turn."""
+        """Start without any turn."""
         self.name = name
         self._all = Snapshot()
 
@@ -84,13 +84,13 @@ class Conversation:
     def of(
         cls, slots: Iterable[tuple[str | None, Sequence[Turn]]], added: int, name: str = "main"
     ) -> Self:
-        """Give a conversation as :attr:`slots` and :attr:`added` told it, without its changes.
+        """Return a conversation as :attr:`slots` and :attr:`added` told it, without its changes.
 
         Args:
             slots: the owner of each slot, ``None`` without one, and the turns there, with
                 their numbers.
             added: how many turns were ever added.
-            name: what people call it.
+            name: its name.
 
         Raises:
             ValueError: a cell has two slots, or the numbers make no sense.
@@ -110,7 +110,7 @@ class Conversation:
         return made
 
     def __repr__(self) -> str:
-        """Say the name and the length, and nothing that differs from run to run."""
+        """Return the name and the counts, and nothing that differs from run to run."""
         return f"<Conversation {self.name!r}: turns: {len(self)}, stale: {len(self.stale_turns())}>"
 
     def __len__(self) -> int:
@@ -154,7 +154,7 @@ class Conversation:
         last: int | None = None,
         order: Sequence[str] | None = None,
     ) -> Context:
-        """Work out what a request would carry, without changing anything.
+        """Return what a request would carry; nothing is changed.
 
         Args:
             owner: hash of the cell that asks; ``None`` without one.
@@ -258,7 +258,7 @@ class Conversation:
         return change
 
     def marks(self, layout: Layout | None = None) -> dict[str, Mark]:
-        """Give what is to be known of what cells show, by their hashes (rules 9 and 14).
+        """Return what is to be known of what cells show, by their hashes (rules 9 and 14).
 
         Args:
             layout: how the cells stand, for what would be if the conversation followed it,
@@ -275,11 +275,11 @@ class Conversation:
         return {owner: mark for owner, mark in marks.items() if owner is not None}
 
     def stale(self, turn: Turn) -> bool:
-        """Tell whether a live turn would be asked otherwise now (rule 9); others never are."""
+        """Return whether a live turn would be asked otherwise now (rule 9); others never are."""
         turns = self.turns
         return turn in turns and is_stale(turns, turns.index(turn))
 
     def stale_turns(self) -> tuple[Turn, ...]:
-        """Give the live turns that would be asked otherwise now, in their order (rule 9)."""
+        """Return the live turns that would be asked otherwise now, in their order (rule 9)."""
         turns = self.turns
         return tuple(turn for index, turn in enumerate(turns) if is_stale(turns, index))

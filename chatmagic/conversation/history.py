@@ -188,7 +188,7 @@ def _renumbered(turn: Turn, by: int) -> Turn:
 
 
 def _taken_over(now: Snapshot, layout: Layout) -> Snapshot:
-    """Give slots of cells that are gone to the cells whose records name them (rule 13)."""
+    """Return slots of cells that are gone to the cells whose records name them (rule 13)."""
     slots, away = list(now.slots), now.away
     taken = {slot.owner for slot in slots}
     for cell, named in layout.named.items():
@@ -206,7 +206,7 @@ def _taken_over(now: Snapshot, layout: Layout) -> Snapshot:
 
 
 def _brought_back(now: Snapshot, owner: str) -> Snapshot:
-    """Give a cell back what was set aside when it went (rule 12)."""
+    """Return a cell back what was set aside when it went (rule 12)."""
     slot = next(slot for slot in now.slots if slot.owner == owner)
     index = next(
         (

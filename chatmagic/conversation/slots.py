@@ -35,12 +35,12 @@ class Slot:
 
 
 def live(slots: Sequence[Slot]) -> tuple[Turn, ...]:
-    """Give the turns that are live in these slots, in their order."""
+    """Return the turns that are live in these slots, in their order."""
     return tuple(turn for slot in slots for turn in slot.turns)
 
 
 def of_execution(slot: Slot, execution: str | None) -> tuple[Turn, ...]:
-    """Give the slot's turns that belong to this execution (rule 3)."""
+    """Return the slot's turns that belong to this execution (rule 3)."""
     if execution is None:
         return ()
     return tuple(turn for turn in slot.turns if turn.execution == execution)
@@ -49,7 +49,7 @@ def of_execution(slot: Slot, execution: str | None) -> tuple[Turn, ...]:
 def with_slot(
     slots: tuple[Slot, ...], owner: str | None, order: Sequence[str] | None
 ) -> tuple[tuple[Slot, ...], int]:
-    """Give the slots, arranged, with one for the owner's next turn, and say which it is."""
+    """Return the slots, arranged, with one for the owner's next turn, and say which it is."""
     if order is not None:
         slots = arranged(slots, order)
     owners = [slot.owner for slot in slots]

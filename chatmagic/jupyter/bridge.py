@@ -64,12 +64,12 @@ class Bridge:
     Args:
         session: the session whose conversation the marks are about.
         drawing: the kernel's drawing loop.
-        said: the reply that came before there was a bridge, to be announced all the same;
-            ``None`` is that one has just started.
+        first: the reply that came before there was a bridge, to be announced all the same;
+            ``None`` announces that a reply has started.
     """
 
     def __init__(
-        self, session: Session, drawing: DrawingLoop, *, said: Reply | None = None
+        self, session: Session, drawing: DrawingLoop, *, first: Reply | None = None
     ) -> None:
         """Open the bridge in every page of this kernel."""
         self.pages = Pages()
@@ -79,16 +79,16 @@ class Bridge:
         self._context = contextvars.copy_context()
         self._opened = False
         self._to_say: list[messages.Say] = []
-        if said is not None:
-            self._to_say.append({"kind": "say", "text": ending(said, None), "first": True})
+        if first is not None:
+            self._to_say.append({"kind": "say", "text": ending(first, None), "first": True})
         self._marked: dict[str, str] | None = None
         self._quiet = True
-        self._hidden = _Hidden(first=STARTED if said is None else "")
+        self._hidden = _Hidden(first=STARTED if first is None else "")
         self._hidden.on_msg(self._heard)
         self._unfollow = session.follow(self._follow)
 
     def say(self, text: str) -> None:
-        """Let the page's one status region say something, politely and once.
+        """Announce a sentence in the page's status region (ARIA ``status``: polite, once).
 
         Args:
             text: a short sentence. It is shown as text, whatever it holds.

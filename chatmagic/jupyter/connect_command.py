@@ -157,7 +157,7 @@ def _words(line: str) -> tuple[str, str | None]:
 
 
 def where(endpoint: Endpoint) -> str:
-    """Return a line on the address and the source of the key, without the key."""
+    """Return where a session asks and where its key comes from, in a line without the key."""
     if endpoint.is_emulator:
         return (
             f"Connected to the emulator of this kernel ({endpoint.url_from}): practice "

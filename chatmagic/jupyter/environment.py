@@ -146,7 +146,7 @@ class KernelEnvironment:
         return None if self.bridge is None else self.bridge.pages
 
     def is_replaying(self) -> bool:
-        """Return whether nothing is sent, also because the settings contradict each other."""
+        """Return whether nothing is sent, or something is wrong with what is set."""
         try:
             return self.replaying() is not None
         except ChatError:
@@ -191,7 +191,7 @@ class KernelEnvironment:
         ]
 
     def belong_here(self, names: Iterable[str]) -> None:
-        """Let settings belong to the address that is asked now, or else to the first one."""
+        """Bind settings to the address that is asked now, or else to the first one."""
         here = self._here()
         self._settings.kept.homes.update((name, here) for name in OF_AN_ADDRESS if name in names)
 

@@ -97,7 +97,7 @@ class ChatMagics(KernelSettings, Magics):
         return self._commands
 
     def join(self) -> None:
-        """Let this process's session, and its clients, ask as this shell's settings say."""
+        """Make this shell the environment of this process's session and clients."""
         current.use_environment(lambda: self.environment)
 
     def leave(self) -> None:

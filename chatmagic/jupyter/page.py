@@ -100,14 +100,14 @@ class LivePage:
             self._open_bridge(reply)
 
     def _open_bridge(self, reply: Reply | None) -> None:
-        """Open the bridge, by which the page reports its cells; all works without it, too."""
+        """Open the bridge, if it is not open; without it all works in the order as run."""
         if self._environment.bridge is not None:
             return
         with swallowed():
             _lazy.load("chatmagic.jupyter.bridge")
             from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415 - as the panels
 
-            self._environment.bridge = Bridge(self._session, self.drawing, said=reply)
+            self._environment.bridge = Bridge(self._session, self.drawing, first=reply)
 
     def _look(self, *_: object) -> None:
         if self._panels is not None:

@@ -172,7 +172,7 @@ def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversat
     """Return the conversation that a notebook's outputs hold, and what to print of it."""
     read = notebook_file.read(path)
     restored = restore.restore(read, by_id=by_id, changed=changed)
-    faults = [] if changed else [told for told in read.outputs if told.fault]
+    faults = [] if changed else [each for each in read.outputs if each.fault]
     insist = [f"%chat_load {_name(path)} {FORCE} takes that as it stands."] if faults else []
     if not restored.conversation.added:
         problems = [*restored.problems[:1], *insist] or [read.missing]

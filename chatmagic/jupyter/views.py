@@ -202,7 +202,7 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
         text: the same in words.
         record: what a notebook should remember of it.
     """
-    data, metadata = output.said(html, text, record)
+    data, metadata = output.note(html, text, record)
     display(data, metadata=metadata, raw=True)
 
 

@@ -380,8 +380,6 @@ def test_a_page_is_not_frozen_by_formulas() -> None:
         (r"\leftarrow " * 31, True),
         (r"\begin{matrix}" * 31 + "x" + r"\end{matrix}" * 31, False),
         (r"\sqrt[{]}" * 31, False),
-        (r"\root x \of y + " * 31, False),
-        (r"\root x \of y + " * 30, True),
         (r"\rule{1em}{99em}", True),
         (r"\rule{1em}{999em}", False),
         (r"\hspace{-100.5 em}x", False),
