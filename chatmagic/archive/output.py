@@ -11,6 +11,7 @@ from chatmagic import text as plain
 from chatmagic._version import __version__
 from chatmagic.conversation.seal import sealed
 from chatmagic.render import gauge
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -117,7 +118,7 @@ def _kept(values: Sequence[Value]) -> str:
     return "".join(
         '<details class="chatmagic-value"><summary>Value of '
         f"<code>{escape(plain.visible(value.expression))}</code>, kept with this output:"
-        f" {value.size:,} character{'' if value.size == 1 else 's'}</summary>"
+        f" {counted(value.size, 'character')}</summary>"
         f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(value.text))}</pre></details>'
         for value in values
         if value.text is not None

@@ -13,6 +13,7 @@ from chatmagic.cassette.mode import CassetteOptions, resolve
 from chatmagic.cassette.pruning import Pruning
 from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
 from chatmagic.errors import ChatError, InputError
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.environment import KernelEnvironment
@@ -151,7 +152,7 @@ class CassetteCommand:
         superseded = sum(item.superseded for item in cassette.interactions)
         marked = f", {superseded:,} of them superseded (%chat_cassette --prune)"
         lines.append(
-            f"It holds {count:,} exchange{'' if count == 1 else 's'}"
+            f"It holds {counted(count, 'exchange')}"
             f"{marked if superseded else ''}; since it is in: {cassette.summary()}"
         )
         if cassette.trouble is not None:

@@ -147,7 +147,7 @@ class Status:
             (
                 *([] if tape is None else [tape]),
                 *self._asks(),
-                f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
+                f"Conversation: {text.counted(count, 'turn')}{notes}.",
                 gauge.large_words(
                     state.credits, state.took, now=self._now(state), clock_off=state.clock_off
                 ),

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from chatmagic.render import gauge, markdown
-from chatmagic.text import PROSE, UNTYPESET, one_line, to_terminal, visible
+from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,7 +140,7 @@ def redone(change: Change | None) -> str:
 def _did(change: Change, words: dict[str, str], turns: tuple[Turn, ...]) -> str:
     if change.kind in {"reset", "set aside", "load"}:
         count = len(change.came or change.went)
-        return f"{words[change.kind]} ({count:,} turn{'' if count == 1 else 's'})."
+        return f"{words[change.kind]} ({counted(count, 'turn')})."
     quoted = ", ".join(f"“{one_line(turn.as_typed, EXCERPT)}”" for turn in turns[-1:])
     return f"{words[change.kind]} {quoted}."
 
@@ -152,7 +152,7 @@ def _summary(conversation: Conversation, order: str) -> str:
     stale = len(conversation.stale_turns())
     notes = f", {stale:,} stale (run their cells again)" if stale else ""
     return (
-        f"{count:,} turn{'' if count == 1 else 's'}{notes}, {order}. "
+        f"{counted(count, 'turn')}{notes}, {order}. "
         "%chat_history 1 shows one in full, %chat_history all shows everything."
     )
 

@@ -11,6 +11,7 @@ from chatmagic._json import shared
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -111,7 +112,7 @@ class AskState:
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
         if panel and self.ask.entry != "panel":
-            notes.append(f"with {panel:,} turn{'' if panel == 1 else 's'} from the panel")
+            notes.append(f"with {counted(panel, 'turn')} from the panel")
         return notes + merged(self.ask)
 
     def turn(self, reply: Reply) -> Turn:
@@ -190,9 +191,7 @@ def interrupted(reply: Reply | None) -> ChatInterrupted:
     if reply is None or not reply.text:
         return ChatInterrupted("Interrupted before the reply began; the conversation is as it was.")
     words = len(reply.text.split())
-    after = (
-        f"Interrupted after {words:,} word{'' if words == 1 else 's'}; what came is kept, marked."
-    )
+    after = f"Interrupted after {counted(words, 'word')}; what came is kept, marked."
     return ChatInterrupted(
         after if reply.state != "complete" else "Interrupted after the reply's end; it is kept.",
         reply=reply,
