@@ -328,7 +328,6 @@ def _reported(
     if not isinstance(error, _KNOWN) or isinstance(error, ChatError):
         error.__cause__ = error.__context__ = None
         return error.with_traceback(None)
-    log_swallowed(error)
     if clock.halt.reason is not None:
         return _halted(clock.halt.reason, clock, url)
     if network_errors.is_late(error):
