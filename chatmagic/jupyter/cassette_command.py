@@ -76,7 +76,7 @@ class CassetteCommand:
         is_off = [first, *words] == ["--off"]
         options = CassetteOptions(off=True) if is_off else parse(line, self._options.file)
         self._settings.kept.cassette = options
-        self._settings.kept.said_later.clear()
+        self._settings.kept.changed_later.clear()
         before = self._session.cassette.current
         summary = self._session.change_cassette(off=is_off)
         chosen = "No cassette is chosen here."

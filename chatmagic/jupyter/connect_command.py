@@ -97,7 +97,7 @@ class ConnectCommands:
             line: what stands after the magic's name.
 
         Raises:
-            InputError: nobody can be asked for a key, or the line is wrong.
+            InputError: no person is there to enter a key, or the line is wrong.
         """
         if self._environment.is_replaying() and not line.strip():
             print("With these settings nothing is sent (%chat_cassette), so no key is needed.")

@@ -51,8 +51,8 @@ class ChatMagics(KernelSettings, Magics):
             config.pop("ChatMagics", None)
             raise
         names = set(self._find_my_config(config))
-        # An observer would not hear of a value that is said again, but the later word counts.
-        self.kept.said_later |= names & {"cassette", "mode"}
+        # An observer is not called for a value that is set again, but the later setting counts.
+        self.kept.changed_later |= names & {"cassette", "mode"}
         if names & {"base_url", "model", "extra_headers"}:
             self.environment.belong_here(names)
             if "base_url" in names and (unused := self.environment.unused_address()) is not None:

@@ -119,7 +119,7 @@ def load(line: str, session: Session, shell: InteractiveShell) -> None:
 
 
 def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> Path | None:
-    """Return the notebook that this kernel runs; ``None`` where the front end does not tell.
+    """Return the notebook that this kernel runs; ``None`` where the front end does not name it.
 
     Args:
         variables: the user's variables, among which VS Code puts the path.

@@ -32,18 +32,18 @@ CHECKED = [
 
 @dataclass(slots=True)
 class Kept:
-    """What one shell was told that loading the extension again must not change.
+    """What one shell keeps when the extension is loaded again.
 
     Args:
         file_url: the address that a configuration file sets.
         homes: the address that each setting was set for, where it belongs to one.
-        said_later: which of the cassette's settings were said since ``%chat_cassette`` was.
-        cassette: what ``%chat_cassette`` said last; ``None`` if nothing.
+        changed_later: which of the cassette's settings were set after ``%chat_cassette`` ran.
+        cassette: what ``%chat_cassette`` set last; ``None`` before its first use.
     """
 
     file_url: str | None
     homes: dict[str, str | None] = field(default_factory=dict)
-    said_later: set[str] = field(default_factory=set)
+    changed_later: set[str] = field(default_factory=set)
     cassette: CassetteOptions | None = None
 
 

@@ -56,7 +56,7 @@ class Actions:
         defaults: gives the parameters of the panel's questions, as :class:`Ask` names them.
         later: has something called in the drawing loop's thread.
         show: shows every panel the stage of an ask.
-        over: tells every panel, in words, that an ask is over before it was sent.
+        over: sends every panel a line that an ask is over before it was sent.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Actions:
         answer: Send,
         error: Exception,
     ) -> None:
-        """Say that something failed; only of what kind the error is, as it may quote anything."""
+        """Show that something failed, by the kind of the error: its text may quote anything."""
         unsent = message["kind"] in {"ask", "go"}
         what = "Nothing was sent" if unsent else "That was not done"
         words = FAILED.format(what=what, error=type(error).__name__)
