@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 EXCERPT = 60
 # No word, however long, makes the table wider than what the headings take.
 _SAID = "text-align: left; overflow-wrap: anywhere;"
-AS_RUN = "in the order as first run"
+AS_RUN = "in the order of the first run"
 AS_ON_PAGE = "in the order of the cells in the page"
 DID = {
     "ask": "Took back the question",
     "re-run": "Took back the new reply to",
     "reset": "Took back the reset",
-    "set aside": "Took back the setting aside",
-    "load": "Took back the loading",
+    "set aside": "Brought back what was set aside",
+    "load": "Took back the load",
 }
 DID_AGAIN = {
     "ask": "Put back the question",

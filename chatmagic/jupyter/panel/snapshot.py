@@ -127,7 +127,7 @@ class Entries:
 
 def reply(reply: models.Reply) -> messages.Reply:
     """Return a reply, whole or in part."""
-    # The gauge above the log tells the credits, once and as they are now.
+    # The gauge above the log shows the credits, once and as they are now.
     return {
         "html": reply_html(reply.text),
         "text": visible(reply.text),
