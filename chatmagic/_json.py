@@ -27,7 +27,7 @@ _TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{8}T\d{4}", re.A
 def whole_number(value: object) -> int | None:
     """Read an integer that may come as text; anything else, or below 0, is ``None``."""
     if isinstance(value, str) and value.strip().isdecimal() and value.isascii():
-        # Figures longer than this are nobody's; and int() refuses 4,300 digits.
+        # No real figure is longer than this; and int() refuses 4,300 digits.
         value = int(value) if len(value) <= 18 else None  # noqa: PLR2004
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -67,7 +67,7 @@ def word(value: object) -> str | None:
 
 
 def known(**items: Any) -> dict[str, Any]:
-    """Give the items that are not ``None``."""
+    """Return the items that are not ``None``."""
     return {name: item for name, item in items.items() if item is not None}
 
 
@@ -201,12 +201,12 @@ _KEPT: Final = 2**14
 
 
 def digest(value: object) -> str:
-    """Give the SHA-256 of a JSON value's canonical form, or of a text, in hexadecimal."""
+    """Return the SHA-256 of a JSON value's canonical form, or of a text, in hexadecimal."""
     return _sha256(_parts(value if isinstance(value, str) else canonical(value)))
 
 
 def turn_digest(prompt: str, reply: str) -> str:
-    """Give the digest by which a later request's record names a turn that it carried.
+    """Return the digest by which a later request's record names a turn that it carried.
 
     It is that of the JSON array of the two.
     """
@@ -245,7 +245,7 @@ def canonical(value: object) -> str:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Give a text in parts, so that a long one is not held twice."""
+    """Return a text in parts, so that a long one is not held twice."""
     return (text[at : at + _HASHED_AT_ONCE] for at in range(0, len(text), _HASHED_AT_ONCE))
 
 
@@ -310,7 +310,7 @@ def documents(text: str, end_marks: tuple[str, ...] = ()) -> Documents:
 
 
 def is_cut(error: ValueError) -> bool:
-    """Tell whether the problem of :func:`documents` is JSON that ends too early."""
+    """Return whether the problem of :func:`documents` is JSON that ends too early."""
     if not isinstance(error, json.JSONDecodeError):
         return False
     rest = error.doc[error.pos :].rstrip()

@@ -99,7 +99,7 @@ def _parser() -> _Parser:
     _add_audit(
         commands.add_parser(
             "audit",
-            help="tabulate the turns in notebooks, without a kernel",
+            help="tabulate the turns in notebooks and cassettes, without a kernel",
             description="Tabulate what notebooks tell of their conversations. Nothing in them "
             "is run. The exit status is 1 if a reply is not the one that was recorded, a turn "
             "was asked after others than those above it, or a file cannot be read.",
@@ -170,14 +170,14 @@ _HELP: Final = {
     "blank_lines": "no blank line follows an event",
     "line_end": "what ends a line of a stream (default: lf)",
     "chunk_extras": "chunks carry no model, finish reason and usage",
-    "precedence": "of several ways of the key, the first of these counts: %(choices)s "
+    "precedence": "of several ways to send the key, the first of these counts: %(choices)s "
     "(default: several are refused)",
     "fault": "the fault of each accepted request",
     "fault_after": "fragments before it; -1 is before the headers",
 }
 """What the help says of each field of the emulator's settings."""
 _HEADINGS: Final = {
-    "rate_limit_status": "where the interface leaves the choice",
+    "rate_limit_status": "where the interface leaves a choice",
     "fault": "what goes wrong on demand",
 }
 """The headings of the help, each by the first field below it."""

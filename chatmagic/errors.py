@@ -66,7 +66,7 @@ class _Told(BaseException):
         retry_after: datetime | None = None,
         fault: Fault | None = None,
     ) -> None:
-        """Say what happened.
+        """Return in words what happened.
 
         Args:
             message: what happened; white space is folded into one line.
@@ -96,11 +96,11 @@ class _Told(BaseException):
         return self.with_traceback(None)
 
     def __str__(self) -> str:
-        """Give one line: what happened, and what to do."""
+        """Return one line: what happened, and what to do."""
         return self.message if self.hint is None else f"{self.message} {self.hint}"
 
     def _render_traceback_(self) -> list[str]:
-        """Give IPython the lines to show instead of a traceback."""
+        """Return IPython the lines to show instead of a traceback."""
         lines = [f"{type(self).__name__}: {self.message}", self.hint]
         return [unlinked(line) for line in lines if line is not None]
 
@@ -176,7 +176,7 @@ class RequestTimeoutError(ChatError):
     fault: Fault = "network"
 
     def __init__(self, message: str, *, which: Which, **data: Any) -> None:
-        """Say which time-out ran out."""
+        """Return in words which time-out ran out."""
         super().__init__(message, **data)
         self.which = which
 

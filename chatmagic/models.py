@@ -56,7 +56,7 @@ class Message:
         raise ValueError("a message is an object with the strings 'role' and 'content'")
 
     def to_json(self) -> dict[str, Any]:
-        """Give the message as the interface writes it."""
+        """Return the message as the interface writes it."""
         return {"role": self.role, "content": self.content}
 
 
@@ -165,7 +165,7 @@ class Reply(ReplyFacts):
 
     Args:
         text: the text, exactly as it came.
-        held_back: whether its stream came all at once, and nobody was told of that before; it
+        held_back: whether its stream came all at once, which was not reported before; it
             is of this run alone, so no record and no file has it.
     """
 

@@ -10,7 +10,10 @@ seen, keeps those apart (:func:`unlinked`). In the HTML of a reply they look for
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
@@ -39,7 +42,7 @@ _ACTING: Final = re.compile(
 
 
 def visible(text: str) -> str:
-    """Give ``text`` with every character shown that would act instead of being seen.
+    """Return ``text`` with every character shown that would act instead of being seen.
 
     Control characters other than tab, line feed and carriage return become their symbols
     (U+2400 and following, U+2421). C1 controls, bidi embeddings, overrides and isolates
@@ -50,7 +53,7 @@ def visible(text: str) -> str:
 
 
 def to_terminal(text: str) -> str:
-    """Give ``text`` safe to print in a terminal.
+    """Return ``text`` safe to print in a terminal.
 
     As :func:`visible`, and without carriage returns, which would write over the line. Each
     character is taken by itself, so fragments may be given one by one.
@@ -59,7 +62,7 @@ def to_terminal(text: str) -> str:
 
 
 def one_line(text: str, limit: int) -> str:
-    """Give ``text`` as one line for an excerpt: visible, white space folded.
+    """Return ``text`` as one line for an excerpt: visible, white space folded.
 
     Args:
         text: any text.
@@ -72,6 +75,19 @@ def one_line(text: str, limit: int) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun: ``1 turn``, ``2,000 turns``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def numbered(numbers: Iterable[int], noun: str) -> str:
+    """Return a noun with the places it is at: ``cell 3``, ``cells 3 and 5``.
+
+    Args:
+        numbers: the places, from 1; each is named once.
+        noun: what stands there, in the singular.
+    """
+    names = [f"{number:,}" for number in dict.fromkeys(numbers)]
+    if len(names) == 1:
+        return f"{noun} {names[0]}"
+    return f"{noun}s {', '.join(names[:-1])} and {names[-1]}"
 
 
 def _symbol(match: re.Match[str]) -> str:
@@ -91,7 +107,7 @@ _FAR: Final = 42
 
 
 def unlinked(text: str, before: str = "") -> str:
-    """Give a text in which nothing but ``http://`` and ``https://`` makes a link.
+    """Return a text in which nothing but ``http://`` and ``https://`` makes a link.
 
     Args:
         text: a text, or a piece of one that is shown piece by piece.
@@ -112,7 +128,7 @@ def unlinked(text: str, before: str = "") -> str:
 
 
 def without_lone_surrogates(text: str) -> str:
-    """Give ``text`` with surrogate pairs joined and each lone one as U+FFFD."""
+    """Return ``text`` with surrogate pairs joined and each lone one as U+FFFD."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -28,13 +28,10 @@ if TYPE_CHECKING:
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # The test command's: the same examples every time.
-settings.register_profile("steady", UNHURRIED, max_examples=200, derandomize=True, database=None)
+settings.register_profile("steady", UNHURRIED, max_examples=100, derandomize=True, database=None)
 
 # By hand, for about an hour: other examples at each run, those that failed before first.
 settings.register_profile("long", UNHURRIED, max_examples=20_000, print_blob=True)
-
-# Where another look at the same lines is all that is wanted, as when they are counted.
-settings.register_profile("few", settings.get_profile("steady"), max_examples=10)
 
 settings.load_profile("steady")
 
@@ -44,26 +41,23 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 LONG: Final = ("browser", "test_project", "test_notebooks", "test_binder", "test_interrupts")
-"""What takes longest, and so begins first where two workers share the tests."""
+"""The files and the folder that take longest."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what ``--cov`` measures, and what one worker runs where ``-n 2`` starts two.
+    """Let ``--cov`` measure what the pure modules' own tests reach of them, and no other test.
 
-    Measured is what the pure modules' own tests reach of them. A file's tests stay together, as
-    they share what takes long to start; so do all that are run in a browser.
+    Where ``-n 2`` starts two workers, each runs one file after the other: the longest come first.
     """
     own = {f"test_{path.stem.lstrip('_')}.py" for path in PURE}
     for item in items:
         if item.path.name not in own:
             item.add_marker("no_cover")
-        browser = item.path.parent.name == "browser"
-        item.add_marker(pytest.mark.xdist_group("browser" if browser else item.path.stem))
     if hasattr(config, "workerinput"):
-        items.sort(key=_urgency)
+        items.sort(key=_place)
 
 
-def _urgency(item: pytest.Item) -> int:
+def _place(item: pytest.Item) -> int:
     """Return the place of a test's file, or of its folder, in :data:`LONG`."""
     names = (item.path.parent.name, item.path.stem)
     return next((place for place, name in enumerate(LONG) if name in names), len(LONG))

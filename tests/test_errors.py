@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from served import in_ipython
 
 from chatmagic import errors
 from chatmagic.errors import ChatError, ChatInterrupted
@@ -82,8 +83,8 @@ def test_an_error_is_one_line(kind: type[Any]) -> None:
     bare, full = make(kind), make(kind, "It \u2028\x85\r\n failed.", **DATA)
     assert str(bare) == "It failed."
     assert str(full) == "It failed. Wait a little."
-    assert bare._render_traceback_() == [f"{kind.__name__}: It failed."]
-    assert full._render_traceback_() == [f"{kind.__name__}: It failed.", "Wait a little."]
+    assert in_ipython(bare) == [f"{kind.__name__}: It failed."]
+    assert in_ipython(full) == [f"{kind.__name__}: It failed.", "Wait a little."]
     assert bare.args == full.args == ("It failed.",)
 
 
@@ -172,7 +173,7 @@ def test_any_message_is_one_line(message: str, hint: str | None) -> None:
     """Whatever it quotes, an error is one line and survives pickling."""
     error = errors.ServiceError(message, hint=hint)
     assert len(str(error).splitlines()) <= 1
-    assert all(len(line.splitlines()) == 1 for line in error._render_traceback_()[:1])
+    assert all(len(line.splitlines()) == 1 for line in in_ipython(error)[:1])
     assert str(copy.copy(error)) == str(error)
 
 
@@ -193,7 +194,7 @@ def test_an_error_makes_no_links_but_of_the_web() -> None:
     error = errors.ServiceError(
         "It said javascript://x%0ay", hint="See https://a.b or data:text/html,z"
     )
-    assert error._render_traceback_() == [
+    assert in_ipython(error) == [
         "ServiceError: It said javascript:/\u2060/x%0ay",
         "See https://a.b or data\u2060:text/html,z",
     ]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import logging
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from project import files
 from shells import KEY
 
 from chatmagic._log import describe, log_swallowed, swallowed
 from chatmagic.errors import ChatError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from chatmagic.emulator.server import Emulator
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
@@ -92,3 +97,44 @@ def test_without_a_logging_configuration_nothing_is_printed() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not ran.stdout + ran.stderr
+
+
+BROAD = re.compile(r"\b(Base)?Exception\b")
+
+
+def swallows_unseen(node: ast.AST) -> bool:
+    """Tell whether code catches every exception, and neither logs it nor hands it on."""
+    if isinstance(node, ast.Call):
+        is_suppress = ast.unparse(node.func) in {"suppress", "contextlib.suppress"}
+        return is_suppress and BROAD.search(ast.unparse(node)) is not None
+    if not isinstance(node, ast.ExceptHandler):
+        return False
+    is_broad = node.type is None or BROAD.search(ast.unparse(node.type)) is not None
+    hands_on = ast.unparse(node.body[-1]) in {"raise", f"return {node.name}"}
+    return is_broad and not hands_on and "log_swallowed(" not in ast.unparse(node)
+
+
+@pytest.mark.parametrize("path", files("chatmagic/**/*.py"), ids=lambda p: p.name)
+def test_whatever_swallows_everything_logs_it(path: Path) -> None:
+    """No exception goes away without a trace; narrow handlers know what they expect."""
+    code = ast.parse(path.read_text("utf-8"))
+    assert [ast.unparse(node) for node in ast.walk(code) if swallows_unseen(node)] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "unseen"),
+    [
+        ("try: f()\nexcept Exception: pass", True),
+        ("try: f()\nexcept: pass", True),
+        ("try: f()\nexcept (OSError, BaseException) as e: return 1", True),
+        ("try: f()\nexcept Exception as e: log_swallowed(e)", False),
+        ("try: f()\nexcept BaseException: raise", False),
+        ("try: f()\nexcept OSError: pass", False),
+        ("with contextlib.suppress(OSError, Exception): f()", True),
+        ("with suppress(OSError): f()", False),
+        ("with swallowed(): f()", False),
+    ],
+)
+def test_what_swallows_unseen_is_known(code: str, *, unseen: bool) -> None:
+    """The test above can fail."""
+    assert any(map(swallows_unseen, ast.walk(ast.parse(code)))) is unseen

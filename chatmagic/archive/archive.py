@@ -30,7 +30,7 @@ _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
 def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, Any]:
-    """Give a conversation's live turns and places as JSON.
+    """Return a conversation's live turns and places as JSON.
 
     Args:
         conversation: which.
@@ -57,7 +57,7 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
                     for turn in turns
                 ],
             }
-            for owner, turns in conversation.places
+            for owner, turns in conversation.slots
         ],
     }
     return seal.sealed(dumped, {})
@@ -74,19 +74,19 @@ def load(value: object) -> Conversation:
         raise ValueError("it is not a conversation that %chat_save wrote")
     version, name, added = value.get("version"), value.get("name"), value.get("added")
     if not _is_count(version) or not _is_count(added) or not isinstance(name, str):
-        raise ValueError("its head is damaged")
+        raise ValueError("its header is damaged")
     if version > VERSION:
         raise NewerVersionError("a newer release of chatmagic wrote it")
     known: dict[int, tuple[int, ...]] = {}
     places = [_place(place, known) for place in _list(value.get("places"))]
     loaded = Conversation.of(places, added, name)
     if seal.check(value, {}) != "sealed":
-        raise ValueError("it was changed since it was saved: its seal does not fit")
+        raise ValueError("it was changed since it was saved: its seal does not match")
     return loaded
 
 
 def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Record]:
-    """Give the live turns' records by the turns' numbers.
+    """Return the live turns' records by the turns' numbers.
 
     Args:
         conversation: which.
@@ -114,7 +114,7 @@ def turn_of(
     carried: tuple[int, ...] = (),
     shown: bool = False,
 ) -> Turn:
-    """Give the turn that a record tells of.
+    """Return the turn that a record tells of.
 
     Args:
         record: its record.
@@ -147,7 +147,7 @@ def turn_of(
 
 
 def markdown(conversation: Conversation) -> str:
-    """Give a conversation's live turns as Markdown, for people to read.
+    """Return a conversation's live turns as Markdown, for people to read.
 
     Args:
         conversation: which. A prompt stands as typed, so no value of ``{{ }}`` is in it.
@@ -161,7 +161,7 @@ def markdown(conversation: Conversation) -> str:
 
 
 def _fenced(text: str) -> str:
-    """Give a prompt as it was typed, whatever Markdown would make of it."""
+    """Return a prompt as it was typed, whatever Markdown would make of it."""
     longest = max((len(run) for run in re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}text\n{text}\n{fence}"
@@ -222,7 +222,7 @@ def _turn(value: object, owner: str | None, known: dict[int, tuple[int, ...]]) -
     if not _is_count(number) or not all(map(_is_count, carried)) or entry not in get_args(Entry):
         raise ValueError("a turn in it is damaged")
     if not _is_count(after) or (after and after not in known):
-        raise ValueError("a turn in it carried one that is not there")
+        raise ValueError("a turn in it carried a turn that is not there")
     whole = (*known.get(after, ()), *carried)
     known[number] = (*whole, number)
     return turn_of(

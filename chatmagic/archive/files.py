@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def replace_content(path: Path, content: bytes) -> None:
-    """Give a file a new content in one step, and keep its permissions.
+    """Return a file a new content in one step, and keep its permissions.
 
     Args:
         path: the file, which may not exist yet; not a link, which would be replaced itself.

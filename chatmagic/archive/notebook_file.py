@@ -1,8 +1,8 @@
-"""A notebook file, read as data and written: the records in its outputs, and their replies.
+"""A notebook file, read as data: the records in its outputs, and their replies.
 
-A notebook may come from a stranger. It is read as JSON, any minor version of nbformat 4;
-nothing in it is evaluated, and what is malformed is left out with a line that says so.
-Cells are counted from the top, from 1, those with text too.
+Its content is untrusted. It is read as JSON, any minor version of nbformat 4; nothing in it
+is evaluated, and what is malformed is left out with a line that says so. A cell's number is
+its place from the top, from 1; cells with text count too.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from chatmagic import _json
-from chatmagic.conversation.record import VERSION, Did, NewerVersionError, Record, kind_of, owner_of
-from chatmagic.conversation.seal import Sealed, canonical, check, joined
+from chatmagic.conversation.record import Did, NewerVersionError, Record, kind_of, owner_of
+from chatmagic.conversation.seal import Sealed, check, joined
 from chatmagic.errors import InputError
+from chatmagic.text import numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -28,7 +28,7 @@ LARGEST: Final = 256 * 2**20
 READABLE: Final = 4
 """The major version of nbformat that is read; the minor one does not matter."""
 
-CHANGED: Final = "its record or its output was changed since it was asked: the seal does not fit"
+CHANGED: Final = "its record or its output was changed since it was asked: the seal does not match"
 NOT_SEALED: Final = "its record is not sealed"
 
 # A line that asks, at the beginning of a cell or within it; `%chat` alone shows the state.
@@ -45,11 +45,11 @@ _QUIETLY: Final = re.compile(r"(?:^|\s)(?:-\w*q|--q)")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What one output tells of the conversation.
+class SavedOutput:
+    """An output with a record: of a turn, or of what was done to the conversation.
 
     Args:
-        cell: the cell's place in the notebook, from 1.
+        cell: the cell's number.
         own: hash of the cell's own identity; ``None`` where the file gives it none.
         kind: a ``turn``, or what was done to the conversation.
         sealed: whether the record and its output are as they were sealed.
@@ -84,11 +84,11 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class AskingCell:
     """A code cell that asks, or may have asked, or loads a conversation.
 
     Args:
-        cell: the cell's place in the notebook, from 1.
+        number: its number.
         source: what it says.
         outputs: how many outputs it has.
         turns: how many of them hold a record, whether it can be read or not.
@@ -96,7 +96,7 @@ class Asking:
         ran: whether the file says that it was run.
     """
 
-    cell: int
+    number: int
     source: str
     outputs: int
     turns: int
@@ -120,46 +120,106 @@ class Asking:
         return not self.turns or asks_otherwise is not None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Notebook:
-    """What a notebook tells of its conversation.
+    """What a notebook file tells of its conversation.
 
     Args:
         path: where it is.
-        told: what its outputs tell, in the order of the cells.
+        outputs: those with a record, in the order of the cells.
         problems: a line for each record that cannot be read.
         asking: its code cells that ask, or may have asked.
-        timed: places of the cells whose metadata say when they ran.
-        texts: what there is to read in sources and outputs, with the cells' places.
+        timed: numbers of the cells whose metadata say when they ran.
+        texts: what there is to read in sources and outputs, with the cells' numbers; of each
+            cell the source comes first.
     """
 
     path: Path
-    told: tuple[Told, ...]
-    problems: tuple[str, ...]
-    asking: tuple[Asking, ...]
-    timed: tuple[int, ...]
-    texts: tuple[tuple[int, str], ...]
+    outputs: list[SavedOutput] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    asking: list[AskingCell] = field(default_factory=list)
+    timed: list[int] = field(default_factory=list)
+    texts: list[tuple[int, str]] = field(default_factory=list)
 
     @property
-    def turns(self) -> tuple[tuple[Told, Record], ...]:
-        """The turns, with their records."""
-        return tuple((told, told.record) for told in self.told if told.record is not None)
+    def turns(self) -> list[tuple[SavedOutput, Record]]:
+        """The outputs of turns, with their records."""
+        return [(saved, saved.record) for saved in self.outputs if saved.record is not None]
 
     @property
-    def silent(self) -> tuple[int, ...]:
-        """The places of the cells that ask and have no output."""
-        return tuple(one.cell for one in self.asking if one.is_silent)
+    def silent(self) -> list[int]:
+        """The numbers of the cells that ask and have no output."""
+        return [cell.number for cell in self.asking if cell.is_silent]
 
     @property
     def missing(self) -> str:
-        """Say which cells ask and have no output; empty where there is none."""
+        """Which cells ask and have no output, in words; empty where there is none."""
         if not self.silent:
             return ""
-        one = len(self.silent) == 1
+        asks = "asks and has" if len(self.silent) == 1 else "ask and have"
         return (
-            f"{cells(self.silent)} ask{'s' if one else ''} and ha{'s' if one else 've'} no output:"
+            f"{numbered(self.silent, 'cell')} {asks} no output:"
             " not run yet, run with --quiet, or stripped."
         )
+
+    def add_cell(self, number: int, cell: object) -> None:
+        """Read a cell.
+
+        Args:
+            number: its number.
+            cell: as the file has it, whatever that is.
+        """
+        if not isinstance(cell, dict):
+            self.problems.append(f"cell {number}: it is damaged and was left out.")
+            return
+        source = text_of(cell.get("source")) or ""
+        self.texts.append((number, source))
+        if cell.get("cell_type") != "code":
+            return
+        outputs = cell.get("outputs")
+        outputs = outputs if isinstance(outputs, list) else []
+        if any(pattern.search(source) for pattern in (_ASKS, _ASKS_PYTHON, _LOADS)):
+            turns = sum(get(output, "metadata", "chatmagic") is not None for output in outputs)
+            bare = not _DISPLAYS.search(source) and any(map(_is_bare, outputs))
+            ran = cell.get("execution_count") is not None
+            self.asking.append(AskingCell(number, source, len(outputs), turns, bare, ran))
+        if get(cell, "metadata", "execution"):
+            self.timed.append(number)
+        identity = cell.get("id")
+        own = owner_of(identity) if isinstance(identity, str) and identity else None
+        for output in outputs:
+            self.texts += [(number, text) for text in texts_of(output)]
+            self._add_output(number, own, output)
+
+    def _add_output(self, cell: int, own: str | None, output: object) -> None:
+        value = get(output, "metadata", "chatmagic")
+        if value is None:
+            return
+        try:
+            kind = kind_of(value)
+            saved = SavedOutput(
+                cell,
+                own,
+                cast("Literal['turn'] | Did", kind),
+                check(cast("Mapping[str, Any]", value), get(output, "data")),
+            )
+            if kind == "turn":
+                versions = get(value, "versions")
+                saved = replace(
+                    saved,
+                    record=Record.from_json(value),
+                    text=text_of(get(output, "data", "text/plain")),
+                    html=text_of(get(output, "data", "text/html")),
+                    versions=versions if isinstance(versions, Mapping) else {},
+                )
+            if kind == "turn" or kind in get_args(Did):
+                self.outputs.append(saved)
+            else:
+                self.problems.append(f"cell {cell}: its record is of an unknown kind.")
+        except NewerVersionError as error:
+            self.problems.append(f"cell {cell}: its record was left out, because {error}.")
+        except ValueError as error:
+            self.problems.append(f"cell {cell}: a malformed record was left out: {error}.")
 
 
 def read(path: Path) -> Notebook:
@@ -172,7 +232,7 @@ def read(path: Path) -> Notebook:
 
 
 def content_of(path: Path) -> bytes:
-    """Give a file's content.
+    """Return a file's content.
 
     Raises:
         InputError: there is none, it cannot be read, or it is too large to be one of ours.
@@ -186,10 +246,10 @@ def content_of(path: Path) -> bytes:
     except FileNotFoundError:
         raise InputError(f"{path} is not there.") from None
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "this is no file's name"
+        why = getattr(error, "strerror", None) or "this is not the name of a file"
         raise InputError(f"{path} cannot be read: {why}.") from None
     if content is None:
-        raise InputError(f"{path} cannot be read: it is no file.")
+        raise InputError(f"{path} cannot be read: it is not a file.")
     if len(content) > LARGEST:
         raise InputError(f"{path} is larger than {LARGEST // 2**20} MiB; it was not read.")
     return content
@@ -219,194 +279,44 @@ def parse(content: bytes, path: Path) -> Notebook:
         )
     if version > READABLE:
         raise InputError(f"{path} is a notebook of format {version}; this release reads 4.")
-    found = value.get("cells")
-    if not isinstance(found, list):
+    listed = value.get("cells")
+    if not isinstance(listed, list):
         raise InputError(f"{path} is a damaged notebook: it has no list of cells.")
-    reading = _Reading()
-    for number, cell in enumerate(found, 1):
-        reading.cell(number, cell)
-    return Notebook(
-        path,
-        tuple(reading.told),
-        tuple(reading.problems),
-        tuple(reading.asking),
-        tuple(reading.timed),
-        tuple(reading.texts),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A code cell to be written, with one output or none.
-
-    Args:
-        id: its identity, unique within the notebook.
-        source: what it says.
-        data: the output's data by type; ``None`` without an output.
-        metadata: the output's metadata.
-    """
-
-    id: str
-    source: str
-    data: Mapping[str, Any] | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-
-def written(cells: Sequence[Cell]) -> str:
-    """Give the content of a notebook with these cells."""
-    # nbformat comes with the first notebook that is written.
-    import nbformat.v4  # noqa: PLC0415
-
-    v4 = cast("Any", nbformat.v4)
-    made = []
-    for number, cell in enumerate(cells, 1):
-        data, metadata = cell.data, dict(cell.metadata)
-        outputs = []
-        if data is not None:
-            outputs = [v4.new_output("display_data", data=dict(data), metadata=metadata)]
-        code = v4.new_code_cell(cell.source, outputs=outputs, execution_count=number, id=cell.id)
-        made.append(code)
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    mark = {"version": VERSION, "kind": "conversation", "digest": _fingerprint(made)}
-    whole = v4.new_notebook(cells=made, metadata={"kernelspec": kernel, "chatmagic": mark})
-    return f"{cast('Any', nbformat).writes(whole)}\n"
-
-
-def is_untouched(content: bytes) -> bool:
-    """Tell whether a notebook is as :func:`written` gave it, but for a front end's metadata."""
-    try:
-        value = json.loads(content)
-    except (ValueError, RecursionError):
-        return False
-    mark = _get(value, "metadata", "chatmagic", "digest")
-    return isinstance(mark, str) and mark == _fingerprint(_get(value, "cells"))
-
-
-def _fingerprint(cells: object) -> str:
-    """Give a digest of what people put into the cells, and of all that is in their outputs."""
-    found = []
-    for cell in cells if isinstance(cells, list) else []:
-        outputs = _get(cell, "outputs")
-        found.append(
-            [
-                str(_get(cell, "cell_type")),
-                _joined(_get(cell, "source")),
-                [_get(cell, "metadata", "tags"), _get(cell, "attachments")],
-                [_content(output) for output in outputs] if isinstance(outputs, list) else [],
-            ]
-        )
-    return _json.digest(canonical(found))
-
-
-def _content(output: object) -> list[object]:
-    """Return what an output holds, in whichever lines its texts stand."""
-    data = _get(output, "data")
-    texts = {kind: joined(item) for kind, item in data.items()} if isinstance(data, Mapping) else {}
-    return [texts, _get(output, "metadata"), _texts(output)]
-
-
-def cells(numbers: Sequence[int]) -> str:
-    """Name cells by their places: "cell 3", "cells 3 and 5"."""
-    return numbered(numbers, "cell")
-
-
-def numbered(numbers: Sequence[int], what: str) -> str:
-    """Name things by their places: "exchange 3", "exchanges 3 and 5".
-
-    Args:
-        numbers: their places, from 1.
-        what: what each is called.
-    """
-    names = [f"{number:,}" for number in dict.fromkeys(numbers)]
-    if len(names) == 1:
-        return f"{what} {names[0]}"
-    return f"{what}s {', '.join(names[:-1])} and {names[-1]}"
-
-
-class _Reading:
-    """What has been found so far in a notebook's cells."""
-
-    def __init__(self) -> None:
-        self.told: list[Told] = []
-        self.problems: list[str] = []
-        self.asking: list[Asking] = []
-        self.timed: list[int] = []
-        self.texts: list[tuple[int, str]] = []
-
-    def cell(self, number: int, cell: object) -> None:
-        if not isinstance(cell, dict):
-            self.problems.append(f"cell {number}: it is damaged and was left out.")
-            return
-        source = _joined(cell.get("source")) or ""
-        self.texts.append((number, source))
-        if cell.get("cell_type") != "code":
-            return
-        outputs = cell.get("outputs")
-        outputs = outputs if isinstance(outputs, list) else []
-        if any(one.search(source) for one in (_ASKS, _ASKS_PYTHON, _LOADS)):
-            turns = sum(_get(one, "metadata", "chatmagic") is not None for one in outputs)
-            bare = not _DISPLAYS.search(source) and any(map(_is_bare, outputs))
-            ran = cell.get("execution_count") is not None
-            self.asking.append(Asking(number, source, len(outputs), turns, bare, ran))
-        if _get(cell, "metadata", "execution"):
-            self.timed.append(number)
-        identity = cell.get("id")
-        own = owner_of(identity) if isinstance(identity, str) and identity else None
-        for output in outputs:
-            self.texts += [(number, text) for text in _texts(output)]
-            self.output(number, own, output)
-
-    def output(self, cell: int, own: str | None, output: object) -> None:
-        value = _get(output, "metadata", "chatmagic")
-        if value is None:
-            return
-        try:
-            kind = kind_of(value)
-            seal = check(cast("Mapping[str, Any]", value), _get(output, "data"))
-            if kind == "turn":
-                text = _joined(_get(output, "data", "text/plain"))
-                html = _joined(_get(output, "data", "text/html"))
-                record, versions = Record.from_json(value), _get(value, "versions")
-                made_by = versions if isinstance(versions, Mapping) else {}
-                self.told.append(Told(cell, own, "turn", seal, record, text, html, made_by))
-            elif kind in get_args(Did):
-                self.told.append(Told(cell, own, cast("Did", kind), seal))
-            else:
-                self.problems.append(f"cell {cell}: its record is of no kind that is known here.")
-        except NewerVersionError as error:
-            self.problems.append(f"cell {cell}: its record was left out, because {error}.")
-        except ValueError as error:
-            self.problems.append(f"cell {cell}: a malformed record was left out: {error}.")
+    notebook = Notebook(path)
+    for number, cell in enumerate(listed, 1):
+        notebook.add_cell(number, cell)
+    return notebook
 
 
 def _is_bare(output: object) -> bool:
-    """Tell whether an output shows a reply as we do, and has no record."""
-    html = _joined(_get(output, "data", "text/html"))
+    """Return whether an output shows a reply as we do, and has no record."""
+    html = text_of(get(output, "data", "text/html"))
     return (
-        _get(output, "metadata", "chatmagic") is None
+        get(output, "metadata", "chatmagic") is None
         # A cell's value may be a reply, too.
-        and _get(output, "output_type") == "display_data"
+        and get(output, "output_type") == "display_data"
         and html is not None
         and _REPLY.match(html) is not None
     )
 
 
-def _texts(output: object) -> list[str]:
-    """Give what there is to read in an output, but for pictures and the like."""
-    data = _get(output, "data")
-    found = [_get(output, "text"), _get(output, "traceback"), _get(output, "evalue")]
+def texts_of(output: object) -> list[str]:
+    """Return what there is to read in an output, but for pictures and the like."""
+    data = get(output, "data")
+    found = [get(output, "text"), get(output, "traceback"), get(output, "evalue")]
     if isinstance(data, Mapping):
         found += [item for kind, item in sorted(data.items()) if str(kind).startswith("text/")]
-    return [text for text in map(_joined, found) if text]
+    return [text for text in map(text_of, found) if text]
 
 
-def _joined(value: object) -> str | None:
+def text_of(value: object) -> str | None:
     """Read a text that may stand as a list of its lines."""
     text = joined(value)
     return text if isinstance(text, str) else None
 
 
-def _get(value: object, *names: str) -> object:
+def get(value: object, *names: str) -> object:
+    """Return what stands under names within names; ``None`` where there is none."""
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value

@@ -14,27 +14,27 @@ from typing import TYPE_CHECKING, Final
 from chatmagic import text
 from chatmagic._json import chain_of, turn_digest
 from chatmagic.archive import archive
-from chatmagic.archive.notebook_file import cells
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import newest
+from chatmagic.text import counted, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from chatmagic.archive.notebook_file import Notebook, Told
+    from chatmagic.archive.notebook_file import Notebook, SavedOutput
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
 
 SHOWN: Final = 200
 NOT_KEPT: Final = (
-    "the value was not kept; until the cell runs again, its prompt goes out with the expression "
+    "the value was not kept; until the cell runs again, its prompt is sent with the expression "
     "in its place."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A conversation that a notebook told.
+    """A notebook's conversation.
 
     Args:
         conversation: it.
@@ -58,9 +58,9 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
         changed: whether what is not as it was sealed is taken as it stands; otherwise it is
             left out.
     """
-    told_turns = notebook.turns
+    saved_turns = notebook.turns
     turns, problems = _turns(notebook, by_id=by_id, changed=changed)
-    digests = {index: _digest(told_turns[index], turn) for index, turn in turns.items()}
+    digests = {index: _digest(saved_turns[index], turn) for index, turn in turns.items()}
     # Turns are numbered in the order in which they are added, so their numbers are known.
     numbers = {index: number for number, index in enumerate(turns, 1)}
     known: dict[str, list[int]] = defaultdict(list)
@@ -70,15 +70,15 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
     lists: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     conversation = Conversation()
     index = -1
-    for told in notebook.told:
-        if told.fault and not changed:
+    for saved in notebook.outputs:
+        if saved.fault and not changed:
             # A turn is counted also where it is left out.
-            index += told.kind == "turn"
-        elif told.kind == "undo":
+            index += saved.kind == "turn"
+        elif saved.kind == "undo":
             conversation.undo()
-        elif told.kind == "redo":
+        elif saved.kind == "redo":
             conversation.redo()
-        elif told.kind == "reset":
+        elif saved.kind == "reset":
             conversation.reset()
         else:
             index += 1
@@ -86,7 +86,7 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
                 turn = turns[index]
                 context = conversation.context(turn.owner, turn.execution).numbers
                 above = [by_number[number] for number in context]
-                record = _listed(told_turns[index][1], lists, above)
+                record = _listed(saved_turns[index][1], lists, above)
                 if not record.earlier:
                     lists[digests[index]].append(record.carried)
                 now = newest(context, turn.last)
@@ -97,55 +97,55 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
                 # One 0 stands for all those that no digest tells.
                 carried = (0, *carried) if record.earlier else carried
                 conversation.add(replace(turn, carried=carried, record=record))
-    places = range(len(told_turns))
+    places = range(len(saved_turns))
     return Restored(conversation, tuple(map(numbers.get, places)), tuple(problems))
 
 
 def _turns(notebook: Notebook, *, by_id: bool, changed: bool) -> tuple[dict[int, Turn], list[str]]:
-    """Give the turns that were kept in the conversation, by their places, and what failed."""
-    found: dict[int, Turn] = {}
+    """Return the turns that were kept in the conversation, by their places, and what failed."""
+    turns: dict[int, Turn] = {}
     left_out = "" if changed else "; it was left out"
-    faulty = [told for told in notebook.told if told.fault]
-    problems = [f"cell {told.cell}: {told.fault}{left_out}." for told in faulty]
+    faulty = [saved for saved in notebook.outputs if saved.fault]
+    problems = [f"cell {saved.cell}: {saved.fault}{left_out}." for saved in faulty]
     problems = [*notebook.problems, *problems]
     owners = _owners(notebook, by_id=by_id)
-    for index, (told, record) in enumerate(notebook.turns):
-        if not record.in_history or (told.fault and not changed):
+    for index, (saved, record) in enumerate(notebook.turns):
+        if not record.in_history or (saved.fault and not changed):
             continue
-        if told.text is None:
-            problems.append(f"cell {told.cell}: its reply is gone, so its turn was left out.")
+        if saved.text is None:
+            problems.append(f"cell {saved.cell}: its reply is gone, so its turn was left out.")
             continue
         try:
-            found[index] = archive.turn_of(
+            turns[index] = archive.turn_of(
                 record,
-                told.text,
-                owner=owners[told.cell],
-                execution=f"cell {told.cell}",
+                saved.text,
+                owner=owners[saved.cell],
+                execution=f"cell {saved.cell}",
                 shown=True,
             )
         except ValueError as error:
-            problems.append(f"cell {told.cell}: its record was left out: {error}.")
-    return found, problems
+            problems.append(f"cell {saved.cell}: its record was left out: {error}.")
+    return turns, problems
 
 
 def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
-    """Find out which cell owns what; a copied cell brought a record along that is another's."""
-    found: dict[int, str | None] = {}
+    """Return the owner of each cell's turns; a copied cell has a record that names another cell."""
+    owners: dict[int, str | None] = {}
     taken: set[str] = set()
-    for told, record in notebook.turns:
-        if told.cell not in found:
-            wanted = (told.own, record.owner) if by_id else (record.owner, told.own)
+    for saved, record in notebook.turns:
+        if saved.cell not in owners:
+            wanted = (saved.own, record.owner) if by_id else (record.owner, saved.own)
             free = (owner for owner in wanted if owner is not None and owner not in taken)
-            owner = found[told.cell] = next(free, None)
+            owner = owners[saved.cell] = next(free, None)
             taken |= {owner} if owner else set()
-    return found
+    return owners
 
 
-def _digest(found: tuple[Told, Record], turn: Turn) -> str:
-    """Give the digest by which later records name the turn."""
-    told, record = found
+def _digest(found: tuple[SavedOutput, Record], turn: Turn) -> str:
+    """Return the digest by which later records name the turn."""
+    saved, record = found
     # A prompt whose values were not kept is another text now; its record knows better.
-    known = told.agrees and (not told.fault or turn.missing)
+    known = saved.agrees and (not saved.fault or turn.missing)
     return record.turn if record.turn and known else turn_digest(turn.prompt, turn.reply.text)
 
 
@@ -179,54 +179,56 @@ def _numbers(
     """Find the turns that a request carried: those above where they fit, else any, else 0."""
     here = set(context)
     fitting: dict[str, Iterator[int]] = {}
-    found = []
+    numbers = []
     for digest in carried:
         candidates = known.get(digest, [0])
         if digest not in fitting:
             # Of several equal turns each is carried once, in their order.
             fitting[digest] = iter([number for number in candidates if number in here])
-        found.append(next(fitting[digest], candidates[0]))
-    return tuple(found)
+        numbers.append(next(fitting[digest], candidates[0]))
+    return tuple(numbers)
 
 
 def summary(restored: Restored, notebook: Notebook) -> list[str]:
-    """Say what was restored and what was not, a line each."""
+    """Return in words what was restored and what was not, a line each."""
     conversation = restored.conversation
     count, stale = len(conversation), len(conversation.stale_turns())
-    what = f"{count:,} turn{'' if count == 1 else 's'}{f' ({stale:,} stale)' if stale else ''}"
+    what = f"{counted(count, 'turn')}{f' ({stale:,} stale)' if stale else ''}"
     lines = [f"Restored {what} from {notebook.path.name} as last saved. Nothing was sent."]
     live = {turn.number: turn for turn in conversation}
     changed = []
-    for (told, _), number in zip(notebook.turns, restored.numbers, strict=True):
+    for (saved, _), number in zip(notebook.turns, restored.numbers, strict=True):
         turn = live.get(number or 0)
         if turn is None:
             continue
-        if not told.agrees:
-            changed.append(told.cell)
+        if not saved.agrees:
+            changed.append(saved.cell)
         if turn.missing:
-            lines.append(f"cell {told.cell}: {named(turn)}: {NOT_KEPT}")
+            lines.append(f"cell {saved.cell}: {named(turn)}: {NOT_KEPT}")
     if changed:
-        lines.append(f"{cells(changed)}: the reply was changed by hand; it goes out as it stands.")
+        lines.append(
+            f"{numbered(changed, 'cell')}: the reply was changed by hand; it is sent as it is."
+        )
     return [*lines, *restored.problems, *gaps(restored, notebook)]
 
 
 def gaps(restored: Restored, notebook: Notebook) -> list[str]:
-    """Say what a notebook's conversation lacks because no output of the file tells of it."""
+    """Return in words what the conversation lacks because no output of the file holds it."""
     live = {turn.number: turn for turn in restored.conversation}
     turns = [
-        (told.cell, live[number])
-        for (told, _), number in zip(notebook.turns, restored.numbers, strict=True)
+        (saved.cell, live[number])
+        for (saved, _), number in zip(notebook.turns, restored.numbers, strict=True)
         if number in live
     ]
     lines = [notebook.missing] if notebook.missing else []
     if lacking := [cell for cell, turn in turns if 0 in turn.carried]:
         lines.append(
-            f"{cells(lacking)} carried a turn that no output here tells of: asked with --quiet, "
-            "from Python or in a panel, or asked again since."
+            f"{numbered(lacking, 'cell')} carried a turn that no output here holds: asked "
+            "with --quiet, from Python or in a panel, or asked again since."
         )
     return lines
 
 
 def named(turn: Turn) -> str:
-    """Name the expressions of a turn whose values were not kept."""
+    """Return the expressions of a turn whose values were not kept."""
     return text.one_line(", ".join(f"{{{{ {name} }}}}" for name in turn.missing), SHOWN)

@@ -20,13 +20,13 @@ from chatmagic.audit.findings import Audit
 from chatmagic.conversation import question
 from chatmagic.conversation.turn import is_stale
 from chatmagic.errors import InputError
-from chatmagic.text import one_line
+from chatmagic.text import numbered, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from chatmagic.archive.notebook_file import Asking, Notebook, Told
+    from chatmagic.archive.notebook_file import AskingCell, Notebook, SavedOutput
     from chatmagic.archive.restore import Restored
     from chatmagic.cassette.interaction import Interaction
     from chatmagic.conversation.record import Record
@@ -50,7 +50,7 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
     """
     cassettes = [path for path in paths if audit_cassette.is_cassette(path)]
     found = {path: audit_cassette.audit(path) for path in cassettes}
-    held = [one for _, holds in found.values() for one in holds]
+    held = [interaction for _, holds in found.values() for interaction in holds]
     names = " and ".join(one_line(path.name, LONGEST_NAME) for path in found)
     return [found[path][0] if path in found else _audit(path, names, held) for path in paths]
 
@@ -66,66 +66,64 @@ def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
     problems = [*restored.problems, *_edited(read), *_without_record(read), *_gone(read)]
     problems += _not_done(read)
     problems += [
-        f"cell {turn.cell}: its HTML is not what its reply is rendered as."
+        f"cell {turn.cell}: its HTML differs from what its reply is rendered as."
         for turn in turns
         if turn.rendered is False
     ]
     problems += audit_cassette.missing(read, held, names) if names else []
     remarks = restore.gaps(restored, read)
     if others := [turn.cell for turn in turns if turn.sealed and turn.rendered is None]:
-        remarks.append(
-            f"{notebook_file.cells(others)}: not rendered again: other versions made it."
-        )
+        remarks.append(f"{numbered(others, 'cell')}: HTML not checked: other versions rendered it.")
     return Audit(str(path), turns, tuple(problems), tuple(remarks), disclosures.lines(read))
 
 
-def _turns(read: Notebook, restored: Restored) -> tuple[findings.Turn, ...]:
+def _turns(read: Notebook, restored: Restored) -> tuple[findings.Row, ...]:
     order = _order(read, restored)
-    found = []
-    for (told, record), number in zip(read.turns, restored.numbers, strict=True):
-        found.append(
-            findings.Turn.of(
+    rows = []
+    for (saved, record), number in zip(read.turns, restored.numbers, strict=True):
+        rows.append(
+            findings.Row.of(
                 record,
-                cell=told.cell,
+                cell=saved.cell,
                 prompt=record.prompt,
                 model_asked=record.asked_model,
-                agrees=told.agrees,
-                sealed=not told.fault,
-                rendered=_rendered(told, record),
+                agrees=saved.agrees,
+                sealed=not saved.fault,
+                rendered=_rendered(saved, record),
                 in_order=None if number is None else order.get(number, True),
             )
         )
-    return tuple(found)
+    return tuple(rows)
 
 
-def _rendered(told: Told, record: Record) -> bool | None:
-    """Tell whether a reply is rendered as it stands; ``None`` where that was not tried."""
-    if told.versions != output.versions() or told.fault or told.text is None:
+def _rendered(saved: SavedOutput, record: Record) -> bool | None:
+    """Return whether a reply is rendered as it stands; ``None`` where that was not tried."""
+    if saved.versions != output.versions() or saved.fault or saved.text is None:
         return None
     try:
-        reply = archive.turn_of(record, told.text, owner=None).reply
+        reply = archive.turn_of(record, saved.text, owner=None).reply
     except ValueError:
         return None
-    return bool(output.bundle(reply, record)["text/html"] == told.html)
+    return bool(output.bundle(reply, record)["text/html"] == saved.html)
 
 
 def _edited(read: Notebook) -> list[str]:
     """Return a line for each cell whose question is another one than the one that was asked."""
     asked: dict[int, list[str]] = defaultdict(list)
-    for told, record in read.turns:
-        asked[told.cell].append(record.prompt.rstrip("\n"))
+    for saved, record in read.turns:
+        asked[saved.cell].append(record.prompt.rstrip("\n"))
     lines = []
-    for one in read.asking:
-        were, now = asked[one.cell], question.of(one.source)
-        if were and (_is_edited(one.source, were) if now is None else now.prompt not in were):
-            lines.append(f"cell {one.cell}: its question was edited after it was asked.")
+    for cell in read.asking:
+        were, now = asked[cell.number], question.of(cell.source)
+        if were and (_is_edited(cell.source, were) if now is None else now.prompt not in were):
+            lines.append(f"cell {cell.number}: its question was edited after it was asked.")
         elif now is not None and len(were) > 1:
-            lines.append(f"cell {one.cell}: it asks once, and shows {len(were):,} replies.")
+            lines.append(f"cell {cell.number}: it asks once, and shows {len(were):,} replies.")
     return lines
 
 
 def _is_edited(source: str, asked: Sequence[str]) -> bool:
-    """Tell whether a cell with several lines that ask has one that was asked otherwise."""
+    """Return whether a cell with several lines that ask has one that was asked otherwise."""
     now = _now(source)
     # A line may not have come to its turn, and a function that is called may ask as well.
     return bool(now) and not now <= set(asked) and not set(asked) <= now
@@ -133,27 +131,28 @@ def _is_edited(source: str, asked: Sequence[str]) -> bool:
 
 def _now(source: str) -> set[str]:
     """Return the prompts of a cell with several lines that ask, but for the quiet ones."""
-    return {one.prompt for one in question.each(source) if not one.quiet}
+    return {asked.prompt for asked in question.each(source) if not asked.quiet}
 
 
 def _without_record(read: Notebook) -> list[str]:
     """Return a line for each cell that shows its reply, and whose record is gone."""
     return [
-        f"cell {one.cell}: its reply has no record: removed, or saved before the reply had ended."
-        for one in read.asking
-        if one.bare and (question.of(one.source) or _now(one.source))
+        f"cell {cell.number}: its reply has no record: removed, or saved before the reply had "
+        "ended."
+        for cell in read.asking
+        if cell.bare and (question.of(cell.source) or _now(cell.source))
     ]
 
 
 def _gone(read: Notebook) -> list[str]:
     """Return a line where nothing tells of an answer, or for each cell that lost its output."""
-    silent = [one for one in read.asking if one.is_silent]
-    asked = [question.of(one.source) for one in silent]
-    if read.told:
+    silent = [cell for cell in read.asking if cell.is_silent]
+    asked = [question.of(cell.source) for cell in silent]
+    if read.outputs:
         return [
-            f"cell {one.cell}: it was run, and its output is gone: stripped, or cleared."
-            for one in silent
-            if one.ran and _shows(one, read)
+            f"cell {cell.number}: it was run, and its output is gone: stripped, or cleared."
+            for cell in silent
+            if cell.ran and _shows(cell, read)
         ]
     if all(now is not None and now.quiet for now in asked):
         return []
@@ -164,7 +163,7 @@ def _not_done(read: Notebook) -> list[str]:
     """Return a line for each cell that shows more undos, redos or resets than it does."""
     # Of each cell the source comes first.
     sources = dict(reversed(read.texts))
-    shown = Counter((told.cell, told.kind) for told in read.told if told.kind != "turn")
+    shown = Counter((saved.cell, saved.kind) for saved in read.outputs if saved.kind != "turn")
     return [
         f"cell {cell}: it shows {kind} more often than it asks for it."
         for (cell, kind), count in shown.items()
@@ -173,19 +172,21 @@ def _not_done(read: Notebook) -> list[str]:
     ]
 
 
-def _shows(one: Asking, read: Notebook) -> bool:
-    """Tell whether a cell asks one question and shows what is answered."""
-    now = question.of(one.source)
+def _shows(cell: AskingCell, read: Notebook) -> bool:
+    """Return whether a cell asks one question and shows what is answered."""
+    now = question.of(cell.source)
     return now is not None and not now.quiet and not any(_QUIET in text for _, text in read.texts)
 
 
 def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
-    """Tell of each turn's number whether the order is the cells'; ``None`` where nobody can."""
+    """Return by turns' numbers whether the order is the cells'; ``None`` where that is unknown."""
     places = zip(read.turns, restored.numbers, strict=True)
-    cells = {number: told.cell for (told, _), number in places if number is not None}
-    loads = [one.cell for one in read.asking if one.loads]
+    cells = {number: saved.cell for (saved, _), number in places if number is not None}
+    loads = [cell.number for cell in read.asking if cell.loads]
     quiet = [
-        one.cell for one in read.asking if one.loads or (one.is_quiet and not _shows(one, read))
+        cell.number
+        for cell in read.asking
+        if cell.loads or (cell.is_quiet and not _shows(cell, read))
     ]
     turns = restored.conversation.turns
     found: dict[int, bool | None] = {}
@@ -208,12 +209,12 @@ def _is_untold(
     cells: Mapping[int, int],
     quiet: Sequence[int],
 ) -> bool:
-    """Tell whether a turn carried those above it, and others of cells that do not show them."""
+    """Return whether a turn carried those above it, and others of cells that do not show them."""
     known = [number for number in turn.carried if number]
     # Of those that no digest tells, some may stand above.
     is_part = turn.last is not None or (turn.record is not None and turn.record.earlier)
     newest = len(known) if is_part else len(above)
-    if known != [one.number for one in above[len(above) - newest :]]:
+    if known != [other.number for other in above[len(above) - newest :]]:
         return False
     gaps: set[tuple[int, int]] = set()
     begin, is_gap = 0, False

@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._json import shared
-from chatmagic.archive.notebook_file import numbered
-from chatmagic.audit.findings import Audit, Turn
+from chatmagic.audit.findings import Audit, Row
 from chatmagic.cassette.storage import CassetteFile
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts, Message, ReplyFacts
 from chatmagic.protocol import credits as crediting
+from chatmagic.text import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from chatmagic.cassette.interaction import Interaction
     from chatmagic.conversation.record import Record
 
-    _Said = tuple[str, str | None]
+    _Exchange = tuple[str, str | None]
 
 _LEFT: Final = "x-ratelimit-remaining"
 
 
 def is_cassette(path: Path) -> bool:
-    """Tell whether a file is a cassette, by its name: one of any name but a notebook's."""
+    """Return whether a file is a cassette, by its name: one of any name but a notebook's."""
     return path.suffix.lower() not in {".ipynb", ".json"}
 
 
@@ -64,65 +64,68 @@ def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str
     """
     texts: dict[str, set[str | None]] = defaultdict(set)
     tells = set()
-    for one in held:
-        texts[one.request].add(one.text)
-        tells.add((one.request, one.text, *_ended(one)))
-    every = {one.text for one in held if one.is_reply}
+    for interaction in held:
+        texts[interaction.request].add(interaction.text)
+        tells.add((interaction.request, interaction.text, *_ended(interaction)))
+    every = {interaction.text for interaction in held if interaction.is_reply}
     lines = []
-    for told, record in read.turns:
+    for saved, record in read.turns:
         # A reply that was cut off is in no cassette, and one by its place answered another request.
-        if record.state != "complete" or (record.by_order and told.text in every):
+        if record.state != "complete" or (record.by_order and saved.text in every):
             continue
         if record.request not in texts:
-            lines.append(f"cell {told.cell}: {names} does not hold its request.")
-        elif told.text not in texts[record.request]:
-            lines.append(f"cell {told.cell}: {names} holds another answer to its request.")
-        elif (record.request, told.text, *_ended(record)) not in tells:
+            lines.append(f"cell {saved.cell}: {names} does not hold its request.")
+        elif saved.text not in texts[record.request]:
+            lines.append(f"cell {saved.cell}: {names} holds another answer to its request.")
+        elif (record.request, saved.text, *_ended(record)) not in tells:
             lines.append(
-                f"cell {told.cell}: {names} tells another model, end or tokens of its reply."
+                f"cell {saved.cell}: {names} has another model, end or tokens for its reply."
             )
     return lines
 
 
-def _ended(one: Record | Interaction) -> tuple[object, ...]:
+def _ended(interaction: Record | Interaction) -> tuple[object, ...]:
     """Return what a service told of its reply, but for what tells the time."""
-    return one.model, one.finish_reason, one.usage
+    return interaction.model, interaction.finish_reason, interaction.usage
 
 
-def _turns(held: Sequence[Interaction]) -> tuple[Turn, ...]:
-    first = {(one.prompt, one.text): n for n, one in reversed([*enumerate(held)]) if one.is_reply}
-    found = []
-    for place, one in enumerate(held):
-        date = crediting.date(one.headers)
+def _turns(held: Sequence[Interaction]) -> tuple[Row, ...]:
+    first: dict[_Exchange, int] = {}
+    for place, interaction in enumerate(held):
+        if interaction.is_reply:
+            first.setdefault((interaction.prompt, interaction.text), place)
+    rows = []
+    for place, interaction in enumerate(held):
+        date = crediting.date(interaction.headers)
         facts = ReplyFacts(
-            **shared(one, BodyFacts),
-            took=one.took,
-            credits=None if date is None else crediting.from_headers(one.headers, date),
+            **shared(interaction, BodyFacts),
+            took=interaction.took,
+            credits=None if date is None else crediting.from_headers(interaction.headers, date),
             date=date,
-            origin=one.origin,
+            origin=interaction.origin,
         )
-        failed = {"state": "error", "finish_reason": f"HTTP {one.status}"}
-        found.append(
-            Turn.of(
+        failed = {"state": "error", "finish_reason": f"HTTP {interaction.status}"}
+        rows.append(
+            Row.of(
                 facts,
-                **({} if one.is_reply else failed),
+                **({} if interaction.is_reply else failed),
                 cell=place + 1,
-                prompt=one.as_typed,
-                model_asked=one.asked_model,
+                prompt=interaction.as_typed,
+                model_asked=interaction.asked_model,
                 agrees=True,
                 sealed=None,
                 rendered=None,
-                in_order=_in_order(place, one, first),
+                in_order=_in_order(place, interaction, first),
             )
         )
-    return tuple(found)
+    return tuple(rows)
 
 
-def _in_order(place: int, one: Interaction, first: Mapping[_Said, int]) -> bool | None:
-    """Tell whether the turns that a request carried stand above it; ``None`` is not known."""
-    unknown = [item for item in (one.after, *one.before) if isinstance(item, str)]
+def _in_order(place: int, interaction: Interaction, first: Mapping[_Exchange, int]) -> bool | None:
+    """Return whether the turns that a request carried stand above it; ``None`` is not known."""
+    unknown = [item for item in (interaction.after, *interaction.before) if isinstance(item, str)]
     stand: list[int | None] = [None for _ in unknown]
-    messages = [item for item in one.before if isinstance(item, Message)]
+    messages = [item for item in interaction.before if isinstance(item, Message)]
     for asked, answered in pairwise(messages):
         if (asked.role, answered.role) == ("user", "assistant"):
             stand.append(first.get((asked.content, answered.content)))
@@ -136,20 +139,21 @@ def _doubles(held: Sequence[Interaction]) -> tuple[list[str], list[str]]:
     same: dict[str, list[int]] = defaultdict(list)
     problems: list[str] = []
     remarks: list[str] = []
-    for place, one in enumerate(held):
-        earlier = next((n for n in same[one.request] if held[n] == one), None)
+    for place, interaction in enumerate(held):
+        earlier = next((n for n in same[interaction.request] if held[n] == interaction), None)
         if earlier is not None:
             # Two replies leave other credits; two errors, or where none are told, may be equal.
-            copied = one.is_reply and _LEFT in {name.lower() for name, _ in one.headers}
+            names = {name.lower() for name, _ in interaction.headers}
+            copied = interaction.is_reply and _LEFT in names
             line = f"exchange {place + 1}: it is exchange {earlier + 1} once more."
             (problems if copied else remarks).append(line)
-        same[one.request].append(place)
+        same[interaction.request].append(place)
     remarks += [
         f"{numbered([n + 1 for n in places], 'exchange')} answer the same request, in this order."
         for places in same.values()
         if len({held[place].text for place in places}) > 1
     ]
-    if left := [place + 1 for place, one in enumerate(held) if one.superseded]:
+    if left := [place + 1 for place, interaction in enumerate(held) if interaction.superseded]:
         are = "is" if len(left) == 1 else "are"
-        remarks.append(f"{numbered(left, 'exchange')} {are} superseded: asked otherwise since.")
+        remarks.append(f"{numbered(left, 'exchange')} {are} superseded: asked differently since.")
     return problems, remarks

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from chatmagic.archive import notebook_file
+from chatmagic.text import counted, numbered
 
 if TYPE_CHECKING:
     from chatmagic.archive.notebook_file import Notebook
@@ -25,28 +25,30 @@ def lines(read: Notebook) -> tuple[str, ...]:
     Args:
         read: the notebook.
     """
-    said: list[str] = []
-    for told, record in read.turns:
+    lines: list[str] = []
+    for saved, record in read.turns:
         for value in record.values:
-            size = f"{value.size:,} character{'' if value.size == 1 else 's'}"
+            size = counted(value.size, "character")
             kept = "its size and digest" if value.text is None else "all of it"
-            said.append(f"cell {told.cell}: value of {{{{ {value.expression} }}}} ({size}): {kept}")
+            lines.append(
+                f"cell {saved.cell}: value of {{{{ {value.expression} }}}} ({size}): {kept}"
+            )
     for what, pattern in (("path", _PATH), ("host", _ADDRESS)):
-        found: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for number, text in read.texts:
             for match in pattern.finditer(text):
-                found.setdefault(_named(match[0]) if what == "host" else match[0], []).append(
+                places.setdefault(_named(match[0]) if what == "host" else match[0], []).append(
                     number
                 )
-        said += [
-            f"{notebook_file.cells(cells)}: {what} {name}" for name, cells in found.items() if name
+        lines += [
+            f"{numbered(cells, 'cell')}: {what} {name}" for name, cells in places.items() if name
         ]
     keys = [number for number, text in read.texts if _KEY.search(text)]
     if keys:
-        said.append(f"{notebook_file.cells(keys)}: perhaps an API key, in words that set one")
+        lines.append(f"{numbered(keys, 'cell')}: perhaps an API key: the text sets one")
     if read.timed:
-        said.append(f"{notebook_file.cells(read.timed)}: when the cell ran, in its metadata")
-    return tuple(said)
+        lines.append(f"{numbered(read.timed, 'cell')}: when the cell ran, in its metadata")
+    return tuple(lines)
 
 
 def _named(address: str) -> str:

@@ -10,7 +10,7 @@ from chatmagic.models import ReplyFacts, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Row:
     """One turn in a notebook, or one exchange in a cassette; what was not told is ``None``.
 
     Args:
@@ -91,7 +91,7 @@ class Audit:
     """
 
     path: str
-    turns: tuple[Turn, ...]
+    turns: tuple[Row, ...]
     problems: tuple[str, ...]
     remarks: tuple[str, ...]
     values: tuple[str, ...]

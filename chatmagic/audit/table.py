@@ -8,8 +8,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic.audit.findings import Turn
-from chatmagic.text import one_line, to_terminal
+from chatmagic.audit.findings import Row
+from chatmagic.text import counted, one_line, to_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,46 +24,46 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def table(audits: Sequence[Audit], *, values: bool) -> str:
-    """Give what was found for a person to read in a terminal.
+    """Return what was found for a person to read in a terminal.
 
     Args:
         audits: of each file.
         values: whether to say what the files would give away.
     """
-    parts = [_of_one(found, values=values) for found in audits]
-    wrong = sum(not found.in_order for found in audits)
+    parts = [_of_one(audit, values=values) for audit in audits]
+    wrong = sum(not audit.in_order for audit in audits)
     if len(audits) > 1:
-        said = f"{wrong:,} of them not in order" if wrong else "all in order"
-        parts.append(f"{len(audits):,} files, {said}.")
+        words = f"{wrong:,} of them not in order" if wrong else "all in order"
+        parts.append(f"{len(audits):,} files, {words}.")
     return "\n\n".join(parts)
 
 
 def as_json(audits: Sequence[Audit], *, values: bool) -> str:
-    """Give what was found as JSON: a list of files."""
-    found = []
-    for one in audits:
-        value: dict[str, Any] = {**asdict(one), "in_order": one.in_order}
+    """Return what was found as JSON: a list of files."""
+    files = []
+    for audit in audits:
+        value: dict[str, Any] = {**asdict(audit), "in_order": audit.in_order}
         if not values:
             del value["values"]
-        found.append(value)
-    return json.dumps(found, indent=1)
+        files.append(value)
+    return json.dumps(files, indent=1)
 
 
 def as_csv(audits: Sequence[Audit]) -> str:
-    """Give the turns as CSV, a row each, safe to open in a spreadsheet.
+    """Return the turns as CSV, a row each, safe to open in a spreadsheet.
 
     A file without a turn, or with a problem, has a row that says so.
     """
-    names = list(Turn.__dataclass_fields__)
+    names = list(Row.__dataclass_fields__)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["file", *names, "problem"])
-    for one in audits:
-        for turn in one.turns:
+    for audit in audits:
+        for turn in audit.turns:
             row = asdict(turn)
-            writer.writerow([_cell(one.path), *(_cell(row[name]) for name in names), ""])
-        for problem in one.problems:
-            writer.writerow([_cell(one.path), *("" for _ in names), _cell(problem)])
+            writer.writerow([_cell(audit.path), *(_cell(row[name]) for name in names), ""])
+        for problem in audit.problems:
+            writer.writerow([_cell(audit.path), *("" for _ in names), _cell(problem)])
     return text.getvalue()
 
 
@@ -71,7 +71,7 @@ def _of_one(found: Audit, *, values: bool) -> str:
     lines = [one_line(found.path, WIDEST)]
     what, after = _WORDS[found.kind]
     if found.turns:
-        lines += _grid([(what, *_HEAD), *map(_row, found.turns)])
+        lines += _grid([(what, *_HEAD), *map(_cells, found.turns)])
         lines.append(_totals(found.turns))
     elif not found.problems:
         lines.append("No turn of a conversation.")
@@ -108,32 +108,32 @@ _HEAD: Final = (
 )
 
 
-def _row(turn: Turn) -> tuple[str, ...]:
-    tokens = (turn.prompt_tokens, turn.completion_tokens)
-    told = [f"{count:,}" for count in tokens if count is not None]
-    total = "?" if turn.total_tokens is None else f"{turn.total_tokens:,}"
-    left, limit = turn.credits_left, turn.credits_limit
+def _cells(row: Row) -> tuple[str, ...]:
+    tokens = (row.prompt_tokens, row.completion_tokens)
+    counts = [f"{count:,}" for count in tokens if count is not None]
+    total = "?" if row.total_tokens is None else f"{row.total_tokens:,}"
+    left, limit = row.credits_left, row.credits_limit
     figures = "?" if left is None else f"{left:,}" + ("" if limit is None else f" of {limit:,}")
-    ended = turn.state if turn.state != "complete" else turn.finish_reason or "?"
-    order = {None: "-", True: "yes", False: "NO"}[turn.in_order]
+    ended = row.state if row.state != "complete" else row.finish_reason or "?"
+    order = {None: "-", True: "yes", False: "NO"}[row.in_order]
     return (
-        f"{turn.cell:,}",
-        one_line(turn.prompt, EXCERPT),
-        one_line(_model(turn), EXCERPT),
-        " + ".join(told) if len(told) == len(tokens) else total,
+        f"{row.cell:,}",
+        one_line(row.prompt, EXCERPT),
+        one_line(_model(row), EXCERPT),
+        " + ".join(counts) if len(counts) == len(tokens) else total,
         figures,
-        "?" if turn.took is None else f"{turn.took:,}",
+        "?" if row.took is None else f"{row.took:,}",
         one_line(ended, EXCERPT),
-        turn.origin,
-        "yes" if turn.agrees and turn.sealed is not False else "NO",
+        row.origin,
+        "yes" if row.agrees and row.sealed is not False else "NO",
         order,
     )
 
 
-def _model(turn: Turn) -> str:
-    """Name the model that answered, and before it the one that was asked for, where it differs."""
-    told = turn.model or "?"
-    return told if turn.model_asked in {None, told} else f"{turn.model_asked} -> {told}"
+def _model(row: Row) -> str:
+    """Return the model that answered, and before it the one that was asked for if it differs."""
+    name = row.model or "?"
+    return name if row.model_asked in {None, name} else f"{row.model_asked} -> {name}"
 
 
 def _grid(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -144,23 +144,23 @@ def _grid(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _totals(turns: Sequence[Turn]) -> str:
+def _totals(turns: Sequence[Row]) -> str:
     count = len(turns)
-    parts = [f"{count:,} turn{'' if count == 1 else 's'}"]
+    parts = [counted(count, "turn")]
     early = {state: sum(turn.state == state for turn in turns) for state in EARLY}
     parts += [f"{number:,} {state}" for state, number in early.items() if number]
     tokens = [turn.total_tokens for turn in turns if turn.total_tokens is not None]
     took = [turn.took for turn in turns if turn.took is not None]
     if tokens:
-        parts.append(f"{sum(tokens):,} tokens told of {len(tokens):,}")
+        parts.append(f"{sum(tokens):,} tokens, reported for {len(tokens):,}")
     if took:
         count = sum(took)
-        parts.append(f"about {count:,} credit{'' if count == 1 else 's'}, known of {len(took):,}")
+        parts.append(f"about {counted(count, 'credit')}, known for {len(took):,}")
     return ", ".join(parts) + "."
 
 
 def _cell(value: object) -> object:
-    """Give a value for a spreadsheet, which must not take a text for a formula."""
+    """Return a value for a spreadsheet, which must not take a text for a formula."""
     if not isinstance(value, str):
         return value
     text = to_terminal(value)

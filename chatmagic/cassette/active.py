@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.cassette import cassette, mode
 from chatmagic.client.endpoint import Endpoint
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from chatmagic.cassette.cassette import Cassette, Lookup
+    from chatmagic.cassette.cassette import Cassette
     from chatmagic.cassette.interaction import Interaction
-    from chatmagic.cassette.matching import Query
     from chatmagic.cassette.mode import CassetteConfig
     from chatmagic.client.timeouts import Timeout
 
@@ -58,7 +58,7 @@ class Unsaved:
         return (
             f"{_count(len(self.interactions))} could not be saved in {self.path.name}, and will "
             "be lost with this kernel; %chat_cassette OTHER --record saves what it can there. "
-            f"It was: {self.reason}"
+            f"The reason: {self.reason}"
         )
 
 
@@ -72,11 +72,14 @@ class ActiveCassette:
         """What ejected cassettes could not save."""
         self._news: list[str] = []
 
-    def insert(self, setup: CassetteSetup | None) -> None:
+    def insert(self, setup: CassetteSetup | None) -> Cassette | None:
         """Insert the cassette that is chosen now; one that is no longer chosen is ejected.
 
         Args:
             setup: what is chosen; ``None`` for no cassette.
+
+        Returns:
+            The active cassette.
 
         Raises:
             InputError: what is chosen cannot be used.
@@ -87,6 +90,7 @@ class ActiveCassette:
         if self.current is None and config is not None:
             self.current = cassette.Cassette(config)
             self._take_along(self.current)
+        return self.current
 
     def eject(self) -> str | None:
         """Eject the cassette; what it cannot save is kept in :attr:`unsaved`.
@@ -115,24 +119,6 @@ class ActiveCassette:
             if self.current.trouble is None:
                 self._take_along(self.current)
 
-    def look_up(
-        self, query: Query, warnings: Sequence[str], is_emulator: Callable[[], bool]
-    ) -> Lookup | None:
-        """Return what answers a request; ``None`` without a cassette.
-
-        Args:
-            query: the request.
-            warnings: why a rerun would send another request, a line each; noted when recording.
-            is_emulator: returns whether the configured service is the emulator.
-
-        Raises:
-            NotRecordedError: the cassette is replayed, and does not hold the request.
-            ChatError: the file cannot be written, or no service is configured.
-        """
-        if self.current is None:
-            return None
-        return self.current.look_up(query, warnings=warnings, is_emulator=is_emulator)
-
     def _take_along(self, target: Cassette) -> None:
         """Record into a cassette what others could not save."""
         unsaved, self.unsaved = self.unsaved, []
@@ -152,7 +138,7 @@ class ActiveCassette:
 
 
 def _count(number: int) -> str:
-    return f"{number:,} recorded exchange{'' if number == 1 else 's'}"
+    return counted(number, "recorded exchange")
 
 
 def from_environment() -> CassetteSetup | None:

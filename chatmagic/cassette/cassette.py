@@ -157,7 +157,9 @@ class Cassette:
             interaction, by_order = self._matcher.by_order(query), True
             if interaction is not None:
                 differs = mismatch.difference(query.asked, interaction)
-                note = f"replayed from {name} by order, for another request was recorded: {differs}"
+                note = (
+                    f"replayed from {name} by order, though another request was recorded: {differs}"
+                )
         if interaction is not None:
             self._answered += 1
             return Lookup("cassette", query, (note,), interaction, by_order)
@@ -171,12 +173,12 @@ class Cassette:
         if nearest is not None:
             hint = mismatch.difference(asked, nearest)
         elif self.interactions:
-            hint = "All that it holds is superseded, and was another request."
+            hint = "All that it holds is superseded, and differs from this request."
         else:
             hint = "The cassette is empty."
         if self.config.is_notebook:
             hint += (
-                " A notebook holds no turn that left no reply in an output (-q, Python, errors)."
+                " A notebook does not hold turns without a reply in an output (-q, Python, errors)."
             )
         return NotRecordedError(
             f"This request is not in {self.config.name}, which is replayed. Nothing was sent.",
@@ -259,8 +261,8 @@ class Cassette:
         except ChatError as error:
             log_swallowed(error)
             self.trouble = ChatError(
-                f"{error.message} What was recorded is kept here.",
-                hint=f"{MAGIC} tries again, {MAGIC} OTHER --record takes it along.",
+                f"{error.message} What was recorded is kept in this kernel.",
+                hint=f"{MAGIC} tries again, {MAGIC} OTHER --record saves it in another file.",
                 fault="you",
             )
             raise self.trouble from None

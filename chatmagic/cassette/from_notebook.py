@@ -10,6 +10,7 @@ from chatmagic.archive import notebook_file
 from chatmagic.cassette.interaction import Interaction, headers_for
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts
+from chatmagic.text import numbered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,9 +36,9 @@ def recorded(path: Path) -> tuple[Interaction, ...]:
     if changed:
         held = "holds" if len(changed) == 1 else "hold"
         raise InputError(
-            f"{path}: {notebook_file.cells(changed)} no longer {held} what was recorded and "
+            f"{path}: {numbered(changed, 'cell')} no longer {held} what was recorded and "
             "sealed, so nothing is replayed from this notebook.",
-            hint="Take the file as it was saved, or ask again.",
+            hint="Use the file as it was saved, or ask again.",
         )
     interactions: list[Interaction] = []
     carried: dict[tuple[str | None, str | None], tuple[str, ...]] = {}

@@ -75,15 +75,13 @@ class _Cell:
 
     Args:
         execution: its identity.
-        unused: items of the cell, and others that answered it before, that it has not asked yet.
         used: items that it has asked or recorded, oldest first.
         given: items that answered any execution of the cell.
     """
 
     execution: str | None = None
-    unused: list[_Item] = field(default_factory=list)
-    used: list[_Item] = field(default_factory=list)
-    given: list[_Item] = field(default_factory=list)
+    used: dict[_Item, None] = field(default_factory=dict)
+    given: dict[_Item, None] = field(default_factory=dict)
 
 
 class Matcher:
@@ -118,7 +116,7 @@ class Matcher:
         cell, equal = self._cell(query), self._equal(query)
         used = [item for item in cell.used if item in equal]
         candidates = [
-            *_unused(cell, equal),
+            *self._unused(cell, query, equal),
             *(item for item in used if item.recorded.owner == query.owner),
             *(item for item in equal if not item.answered),
             *used,
@@ -144,8 +142,7 @@ class Matcher:
         start = 0 if self._last is None else self._index(self._last) + 1
         following = [*self._items[start:], *self._items[:start]]
         typed = [item for item in following if item.recorded.as_typed == query.asked.as_typed]
-        own = [item for item in cell.unused if item in self._items]
-        for item in (*own, *typed, *following):
+        for item in (*self._unused(cell, query, self._items), *typed, *following):
             if not item.recorded.superseded:
                 return self._give(item, cell)
         return None
@@ -163,7 +160,7 @@ class Matcher:
         cell = self._cell(query)
         replies = [item for item in self._equal(query) if item.recorded.is_reply]
         free = [item for item in replies if not item.answered]
-        item = next(iter([*_unused(cell, replies), *free]), None)
+        item = next(iter([*self._unused(cell, query, replies), *free]), None)
         if item is None:
             return None, False
         if query.owner is not None and item.recorded.owner is None:
@@ -257,12 +254,14 @@ class Matcher:
         Returns:
             How many were removed.
         """
-        gone: list[_Item] = []
+        alike: dict[merging.Identity, list[_Item]] = {}
+        for item in self._items:
+            alike.setdefault(merging.identity(item.recorded), []).append(item)
+        gone: set[_Item] = set()
         for recorded in interactions:
-            identity = merging.identity(recorded)
-            left = [item for item in self._items if item not in gone]
-            alike = [item for item in left if merging.identity(item.recorded) == identity]
-            gone += sorted(alike, key=lambda item: item.recorded != recorded)[:1]
+            same = alike.get(merging.identity(recorded), [])
+            same.sort(key=lambda item: item.recorded != recorded)
+            gone |= {same.pop(0)} if same else set()
         self._items = [item for item in self._items if item not in gone]
         return len(gone)
 
@@ -290,11 +289,26 @@ class Matcher:
             return _Cell()
         cell = self._cells.get(query.owner)
         if cell is None or query.execution is None or cell.execution != query.execution:
-            given = cell.given if cell is not None else []
-            own = [item for item in self._items if item.recorded.owner == query.owner]
-            unused = list(dict.fromkeys([*own, *given]))
-            cell = self._cells[query.owner] = _Cell(query.execution, unused, given=given)
+            given = cell.given if cell is not None else {}
+            cell = self._cells[query.owner] = _Cell(query.execution, given=given)
         return cell
+
+    def _own(self, cell: _Cell, query: Query) -> list[_Item]:
+        """Return the cell's own items that this execution has not asked yet."""
+        owner = query.owner
+        if owner is None:
+            return []
+        own = [item for item in self._items if item.recorded.owner == owner]
+        return [item for item in own if item not in cell.used]
+
+    def _unused(self, cell: _Cell, query: Query, items: Sequence[_Item]) -> list[_Item]:
+        """Return what the cell has not asked yet of these items, the superseded last."""
+        given = [item for item in cell.given if item not in cell.used]
+        unused = dict.fromkeys([*self._own(cell, query), *given])
+        among = set(items)
+        return sorted(
+            (item for item in unused if item in among), key=lambda item: item.recorded.superseded
+        )
 
     def _equal(self, query: Query) -> list[_Item]:
         """Return what answers this very request; superseded errors only where nothing else does."""
@@ -306,8 +320,7 @@ class Matcher:
     def _same_place(self, cell: _Cell, query: Query) -> list[_Item]:
         """Return what stands at the same place and was not asked yet (rule 3), best first."""
         if query.owner is not None:
-            unused = [item for item in cell.unused if item in self._items]
-            free = [item for item in unused if item.recorded.owner == query.owner]
+            free = self._own(cell, query)
             free += [i for i in self._items if not i.answered and i.recorded.owner is None]
         else:
             # The panel takes no cell's place; where a program asks, no cells are known.
@@ -326,11 +339,11 @@ class Matcher:
         errors = [item for item in equal if not item.recorded.is_reply]
         if query.owner is None and errors:
             recorded = replace(recorded, owner=errors[0].recorded.owner)
-        used = [item for item in cell.used if item in self._items]
-        mine = [item for item in used if item.recorded.owner == query.owner]
+        own = (item for item in reversed(cell.used) if item.recorded.owner == query.owner)
+        latest = next((item for item in own if item in self._items), None)
         outdated = [self._index(item) for item in (*self._outdated(cell, query), *errors)]
-        if mine:
-            index = self._index(mine[-1]) + 1
+        if latest is not None:
+            index = self._index(latest) + 1
         elif outdated:
             index = min(outdated) if recorded.is_reply else max(outdated) + 1
         else:
@@ -342,22 +355,15 @@ class Matcher:
 
     def _outdated(self, cell: _Cell, query: Query) -> list[_Item]:
         """Return what the cell recorded before, stands, and is not asked by this execution."""
-        if query.owner is None:
-            return []
-        own = [item for item in self._items if item.recorded.owner == query.owner]
-        return [item for item in own if not item.recorded.superseded and item not in cell.used]
+        return [item for item in self._own(cell, query) if not item.recorded.superseded]
 
     def _give(self, item: _Item, cell: _Cell) -> Interaction:
         """Mark an item that answers, or that was recorded, as asked by a cell."""
         item.answered = True
-        if item in cell.unused:
-            cell.unused.remove(item)
-        if item in cell.used:
-            cell.used.remove(item)
         # The latest is the last, so that of equal ones the next is the next.
-        cell.used.append(item)
-        if item not in cell.given:
-            cell.given.append(item)
+        cell.used.pop(item, None)
+        cell.used[item] = None
+        cell.given.setdefault(item)
         self._last = item
         return item.recorded
 
@@ -373,13 +379,6 @@ class Matcher:
     def _index(self, item: _Item) -> int:
         """Return an item's index; a removed one counts as the last."""
         return self._items.index(item) if item in self._items else len(self._items) - 1
-
-
-def _unused(cell: _Cell, equal: Sequence[_Item]) -> list[_Item]:
-    """Return what the cell has not asked yet of these items, the superseded last."""
-    return sorted(
-        (item for item in cell.unused if item in equal), key=lambda item: item.recorded.superseded
-    )
 
 
 def _supersede(items: Iterable[_Item]) -> None:

@@ -108,11 +108,11 @@ def _continued(number: int, prompt: str, recorded: Part) -> str:
     if isinstance(first, str):
         return (
             "The messages before it are the recorded ones, but no reply to this prompt is "
-            "recorded behind them."
+            "recorded after them."
         )
     if first.content == prompt:
         return (
-            "Later recorded requests carry this prompt, but its own reply was never whole, or not "
+            "Later recorded requests carry this prompt, but its own reply is incomplete or not "
             "recorded."
         )
     return f"Message {number:,} (the prompt) differs: {_both(prompt, first.content)}."
@@ -133,7 +133,7 @@ def _changed_part(number: int, ours: Part, theirs: Part) -> str:
             return f"Message {at:,} ({kind}) differs: {_both(mine.content, other.content)}."
     return (
         f"Messages {number:,} and {number + 1:,} (a turn above) differ from the recorded ones: "
-        "its cell was changed, or a value that it puts in is another one."
+        "its cell was changed, or a value that it puts in."
     )
 
 
@@ -147,10 +147,10 @@ def _changed_parameters(asked: Interaction, recorded: Interaction) -> str:
             for values in (ours, theirs)
         )
         if now != then:
-            return f"The messages are the same, but {name} is {now}; recorded was {then}."
+            return f"The messages are the same, but {name} is {now}, and was recorded as {then}."
     return (
-        "The prompt as typed is the same: a value that it puts in, --no-stream or extra_body "
-        "is another one."
+        "The prompt as typed is the same, but a value that it puts in, --no-stream or extra_body "
+        "differs."
     )
 
 

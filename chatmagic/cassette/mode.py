@@ -119,7 +119,7 @@ def resolve(
     if not file:
         raise InputError(
             f"{mode_from} says {mode}, but no cassette is set. Nothing was sent.",
-            hint="Set CHATMAGIC_CASSETTE, or run %chat_cassette FILE; the mode live asks anew.",
+            hint="Set CHATMAGIC_CASSETTE, or run %chat_cassette FILE; mode live asks the service.",
         )
     path = _path(file, file_from)
     is_notebook = path.suffix.lower() == NOTEBOOK
@@ -130,7 +130,7 @@ def resolve(
         mode, mode_from = _default_mode(magic, is_notebook=is_notebook, interactive=interactive)
     if is_notebook and mode != "replay":
         raise InputError(
-            f"A notebook is only replayed, and {mode_from} says {mode}. Nothing was sent.",
+            f"A notebook can only be replayed, but {mode_from} says {mode}. Nothing was sent.",
             hint=f"Record into a file of its own: {path.stem}.jsonl.",
         )
     return CassetteConfig(path, mode, magic.fallback, magic.by_order, file_from, mode_from)
@@ -149,7 +149,7 @@ def _path(file: str, source: str) -> Path:
     try:
         return Path(file).expanduser()
     except RuntimeError:
-        raise InputError(f"{source} names a home folder that there is not.") from None
+        raise InputError(f"{source} names a home folder that does not exist.") from None
 
 
 def _default_mode(

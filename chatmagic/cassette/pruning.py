@@ -70,7 +70,7 @@ class Pruning:
         if not cassette.is_recording:
             raise InputError(
                 f"{cassette.config.name} is replayed, so nothing is removed from it.",
-                hint="Put it in with --record, list it by %chat_cassette --prune, and remove then.",
+                hint="Use it with --record, list it by %chat_cassette --prune, then remove.",
             )
         if self._path != cassette.config.path:
             raise InputError(f"Nothing of {cassette.config.name} was listed yet.", hint=_LIST)
@@ -89,7 +89,7 @@ class Pruning:
         for word in words:
             if not (word.isdecimal() and int(word) in self._listed):
                 raise InputError(
-                    f"{text.one_line(word, SHOWN)} is no number of that list, or was removed.",
+                    f"{text.one_line(word, SHOWN)} is not a number of that list, or was removed.",
                     hint=f"It takes numbers, or the one word {SUPERSEDED}. {_LIST}",
                 )
         chosen = {number: self._listed[number] for number in map(int, words)}
@@ -97,7 +97,7 @@ class Pruning:
         for number, recorded in chosen.items():
             if recorded in gone:
                 raise InputError(
-                    f"{number} is not what it was: a refresh or another kernel changed it.",
+                    f"{number} has changed since it was listed, by a refresh or another kernel.",
                     hint=_LIST,
                 )
         return chosen

@@ -63,7 +63,7 @@ def _addresses(put_in: str) -> list[str]:
     address = _ADDRESS.search(put_in)
     if address is None:
         return []
-    return [f"“{address[0]}” is an address, another one in each kernel"]
+    return [f"“{address[0]}” is an address in memory, which differs in each kernel"]
 
 
 def _count(turns: Sequence[Turn], kind: str = "") -> str:

@@ -219,7 +219,7 @@ def read(text: str, name: str) -> tuple[Interaction, ...]:
     except _DamagedError as damage:
         raise InputError(
             f"{name}, line {damage.number:,}: {damage.why}.",
-            hint="The file was left as it is: mend it, or record into another one.",
+            hint="The file was left as it is: repair it, or record into another one.",
         ) from None
 
 
@@ -272,7 +272,7 @@ def _blocks(text: str, name: str) -> list[_Block]:
         elif isinstance(value.get(kind), str):
             (blocks[-1].you if kind == "you" else blocks[-1].reply).append(value[kind])
         else:
-            raise _DamagedError(number, "it does not belong where it stands")
+            raise _DamagedError(number, "it is not in its place")
         previous = kind
     if not previous:
         raise _DamagedError(1, "it is empty")
@@ -286,14 +286,14 @@ def _object(line: str, number: int) -> Mapping[str, Any]:
         value = None
     if not isinstance(value, dict):
         is_merge = line.startswith(("<<<<", "||||", "====", ">>>>"))
-        raise _DamagedError(number, f"it is {'a conflict of a merge' if is_merge else 'no JSON'}")
+        raise _DamagedError(number, f"it is {'a merge conflict' if is_merge else 'not JSON'}")
     return value
 
 
 def _check_head(value: Mapping[str, Any], number: int, name: str) -> None:
     if value.get("chatmagic") != "cassette":
         raise InputError(
-            f"{name} is not a cassette: its line {number} does not say so.",
+            f"{name} is not a cassette: its line {number} is not the head of one.",
             hint="It was left as it is. %chat_cassette FILE makes a new one where there is none.",
         )
     version = value.get("version")
@@ -308,7 +308,7 @@ def _draft(block: _Block) -> Interaction:
     """Return an interaction with its references as they stand."""
     answer, text = block.answer, "".join(block.reply)
     if not block.you or not answer:
-        raise _DamagedError(block.number, "its exchange is not whole")
+        raise _DamagedError(block.number, "its exchange is not complete")
     digest = answer.get("sha256")
     if digest is None and not isinstance(answer.get("error"), dict):
         raise _DamagedError(block.answer_number, "it is neither a reply nor an error")
@@ -345,7 +345,7 @@ def _draft(block: _Block) -> Interaction:
 
 def _typed(value: Mapping[str, Any], key: str, kind: type) -> Any:
     if type(value[key]) is not kind:
-        raise ValueError(f"{key!r} is not what it should be")
+        raise ValueError(f"{key!r} is not of the right type")
     return value[key]
 
 

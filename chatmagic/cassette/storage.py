@@ -91,7 +91,7 @@ class CassetteFile:
             if self.path.is_file() or not self.path.exists():
                 return self.path.read_bytes().decode("utf-8-sig")
             # Reading a pipe or a device may never end.
-            why = "it is no file"
+            why = "it is not a file"
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -99,7 +99,7 @@ class CassetteFile:
         except UnicodeDecodeError:
             why = "it is not text"
         except ValueError:
-            why = "this is no file's name"
+            why = "this is not the name of a file"
         raise InputError(f"The cassette {self.path.name} cannot be read: {why}.")
 
 

@@ -141,7 +141,7 @@ class Client:
 
     @property
     def credits(self) -> Credits | None:
-        """The credits as the latest answer that told them has them; ``None`` is unknown."""
+        """The credits in the latest answer that had them; ``None`` where they are not known."""
         return self.credit_tracker.state.credits
 
     @property
@@ -241,7 +241,7 @@ class Client:
         """Return where it asks, and nothing of the key."""
         # One whose making failed may be shown too, in a traceback with its locals.
         endpoint = getattr(self, "endpoint", None)
-        return f"Client({url.origin(endpoint.base_url)!r})" if endpoint else "Client()"
+        return f"Client({endpoint.origin!r})" if endpoint else "Client()"
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied: a client has a key and an open connection.

@@ -216,21 +216,20 @@ def _with_key(
         typed: keys from a hidden prompt, by origin.
         store: the keys that were kept.
     """
-    here = origin(endpoint.base_url)
+    here = endpoint.origin
     if here in typed:
         return replace(endpoint, key=typed[here], key_from="%chat_login")
     home = _home(own)
-    found: tuple[Secret, str] | None = _from_environment(environ) if here == home else None
-    if found is None and store is not None:
-        found = store.load(here)
-    if found is not None:
+    key: tuple[Secret, str] | None = _from_environment(environ) if here == home else None
+    if key is None and store is not None:
+        key = store.load(here)
+    if key is not None:
         warnings = endpoint.warnings
-        if found[1] == key_file.VARIABLE:
+        if key[1] == key_file.VARIABLE:
             open_file = key_file.warning(environ[key_file.VARIABLE])
             warnings += () if open_file is None else (open_file,)
-        return replace(endpoint, key=found[0], key_from=found[1], warnings=warnings)
-    named = any(environ.get(name, "").strip() for name in KEY_VARIABLES)
-    if not named:
+        return replace(endpoint, key=key[0], key_from=key[1], warnings=warnings)
+    if not any(environ.get(name, "").strip() for name in KEY_VARIABLES):
         return endpoint
     return replace(endpoint, elsewhere=home or "no address, as CHATMAGIC_BASE_URL gives none")
 
@@ -246,9 +245,9 @@ def _home(own: str | None) -> str | None:
         return None
 
 
-def _address(*found: tuple[str | None, str]) -> Endpoint:
+def _address(*sources: tuple[str | None, str]) -> Endpoint:
     """Return the first address that is set, with no key yet."""
-    for url, url_from in found:
+    for url, url_from in sources:
         name = f"The base address ({url_from})"
         if url is not None and not isinstance(url, str):
             raise InputError(f"{name} is text, not {type(url).__name__}.")
@@ -266,9 +265,9 @@ def _address(*found: tuple[str | None, str]) -> Endpoint:
     )
 
 
-def _auth(*found: tuple[str | None, str]) -> Auth:
+def _auth(*sources: tuple[str | None, str]) -> Auth:
     """Return the first way that is set; what was set is not repeated: it might be a key."""
-    for way, name in found:
+    for way, name in sources:
         word = way.strip().lower() if isinstance(way, str) else way
         for known in AUTH_WAYS:
             if word == known:

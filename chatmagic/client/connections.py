@@ -11,6 +11,7 @@ import http.client
 import socket
 import ssl
 import threading
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
@@ -24,6 +25,7 @@ from urllib3.exceptions import (
     NewConnectionError,
 )
 
+from chatmagic.client.deadline import Deadline
 from chatmagic.client.reuse import ConnectionUse, IdleConnections, ReusePolicy
 from chatmagic.client.sockets import reach
 
@@ -56,7 +58,7 @@ class Clock:
         self.which: Which = "connect"
         self.in_handshake = False
         """Whether there is a TCP connection to the service, on which TLS has begun."""
-        self._timers: dict[str, threading.Timer] = {}
+        self._deadlines: dict[str, Deadline] = {}
 
     def start(self) -> None:
         """Start the total time-out."""
@@ -64,7 +66,8 @@ class Clock:
 
     def enter(self, which: Which) -> None:
         """Start another time-out, which ends the one before."""
-        self._cancel(self.which)
+        if (before := self._deadlines.get(self.which)) is not None:
+            before.stop()
         self.which = which
         self.halt.settimeout(getattr(self.timeout, which))
         if which != "silence":
@@ -72,19 +75,14 @@ class Clock:
 
     def stop(self) -> None:
         """Stop all time-outs."""
-        for which in list(self._timers):
-            self._cancel(which)
+        for deadline in list(self._deadlines.values()):
+            deadline.stop()
 
     def _count(self, which: Which) -> None:
         seconds = getattr(self.timeout, which)
         if seconds is not None:
-            self._timers[which] = timer = threading.Timer(seconds, self.halt.stop, [which])
-            timer.daemon = True
-            timer.start()
-
-    def _cancel(self, which: str) -> None:
-        if (timer := self._timers.get(which)) is not None:
-            timer.cancel()
+            self._deadlines[which] = deadline = Deadline(seconds, partial(self.halt.stop, which))
+            deadline.extend()
 
 
 class Current(threading.local):

@@ -1,4 +1,4 @@
-"""Deadline that moves with each sign of life; when it has passed, the answer is cut."""
+"""Deadline that can be moved, and that does something when it has passed."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.client.sockets import Halt
-
 
 class Deadline:
-    """Cuts an answer a while after its latest sign of life.
+    """Calls a function a while after the latest sign of life.
 
-    A socket's own time-out will not do: it begins anew with each byte, whatever that tells.
+    A socket's own time-out will not do: it begins anew with each byte, even of a keep-alive.
 
     Args:
         seconds: how long after the latest sign.
-        halt: what is cut.
+        action: what is called then, in a thread of its own: it cuts or stops an exchange.
         clock: returns the time in seconds.
     """
 
     def __init__(
-        self, seconds: float, halt: Halt, clock: Callable[[], float] = time.monotonic
+        self,
+        seconds: float,
+        action: Callable[[], object],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Count nothing yet."""
         self.passed = False
         """Whether the time was up; what is read after that is a rest."""
         self._seconds = seconds
-        self._halt = halt
+        self._action = action
         self._clock = clock
         self._until = 0.0
         self._timer: threading.Timer | None = None
@@ -54,7 +55,7 @@ class Deadline:
         timer.start()
 
     def look(self) -> None:
-        """Cut the answer if the time is up; else look again when it is."""
+        """Act if the time is up; else look again when it is."""
         left = self._until - self._clock()
         if self._is_over:
             return
@@ -62,4 +63,4 @@ class Deadline:
             self._wait(left)
         else:
             self.passed = True
-            self._halt.cut()
+            self._action()

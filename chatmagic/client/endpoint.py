@@ -46,6 +46,11 @@ class Endpoint:
     key_step: str = KEY_STEP
 
     @property
+    def origin(self) -> str:
+        """Scheme, host and port of the address."""
+        return origin(self.base_url)
+
+    @property
     def is_emulator(self) -> bool:
         """Whether it is the emulator of this process."""
         return self.key_from == EMULATOR
@@ -62,7 +67,7 @@ class Endpoint:
 
     def no_key_message(self) -> tuple[str, str]:
         """Return that there is no key for the address, and what to do, as two lines."""
-        what = f"There is no API key for {origin(self.base_url)}. Nothing was sent."
+        what = f"There is no API key for {self.origin}. Nothing was sent."
         if self.elsewhere is not None:
             what += f" The environment's key belongs to {self.elsewhere}."
         none = self.line_to_set("none")

@@ -76,7 +76,7 @@ class ReusePolicy:
         watch = max(0.0, WATCH - idle) if use.answers == 1 else 0.0
         if self.closing or idle + watch > self.limit(use.idle_timeout):
             return False
-        if not _ends(sock, watch):
+        if not ends_within(sock, watch):
             return True
         if stopped():
             # Nothing can be written onto it, and no other connection is wanted.
@@ -116,7 +116,7 @@ class IdleConnections(queue.LifoQueue[Any]):
         self.queue.append(item)
 
 
-def _ends(sock: socket.socket, seconds: float) -> bool:
+def ends_within(sock: socket.socket, seconds: float) -> bool:
     """Return whether the server ends a connection within a time, or says something unasked.
 
     Under TLS there may be something to read that is neither, such as a session ticket.

@@ -33,19 +33,19 @@ class Halt:
         """Wake the reader, whatever it waits for on its socket; the first reason counts."""
         with self._lock:
             self.reason = self.reason or reason
-            _shut_down(self._sock)
+            shut_down(self._sock)
 
     def cut(self) -> None:
         """Shut the socket down, without a reason to report; harmless without one."""
         with self._lock:
-            _shut_down(self._sock)
+            shut_down(self._sock)
 
     def watch(self, sock: socket.socket | None) -> None:
         """Set the socket that a stop shuts down; ``None`` for no socket any more."""
         with self._lock:
             self._sock = sock
             if self.reason is not None:
-                _shut_down(sock)
+                shut_down(sock)
 
     def settimeout(self, seconds: float | None) -> None:
         """Set how long the next read or write may wait."""
@@ -130,7 +130,8 @@ def _connect(sock: socket.socket, address: Any, seconds: float | None, halt: Hal
         raise ConnectionAbortedError
 
 
-def _shut_down(sock: socket.socket | None) -> None:
+def shut_down(sock: socket.socket | None) -> None:
+    """Shut a socket down in both directions, which wakes its reader; ``None`` is nothing."""
     if sock is not None:
         with contextlib.suppress(OSError):
             # Under TLS too the plain shutdown wakes the reader; unwrapping would wait. TLS

@@ -125,7 +125,7 @@ class ReplyStream:
         except BaseException as error:
             self.close()
             if self._exchange is None:
-                # Without an answer, what the next one took cannot be told.
+                # Without an answer, what the next one took is not known.
                 self._enter_credits(None)
             if isinstance(error, ChatError):
                 raise error.alone()  # noqa: B904 - it is that very error
@@ -216,7 +216,7 @@ class ReplyStream:
         return self._iterator
 
     def _iterate(self, exchange: Exchange, reader: ResponseReader) -> Iterator[str]:
-        """Return the fragments; tell the state, and add to an error what is known."""
+        """Return the fragments; set the state, and add to an error what is known."""
         try:
             yield from reader.fragments()
         except (ChatError, ChatInterrupted) as error:
@@ -230,7 +230,7 @@ class ReplyStream:
                 self._advised(error, exchange)
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
-        origin = url.origin(self._endpoint.base_url)
+        origin = self._endpoint.origin
         if reader.came_at_once and config.new_warnings([f"{origin} holds replies back."]):
             self._builder.held_back = True
         is_live_stream = self._request.stream and exchange.origin == "live"

@@ -16,7 +16,6 @@ Nothing is ever sent twice: no retry, no redirect.
 from __future__ import annotations
 
 import os
-import threading
 from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -28,8 +27,9 @@ from requests.utils import get_environ_proxies
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import certificates, network_errors
-from chatmagic.client import url as address
 from chatmagic.client.connections import Clock, Current, keyed_pools
+from chatmagic.client.deadline import Deadline
+from chatmagic.client.url import origin
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.protocol.wire import EMULATOR_SERVER
 
@@ -75,13 +75,23 @@ class Exchange(Protocol):
 
 
 class Transport(Protocol):
-    """What carries a request to the service and its answer back."""
+    """What carries a request to the service and its answer back; :class:`Client` takes one."""
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
-        """Send a request and give its answer as soon as the status and headers are there."""
+        """Send a request; return its answer as soon as the status and headers are there.
+
+        Args:
+            body: the request's JSON, as bytes.
+            stream: whether a stream is asked for.
+            halt: stops the exchange from another thread; its ``reason`` says that it was.
+
+        Raises:
+            ChatError: nothing was sent, or no answer came.
+            ChatInterrupted: ``halt`` was stopped by a person.
+        """
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close what is open; another request may open it again."""
 
 
 class HttpTransport:
@@ -162,6 +172,7 @@ class HttpTransport:
             if not isinstance(error, (ChatError, *_KNOWN)):
                 # It may have come while a lock of theirs was taken: the next ask has others.
                 self.close()
+            log_swallowed(error)
             problem = _reported(error, clock, self._url, doubted=not self._has_answered)
         raise problem
 
@@ -199,13 +210,14 @@ class HttpExchange:
             piece = self._raw.read1(PIECE_BYTES, decode_content=self._decode)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             self.abort()
+            log_swallowed(error)
             problem = _reported(error, self._clock)
         else:
             return self._taken(piece)
         raise problem
 
     def _taken(self, piece: bytes) -> bytes:
-        """Return a piece, and note what its coming tells."""
+        """Return a piece; note its arrival and whether the connection is done with."""
         if self._halt.reason is not None:
             self.abort()
             raise _halted(self._halt.reason, self._clock)
@@ -220,20 +232,19 @@ class HttpExchange:
         """Drain what little is left and give the connection back, or close it."""
         self._clock.stop()
         # A socket's own time-out begins anew with each byte, and what comes may drip.
-        late = threading.Timer(DRAIN_SECONDS, self._halt.cut)
-        late.daemon = True
+        late = Deadline(DRAIN_SECONDS, self._halt.cut)
         left = DRAIN_BYTES
         try:
             if self._raw.connection:
-                late.start()
-            while self._raw.connection and left > 0 and not late.finished.is_set():
+                late.extend()
+            while self._raw.connection and left > 0 and not late.passed:
                 left -= len(self._raw.read1(left, decode_content=self._decode))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             log_swallowed(error)
         except RuntimeError as error:
             raise _unwrapped(error) from None
         finally:
-            late.cancel()
+            late.stop()
             # An answer that was read to its end has given its connection back by itself.
             self.abort()
 
@@ -246,7 +257,7 @@ class HttpExchange:
 
 
 class _Session(requests.Session):
-    """A session that sees no redirect; told not to follow one, requests reads its body whole."""
+    """A session that sees no redirect: with ``allow_redirects=False`` requests reads its body."""
 
     def get_redirect_target(self, resp: requests.Response) -> None:  # noqa: ARG002 - wherever to
         return None
@@ -283,7 +294,7 @@ def _halted(reason: Literal["stop"] | Which, clock: Clock, url: str = "") -> Bas
     if reason == "stop":
         return ChatInterrupted("Interrupted.")
     seconds = getattr(clock.timeout, reason)
-    at = address.origin(url) if url else ""
+    at = origin(url) if url else ""
     if reason == "connect" and clock.in_handshake:
         return network_errors.no_handshake(seconds, at)
     return network_errors.late(reason, seconds, at)
@@ -317,11 +328,10 @@ def _reported(
     if not isinstance(error, _KNOWN) or isinstance(error, ChatError):
         error.__cause__ = error.__context__ = None
         return error.with_traceback(None)
-    log_swallowed(error)
     if clock.halt.reason is not None:
         return _halted(clock.halt.reason, clock, url)
     if network_errors.is_late(error):
         return _halted(clock.which, clock, url)
     if clock.which == "connect":
-        return network_errors.unconnected(error, address.origin(url))
-    return network_errors.broken(error, clock.which, address.origin(url) if doubted else "")
+        return network_errors.unconnected(error, origin(url))
+    return network_errors.broken(error, clock.which, origin(url) if doubted else "")

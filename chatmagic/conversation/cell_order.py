@@ -1,9 +1,9 @@
-"""What the pages of a kernel say of their cells: which there are, and in which order.
+"""The order of the cells of a kernel's pages, from the reports that these pages send.
 
-A *page* here is one notebook in one tab. It says its cells anew at every change; its last
-word holds, also when the tab is gone. A kernel can have several: two notebooks with one
-kernel, or one notebook in two tabs. A console, or another front end, says nothing, so a
-cell that no page ever listed is never missed. Pure values; the words come from
+A *page* here is one notebook in one tab. It reports its cells at every change; its last
+report holds, also when the tab is gone. A kernel can have several: two notebooks with one
+kernel, or one notebook in two tabs. A console, or another front end, reports nothing, so a
+cell that no page ever listed is never missed. Pure values; the reports come through
 :mod:`chatmagic.jupyter.bridge`.
 """
 
@@ -23,7 +23,7 @@ _NAME: Final = 60  # characters of a notebook's name
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PageCell:
     """A code cell of a page.
 
     Args:
@@ -41,20 +41,20 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """What a page said last.
+class PageReport:
+    """A page's last report.
 
     Args:
         page: which page; it has another name each time it is loaded.
         notebook: what it has in common with the other pages of the same notebook.
         name: what people call the notebook; empty where the page does not tell.
         cells: its code cells from top to bottom, by hash.
-        opened: whether it was its first word.
+        opened: whether it was the page's first one.
     """
 
     page: str
     notebook: str
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, PageCell]
     opened: bool = False
     name: str = ""
 
@@ -83,87 +83,93 @@ AS_RUN: Final = Layout(None)
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The last words of a kernel's pages, the newest at the end, and every cell ever listed."""
+    """The last reports of a kernel's pages, the newest at the end, and every cell ever listed."""
 
-    words: tuple[Word, ...] = ()
+    reports: tuple[PageReport, ...] = ()
     ever: frozenset[str] = frozenset()
 
-    def told(self, word: Word) -> Pages:
-        """Take a word in.
+    def with_report(self, report: PageReport) -> Pages:
+        """Return the pages with one more report.
 
         A page that has just been opened may be another one loaded again: it stands for all
-        pages of its notebook until those that live have said theirs once more.
+        pages of its notebook until those that live have reported once more.
 
         Args:
-            word: what a page said.
+            report: the page's.
         """
         kept = tuple(
             other
-            for other in self.words
-            if other.page != word.page and not (word.opened and other.notebook == word.notebook)
+            for other in self.reports
+            if other.page != report.page
+            and not (report.opened and other.notebook == report.notebook)
         )
-        return replace(self, words=(*kept, word), ever=self.ever | word.cells.keys())
+        return replace(self, reports=(*kept, report), ever=self.ever | report.cells.keys())
 
     def lists(self, owner: str | None) -> bool:
-        """Tell whether a page has this cell."""
-        return any(owner in word.cells for word in self.words)
+        """Return whether a page has this cell."""
+        return any(owner in report.cells for report in self.reports)
 
     def layout(self, owner: str | None) -> Layout | None:
-        """Give the layout for a cell that asks: its own page's, or else no order of its own.
+        """Return the layout for a cell that asks: its own page's, or else no order of its own.
 
         Args:
-            owner: hash of the cell; ``None`` where none asks, which goes by the newest word.
+            owner: hash of the cell; ``None`` where none asks, which goes by the newest report.
 
         Returns:
-            The layout, or ``None`` if no page has said anything.
+            The layout, or ``None`` if no page has reported.
         """
-        if not self.words:
+        if not self.reports:
             return None
-        own = [word for word in self.words if owner is None or owner in word.cells]
-        cells = {name: cell for word in self.words for name, cell in word.cells.items()}
+        own = [report for report in self.reports if owner is None or owner in report.cells]
+        cells = {name: cell for report in self.reports for name, cell in report.cells.items()}
         return Layout(
             order=tuple(own[-1].cells) if own else (),
             present=cells.keys(),
-            # Who asks is there, whatever was said.
+            # The cell that asks is there, whatever was reported.
             gone=self.ever - cells.keys() - {owner},
             named={name: cell.owner for name, cell in cells.items() if cell.owner is not None},
         )
 
     def copies(self) -> frozenset[str]:
-        """Give the cells whose outputs hold the record of another cell that a page has."""
-        cells = {name: cell for word in self.words for name, cell in word.cells.items()}
+        """Return the cells whose outputs hold the record of another cell that a page has."""
+        cells = {name: cell for report in self.reports for name, cell in report.cells.items()}
         return frozenset(
             name for name, cell in cells.items() if cell.owner != name and cell.owner in cells
         )
 
     def names(self, owners: Collection[str]) -> dict[str, str]:
-        """Give the notebooks that cells stand in, in words; nothing where all are in one.
+        """Return the notebooks that cells stand in, in words; nothing where all are in one.
 
         Args:
             owners: hashes of cells.
         """
-        named = {name: f"of {word.name}" for word in self.words if word.name for name in word.cells}
+        named = {
+            name: f"of {report.name}"
+            for report in self.reports
+            if report.name
+            for name in report.cells
+        }
         if named:
             named |= {name: "of another notebook" for name in owners if name not in self.ever}
         found = {name: named[name] for name in owners if name in named}
         return found if len(set(found.values())) > 1 else {}
 
     def by_id(self, known: Mapping[str, _T]) -> dict[str, _T]:
-        """Give what is known of cells by the identities that the pages, if any, know them by.
+        """Return what is known of cells by the identities that the pages, if any, know them by.
 
         Args:
             known: what is known, by the cells' hashes.
         """
         return {
             cell.id: known[name]
-            for word in self.words
-            for name, cell in word.cells.items()
+            for report in self.reports
+            for name, cell in report.cells.items()
             if name in known
         }
 
 
-def word_from(content: Any) -> Word | None:
-    """Read what a page said; ``None`` if it cannot be read.
+def report_from(content: Any) -> PageReport | None:
+    """Return a page's report; ``None`` if it cannot be read.
 
     Args:
         content: the message: ``page``, ``notebook``, ``name``, ``opened``, and ``cells`` as
@@ -171,11 +177,11 @@ def word_from(content: Any) -> Word | None:
     """
     try:
         listed = [
-            Cell(str(identity), owner if isinstance(owner, str) else None)
+            PageCell(str(identity), owner if isinstance(owner, str) else None)
             for identity, is_code, owner in content["cells"]
             if is_code
         ]
-        return Word(
+        return PageReport(
             page=str(content["page"]),
             notebook=str(content["notebook"]),
             cells={cell.hash: cell for cell in listed},

@@ -1,22 +1,22 @@
 """Turns, where they stand, what a request carries of them, and how to go back.
 
-A conversation is an ordered list of *places*. A place belongs to one cell, or is a place
+A conversation is an ordered list of *slots*. A slot belongs to one cell, or is a slot
 of its own for a turn that no cell owns, and holds the turns that are *live* there: none,
 one, or several that one execution of the cell asked. The rules:
 
  1. A turn is owned by the cell that asked it, known by a hash of its identity. A turn
     that no cell owns is appended: it stands at the end, in a place of its own.
- 2. A request carries the live turns of the places before its own, and none of those after.
- 3. Several asks of one execution (a loop) stay together in their place; the later ones
+ 2. A request carries the live turns of the slots before its own, and none of those after.
+ 3. Several asks of one execution (a loop) stay together in their slot; the later ones
     carry the earlier ones. Only a new execution of the cell replaces them. An ask whose
     execution is not known counts as an execution of its own.
  4. Running a cell again replaces its own turns, in place, and touches no other turn. A cell
     that asks no more keeps its turns.
- 5. A new cell's place is at the end or, where the page's order is given, where the page has
-    the cell. The page's order also moves the other places; one that the page does not list
-    stays right behind the place that it stood behind. Order is not a change to undo.
-    Where the order as run is asked for, the places stand as they came to be.
- 6. A turn that is undone, reset or set aside leaves its place behind, empty; there the
+ 5. A new cell's slot is at the end or, where the page's order is given, where the page has
+    the cell. The page's order also moves the other slots; one that the page does not list
+    stays right behind the slot that it stood behind. Order is not a change to undo.
+    Where the order as run is asked for, the slots stand as they came to be.
+ 6. A turn that is undone, reset or set aside leaves its slot behind, empty; there the
     cell's next turn will stand.
  7. Undo takes back the last change of any kind (ask, re-run, reset, set aside, load), restoring
     what was live before it; redo is its inverse. A new change ends what could be redone.
@@ -33,10 +33,10 @@ one, or several that one execution of the cell asked. The rules:
 12. A cell that is on no page any more has its turns set aside, once for each time that it
     goes; undone, they stay. A cell that comes back gets them back, as though they had
     never been set aside, unless it has been asked, or all was reset, in between.
-13. A cell without a place takes over the place of the cell that the record in its outputs
+13. A cell without a slot takes over the slot of the cell that the record in its outputs
     names, if that cell is on no page: the page has given it another identity, or it was
     cut and pasted. A copied cell brings the record along too, and is a new cell.
-14. A cell shows what it asked last. Where that is not live in its place, nor a turn with the
+14. A cell shows what it asked last. Where that is not live in its slot, nor a turn with the
     same question and reply, its reply is *taken back*: by an undo, also of a re-run, a
     reset, or a load.
 
@@ -50,12 +50,11 @@ and a reader in another thread sees one of the two. Changes come from one thread
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from chatmagic.conversation import history
 from chatmagic.conversation.history import Snapshot
-from chatmagic.conversation.slots import Place, arranged, live, of_execution, with_place
+from chatmagic.conversation.slots import Slot, live, of_execution, with_slot
 from chatmagic.conversation.turn import Context, is_stale, newest
 from chatmagic.errors import InputError
 
@@ -73,32 +72,32 @@ class Conversation:
     """An ordered list of turns, by the rules at the top of this module.
 
     Args:
-        name: what people call it.
+        name: its name.
     """
 
     def __init__(self, name: str = "main") -> None:
-        """Begin without any turn."""
+        """Start without any turn."""
         self.name = name
         self._all = Snapshot()
 
     @classmethod
     def of(
-        cls, places: Iterable[tuple[str | None, Sequence[Turn]]], added: int, name: str = "main"
+        cls, slots: Iterable[tuple[str | None, Sequence[Turn]]], added: int, name: str = "main"
     ) -> Self:
-        """Give a conversation as :attr:`places` and :attr:`added` told it, without its changes.
+        """Return a conversation as :attr:`slots` and :attr:`added` told it, without its changes.
 
         Args:
-            places: the owner of each place, ``None`` without one, and the turns there, with
+            slots: the owner of each slot, ``None`` without one, and the turns there, with
                 their numbers.
             added: how many turns were ever added.
-            name: what people call it.
+            name: its name.
 
         Raises:
-            ValueError: a cell has two places, or the numbers make no sense.
+            ValueError: a cell has two slots, or the numbers make no sense.
         """
         made = cls(name)
-        held = tuple(Place(key, owner, tuple(turns)) for key, (owner, turns) in enumerate(places))
-        owners = [place.owner for place in held if place.owner is not None]
+        held = tuple(Slot(key, owner, tuple(turns)) for key, (owner, turns) in enumerate(slots))
+        owners = [slot.owner for slot in held if slot.owner is not None]
         numbers = [turn.number for turn in live(held)]
         carried = [number for turn in live(held) for number in turn.carried]
         if len(set(owners)) < len(owners):
@@ -111,7 +110,7 @@ class Conversation:
         return made
 
     def __repr__(self) -> str:
-        """Say the name and the length, and nothing that differs from run to run."""
+        """Return the name and the counts, and nothing that differs from run to run."""
         return f"<Conversation {self.name!r}: turns: {len(self)}, stale: {len(self.stale_turns())}>"
 
     def __len__(self) -> int:
@@ -125,12 +124,12 @@ class Conversation:
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The live turns in their order."""
-        return live(self._all.places)
+        return live(self._all.slots)
 
     @property
-    def places(self) -> tuple[tuple[str | None, tuple[Turn, ...]], ...]:
-        """The owner and the live turns of each place, in order; some hold none (rule 6)."""
-        return tuple((place.owner, place.turns) for place in self._all.places)
+    def slots(self) -> tuple[tuple[str | None, tuple[Turn, ...]], ...]:
+        """The owner and the live turns of each slot, in order; some hold none (rule 6)."""
+        return tuple((slot.owner, slot.turns) for slot in self._all.slots)
 
     @property
     def added(self) -> int:
@@ -147,11 +146,6 @@ class Conversation:
         """How many changes :meth:`redo` can bring back, however many steps it needs (rule 8)."""
         return len(self._all.undone)
 
-    def position(self, turn: Turn) -> int | None:
-        """Tell where a turn stands among the live ones, from 1; ``None`` if it is not live."""
-        turns = self.turns
-        return turns.index(turn) + 1 if turn in turns else None
-
     def context(
         self,
         owner: str | None = None,
@@ -160,7 +154,7 @@ class Conversation:
         last: int | None = None,
         order: Sequence[str] | None = None,
     ) -> Context:
-        """Work out what a request would carry, without changing anything.
+        """Return what a request would carry; nothing is changed.
 
         Args:
             owner: hash of the cell that asks; ``None`` without one.
@@ -173,15 +167,15 @@ class Conversation:
         """
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
             raise InputError(
-                f"The number of turns to carry must be a whole number from 0 up, not {last!r}.",
-                hint="Leave it out to carry all of them.",
+                f"last is a whole number, 0 or more, not {last!r}.",
+                hint="Leave it out to send all turns.",
             )
-        places, index = with_place(self._all.places, owner, order)
-        turns = live(places[:index]) + of_execution(places[index], execution)
+        slots, index = with_slot(self._all.slots, owner, order)
+        turns = live(slots[:index]) + of_execution(slots[index], execution)
         return Context(newest(turns, last), len(turns))
 
     def add(self, turn: Turn, *, order: Sequence[str] | None = None) -> Change:
-        """Put a turn where it belongs; in its cell's place it replaces older executions' turns.
+        """Put a turn where it belongs; in its cell's slot it replaces older executions' turns.
 
         Args:
             turn: the turn, with the numbers that its :class:`Context` gave as ``carried``.
@@ -194,7 +188,7 @@ class Conversation:
         return change
 
     def reset(self) -> Change:
-        """Take every live turn out; the places stay. Counts as a change in any case (rule 8)."""
+        """Take every live turn out; the slots stay. Counts as a change in any case (rule 8)."""
         self._all, change = history.reset(self._all)
         return change
 
@@ -208,7 +202,7 @@ class Conversation:
         return change
 
     def set_aside(self, owners: Collection[str]) -> Change | None:
-        """Take out the live turns of cells that are gone from the page; their places stay.
+        """Take out the live turns of cells that are gone from the page; their slots stay.
 
         Args:
             owners: hashes of those cells.
@@ -242,7 +236,7 @@ class Conversation:
     def hand_over(self, number: int, owner: str) -> None:
         """Let a cell own a turn that no cell owned; this is not a change to undo.
 
-        The cell takes the turn's place: when it runs, its turn replaces this one, and no
+        The cell takes the turn's slot: when it runs, its turn replaces this one, and no
         request carries both.
 
         Args:
@@ -250,15 +244,6 @@ class Conversation:
             owner: hash of the cell.
         """
         self._all = history.handed_over(self._all, number, owner)
-
-    def arrange(self, order: Sequence[str]) -> None:
-        """Let the places follow the page (rule 5); this is not a change to undo.
-
-        Args:
-            order: hashes of the page's cells from top to bottom.
-        """
-        now = self._all
-        self._all = replace(now, places=arranged(now.places, order))
 
     def follow(self, layout: Layout) -> Change | None:
         """Let the conversation follow the pages: rules 13, 12 and 5, in this order.
@@ -273,28 +258,28 @@ class Conversation:
         return change
 
     def marks(self, layout: Layout | None = None) -> dict[str, Mark]:
-        """Give what is to be known of what cells show, by their hashes (rules 9 and 14).
+        """Return what is to be known of what cells show, by their hashes (rules 9 and 14).
 
         Args:
             layout: how the cells stand, for what would be if the conversation followed it,
                 which it does not yet.
         """
         now = self._all if layout is None else history.followed(self._all, layout)[0]
-        owners = [place.owner for place in now.places for _ in place.turns]
-        turns = live(now.places)
+        owners = [slot.owner for slot in now.slots for _ in slot.turns]
+        turns = live(now.slots)
         marks: dict[str | None, Mark] = {
             turn.owner: "held back" for turn in turns if turn.reply.held_back
         }
         marks |= {owner: "stale" for index, owner in enumerate(owners) if is_stale(turns, index)}
-        marks |= {place.owner: "taken back" for place in now.places if place.lacks_newest}
+        marks |= {slot.owner: "taken back" for slot in now.slots if slot.lacks_newest}
         return {owner: mark for owner, mark in marks.items() if owner is not None}
 
     def stale(self, turn: Turn) -> bool:
-        """Tell whether a live turn would be asked otherwise now (rule 9); others never are."""
+        """Return whether a live turn would be asked otherwise now (rule 9); others never are."""
         turns = self.turns
         return turn in turns and is_stale(turns, turns.index(turn))
 
     def stale_turns(self) -> tuple[Turn, ...]:
-        """Give the live turns that would be asked otherwise now, in their order (rule 9)."""
+        """Return the live turns that would be asked otherwise now, in their order (rule 9)."""
         turns = self.turns
         return tuple(turn for index, turn in enumerate(turns) if is_stale(turns, index))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from chatmagic.conversation.slots import Place, arranged, live, of_execution, ordered, with_place
+from chatmagic.conversation.slots import Slot, arranged, live, of_execution, ordered, with_slot
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -41,9 +41,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A change that can be gone back over: the turns of the places that it touched, by key.
+    """A change that can be gone back over: the turns of the slots that it touched, by key.
 
-    A load also changes the order; ``orders`` is the places' keys before and after it.
+    A load also changes the order; ``orders`` is the slots' keys before and after it.
     """
 
     kind: Kind
@@ -60,7 +60,7 @@ class Snapshot:
     ``away`` are the cells that are gone, and whose turns have been set aside (rule 12).
     """
 
-    places: tuple[Place, ...] = ()
+    slots: tuple[Slot, ...] = ()
     done: tuple[Step, ...] = ()
     undone: tuple[Step, ...] = ()
     void: int = 0
@@ -69,44 +69,44 @@ class Snapshot:
 
 
 def added(now: Snapshot, turn: Turn, order: Sequence[str] | None) -> tuple[Snapshot, Change]:
-    """Put a turn into its cell's place, instead of the turns of older executions (rules 3, 4)."""
-    places, index = with_place(now.places, turn.owner, order)
-    place = places[index]
-    kept = of_execution(place, turn.execution)
+    """Put a turn into its cell's slot, instead of the turns of older executions (rules 3, 4)."""
+    slots, index = with_slot(now.slots, turn.owner, order)
+    slot = slots[index]
+    kept = of_execution(slot, turn.execution)
     turn = replace(turn, number=now.next_number)
-    places = (*places[:index], replace(place, newest=turn), *places[index + 1 :])
+    slots = (*slots[:index], replace(slot, newest=turn), *slots[index + 1 :])
     turns = (*kept, turn)
-    kind: Kind = "ask" if kept == place.turns else "re-run"
-    then, change = _changed(replace(now, places=places), kind, {place.key: turns})
+    kind: Kind = "ask" if kept == slot.turns else "re-run"
+    then, change = _changed(replace(now, slots=slots), kind, {slot.key: turns})
     return replace(then, next_number=now.next_number + 1), change
 
 
 def reset(now: Snapshot) -> tuple[Snapshot, Change]:
-    """Take every live turn out; the places stay."""
-    return _changed(now, "reset", {place.key: () for place in now.places if place.turns})
+    """Take every live turn out; the slots stay."""
+    return _changed(now, "reset", {slot.key: () for slot in now.slots if slot.turns})
 
 
 def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:
     """Put another conversation's turns in place of the live ones (rule 11)."""
     if now == Snapshot() and other.done:
-        return other, Change("load", (), live(other.places))
+        return other, Change("load", (), live(other.slots))
     keys: dict[str | None, int] = {
-        place.owner: place.key for place in now.places if place.owner is not None
+        slot.owner: slot.key for slot in now.slots if slot.owner is not None
     }
-    held = {place.key: place for place in now.places}
-    after: dict[int, tuple[Turn, ...]] = {place.key: () for place in now.places if place.turns}
-    for place in other.places:
-        key = keys.get(place.owner, len(held))
+    held = {slot.key: slot for slot in now.slots}
+    after: dict[int, tuple[Turn, ...]] = {slot.key: () for slot in now.slots if slot.turns}
+    for slot in other.slots:
+        key = keys.get(slot.owner, len(held))
         # Its own order counts, so what was there before moves behind it.
-        held[key] = held.pop(key, Place(key, place.owner, newest=place.newest))
-        after[key] = tuple(_renumbered(turn, now.next_number - 1) for turn in place.turns)
-    moved = len(held) - len(other.places)
-    places = tuple(held.values())
-    places = (*places[moved:], *places[:moved])
-    orders = tuple(place.key for place in now.places), tuple(place.key for place in places)
-    then, change = _changed(replace(now, places=places), "load", after, orders)
+        held[key] = held.pop(key, Slot(key, slot.owner, newest=slot.newest))
+        after[key] = tuple(_renumbered(turn, now.next_number - 1) for turn in slot.turns)
+    moved = len(held) - len(other.slots)
+    slots = tuple(held.values())
+    slots = (*slots[moved:], *slots[:moved])
+    orders = tuple(slot.key for slot in now.slots), tuple(slot.key for slot in slots)
+    then, change = _changed(replace(now, slots=slots), "load", after, orders)
     then = replace(then, next_number=now.next_number + other.next_number - 1)
-    return then, replace(change, went=live(now.places))
+    return then, replace(change, went=live(now.slots))
 
 
 def undone(now: Snapshot) -> tuple[Snapshot, Change | None]:
@@ -114,9 +114,9 @@ def undone(now: Snapshot) -> tuple[Snapshot, Change | None]:
     if not now.done:
         return replace(now, void=now.void + 1), None
     step = now.done[-1]
-    places = now.places if step.orders is None else ordered(now.places, step.orders[0])
-    places, change = _moved(places, step.kind, step.before)
-    return replace(now, places=places, done=now.done[:-1], undone=(*now.undone, step)), change
+    slots = now.slots if step.orders is None else ordered(now.slots, step.orders[0])
+    slots, change = _moved(slots, step.kind, step.before)
+    return replace(now, slots=slots, done=now.done[:-1], undone=(*now.undone, step)), change
 
 
 def redone(now: Snapshot) -> tuple[Snapshot, Change | None]:
@@ -124,9 +124,9 @@ def redone(now: Snapshot) -> tuple[Snapshot, Change | None]:
     if now.void or not now.undone:
         return replace(now, void=max(0, now.void - 1)), None
     step = now.undone[-1]
-    places = now.places if step.orders is None else ordered(now.places, step.orders[1])
-    places, change = _moved(places, step.kind, step.after)
-    return replace(now, places=places, done=(*now.done, step), undone=now.undone[:-1]), change
+    slots = now.slots if step.orders is None else ordered(now.slots, step.orders[1])
+    slots, change = _moved(slots, step.kind, step.after)
+    return replace(now, slots=slots, done=(*now.done, step), undone=now.undone[:-1]), change
 
 
 def handed_over(now: Snapshot, number: int, owner: str) -> Snapshot:
@@ -147,21 +147,21 @@ def handed_over(now: Snapshot, number: int, owner: str) -> Snapshot:
         )
         return replace(step, before=before, after=after)
 
-    places = tuple(
+    slots = tuple(
         # The cell has asked nothing yet.
-        replace(place, owner=owner, turns=handed(place.turns), newest=None)
-        if any(turn.number == number for turn in place.turns)
-        else place
-        for place in now.places
+        replace(slot, owner=owner, turns=handed(slot.turns), newest=None)
+        if any(turn.number == number for turn in slot.turns)
+        else slot
+        for slot in now.slots
     )
     done, undone = (tuple(map(rewritten, steps)) for steps in (now.done, now.undone))
-    return replace(now, places=places, done=done, undone=undone)
+    return replace(now, slots=slots, done=done, undone=undone)
 
 
 def set_aside(now: Snapshot, owners: Collection[str]) -> tuple[Snapshot, Change | None]:
     """Take out the live turns of cells that are gone; without any, nothing has changed."""
     after: dict[int, tuple[Turn, ...]] = {
-        place.key: () for place in now.places if place.turns and place.owner in owners
+        slot.key: () for slot in now.slots if slot.turns and slot.owner in owners
     }
     return _changed(now, "set aside", after) if after else (now, None)
 
@@ -171,14 +171,14 @@ def followed(now: Snapshot, layout: Layout) -> tuple[Snapshot, Change | None]:
     if layout.order is None:
         # What was loaded has an order of its own, which counts.
         loaded = any(step.orders is not None for step in now.done)
-        places = now.places if loaded else sorted(now.places, key=lambda place: place.key)
-        return replace(now, places=tuple(places)), None
+        slots = now.slots if loaded else sorted(now.slots, key=lambda slot: slot.key)
+        return replace(now, slots=tuple(slots)), None
     now = _taken_over(now, layout)
-    owners = {place.owner for place in now.places if place.owner is not None}
+    owners = {slot.owner for slot in now.slots if slot.owner is not None}
     for owner in (now.away - layout.gone) & owners:
         now = _brought_back(now, owner)
     now, change = set_aside(now, layout.gone - now.away)
-    return replace(now, places=arranged(now.places, layout.order), away=layout.gone), change
+    return replace(now, slots=arranged(now.slots, layout.order), away=layout.gone), change
 
 
 def _renumbered(turn: Turn, by: int) -> Turn:
@@ -188,46 +188,46 @@ def _renumbered(turn: Turn, by: int) -> Turn:
 
 
 def _taken_over(now: Snapshot, layout: Layout) -> Snapshot:
-    """Give places of cells that are gone to the cells whose records name them (rule 13)."""
-    places, away = list(now.places), now.away
-    taken = {place.owner for place in places}
+    """Return slots of cells that are gone to the cells whose records name them (rule 13)."""
+    slots, away = list(now.slots), now.away
+    taken = {slot.owner for slot in slots}
     for cell, named in layout.named.items():
         if cell in taken:
             continue
-        for index, place in enumerate(places):
-            owner = place.owner
-            if owner is None or owner in layout.present or named not in {owner, *place.earlier}:
+        for index, slot in enumerate(slots):
+            owner = slot.owner
+            if owner is None or owner in layout.present or named not in {owner, *slot.earlier}:
                 continue
-            places[index] = replace(place, owner=cell, earlier=place.earlier | {owner})
+            slots[index] = replace(slot, owner=cell, earlier=slot.earlier | {owner})
             # What was set aside with the cell that is gone comes back with this one.
             away = away | {cell} if owner in away else away
             break
-    return replace(now, places=tuple(places), away=away)
+    return replace(now, slots=tuple(slots), away=away)
 
 
 def _brought_back(now: Snapshot, owner: str) -> Snapshot:
-    """Give a cell back what was set aside when it went (rule 12)."""
-    place = next(place for place in now.places if place.owner == owner)
+    """Return a cell back what was set aside when it went (rule 12)."""
+    slot = next(slot for slot in now.slots if slot.owner == owner)
     index = next(
         (
             index
             for index in reversed(range(len(now.done)))
-            if now.done[index].kind == "reset" or place.key in now.done[index].after
+            if now.done[index].kind == "reset" or slot.key in now.done[index].after
         ),
         None,
     )
     if index is None or now.done[index].kind != "set aside":
         return now
     step = now.done[index]
-    turns = step.before[place.key]
+    turns = step.before[slot.key]
     before, after = (
-        {key: turns for key, turns in side.items() if key != place.key}
+        {key: turns for key, turns in side.items() if key != slot.key}
         for side in (step.before, step.after)
     )
     left = (replace(step, before=before, after=after),) if after else ()
-    places, _ = _moved(now.places, step.kind, {place.key: turns})
+    slots, _ = _moved(now.slots, step.kind, {slot.key: turns})
     done = (*now.done[:index], *left, *now.done[index + 1 :])
-    return replace(now, places=places, done=done)
+    return replace(now, slots=slots, done=done)
 
 
 def _changed(
@@ -236,21 +236,21 @@ def _changed(
     after: Mapping[int, tuple[Turn, ...]],
     orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
 ) -> tuple[Snapshot, Change]:
-    """Do something new: put these turns into these places, and remember it for undo."""
-    before = {place.key: place.turns for place in now.places if place.key in after}
-    places, change = _moved(now.places, kind, after)
+    """Do something new: put these turns into these slots, and remember it for undo."""
+    before = {slot.key: slot.turns for slot in now.slots if slot.key in after}
+    slots, change = _moved(now.slots, kind, after)
     done = (*now.done, Step(kind, before, after, orders))[-UNDO_DEPTH:]
-    return replace(now, places=places, done=done, undone=(), void=0), change
+    return replace(now, slots=slots, done=done, undone=(), void=0), change
 
 
 def _moved(
-    places: tuple[Place, ...], kind: Kind, turns: Mapping[int, tuple[Turn, ...]]
-) -> tuple[tuple[Place, ...], Change]:
-    """Put these turns into these places, by key, and say which went and which came."""
+    slots: tuple[Slot, ...], kind: Kind, turns: Mapping[int, tuple[Turn, ...]]
+) -> tuple[tuple[Slot, ...], Change]:
+    """Put these turns into these slots, by key, and say which went and which came."""
     moved = tuple(
-        replace(place, turns=turns[place.key]) if place.key in turns else place for place in places
+        replace(slot, turns=turns[slot.key]) if slot.key in turns else slot for slot in slots
     )
-    before, after = live(places), live(moved)
+    before, after = live(slots), live(moved)
     was, now = ({turn.number for turn in live} for live in (before, after))
     went = tuple(turn for turn in before if turn.number not in now)
     came = tuple(turn for turn in after if turn.number not in was)

@@ -286,7 +286,7 @@ def _value(option: Option, flag: str, word: str | None) -> object:
             raise InputError(f"{shown} takes no value. {_UNSENT}", hint=_HINT)
         return option.on is not is_opposite
     if word is None:
-        raise InputError(f"{name} takes {option.takes}; there is none. {_UNSENT}", hint=_HINT)
+        raise InputError(f"{name} takes {option.takes}; none was given. {_UNSENT}", hint=_HINT)
     try:
         return option.convert(word)
     except ValueError:

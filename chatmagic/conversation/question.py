@@ -42,7 +42,7 @@ def of(source: str) -> Question | None:
         source: what the cell says.
 
     Returns:
-        ``None`` where it asks otherwise, or asks nothing, or where nobody can tell.
+        ``None`` where it asks otherwise, or asks nothing, or cannot be told.
     """
     if "\r" in source:
         return None
@@ -67,7 +67,7 @@ def each(source: str) -> tuple[Question, ...]:
         source: what the cell says.
 
     Returns:
-        None of them where the cell may ask otherwise, or where nobody can tell.
+        None of them where the cell may ask otherwise, or that cannot be told.
     """
     found = []
     for line in source.split("\n"):

@@ -109,7 +109,7 @@ class Record(ReplyFacts):
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """Read what :meth:`to_json` wrote, or what anybody else put in its place.
+        """Read what :meth:`to_json` wrote, or any other value from an untrusted file.
 
         Raises:
             NewerVersionError: a later release wrote it.
@@ -158,7 +158,7 @@ class Record(ReplyFacts):
 
 
 def kind_of(value: object) -> str:
-    """Tell what kind of record an output's metadata holds, once its version is known.
+    """Return what kind of record an output's metadata holds, once its version is known.
 
     Args:
         value: what stands in the metadata under ``chatmagic``.
@@ -183,7 +183,7 @@ def kind_of(value: object) -> str:
 
 
 def owner_of(cell: str) -> str:
-    """Give the hash by which a cell is known; its identity is opaque, and may hold a path.
+    """Return the hash by which a cell is known; its identity is opaque, and may hold a path.
 
     Args:
         cell: the ``cellId`` of an execute request; in most front ends the id on disk.
@@ -192,7 +192,7 @@ def owner_of(cell: str) -> str:
 
 
 def note(kind: Did) -> dict[str, Any]:
-    """Give the record of something that was done to the conversation."""
+    """Return the record of something that was done to the conversation."""
     return {"version": VERSION, "kind": kind}
 
 

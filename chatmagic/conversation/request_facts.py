@@ -170,7 +170,7 @@ class RequestFacts(Parameters, AsTyped):
         owner: hash of the cell that owns the turn; ``None`` without one.
         execution: what tells one execution of the cell from another; ``None`` is unknown.
         entry: where it is asked: in a ``cell``, in the ``panel``, or from ``python``.
-        asker: who asks, in words.
+        asker: name of the asker for people, such as ``cell [3]``.
         shown: whether an output of a cell shows the turn, with its record.
     """
 

@@ -2,7 +2,7 @@
 
 Whatever saves a notebook may write it otherwise without changing it: a text as a list of its
 lines, ``1.0`` as ``1``, fields in another order. So the seal is made of parsed values, in one
-form. It is no signature: whoever edits a record and seals it again is not noticed.
+form. It is no signature: an edited record that is sealed again is not noticed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def sealed(record: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]
 
 
 def check(record: Mapping[str, Any], data: object) -> Sealed:
-    """Tell whether a record and its output are as they were sealed.
+    """Return whether a record and its output are as they were sealed.
 
     Args:
         record: the record as JSON, from whatever file.

@@ -1,4 +1,4 @@
-"""The places of a conversation, where its turns stand, and their order."""
+"""The slots of a conversation, where its turns stand, and their order."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A place: its key for life, the cell it belongs to, and what is live there.
+class Slot:
+    """A slot: its key for life, the cell it belongs to, and what is live there.
 
     ``earlier`` are the cells that it belonged to before (rule 13); ``newest`` is the turn
     that its cell asked last, live or not (rule 14).
@@ -34,50 +34,50 @@ class Place:
         )
 
 
-def live(places: Sequence[Place]) -> tuple[Turn, ...]:
-    """Give the turns that are live in these places, in their order."""
-    return tuple(turn for place in places for turn in place.turns)
+def live(slots: Sequence[Slot]) -> tuple[Turn, ...]:
+    """Return the turns that are live in these slots, in their order."""
+    return tuple(turn for slot in slots for turn in slot.turns)
 
 
-def of_execution(place: Place, execution: str | None) -> tuple[Turn, ...]:
-    """Give the place's turns that belong to this execution (rule 3)."""
+def of_execution(slot: Slot, execution: str | None) -> tuple[Turn, ...]:
+    """Return the slot's turns that belong to this execution (rule 3)."""
     if execution is None:
         return ()
-    return tuple(turn for turn in place.turns if turn.execution == execution)
+    return tuple(turn for turn in slot.turns if turn.execution == execution)
 
 
-def with_place(
-    places: tuple[Place, ...], owner: str | None, order: Sequence[str] | None
-) -> tuple[tuple[Place, ...], int]:
-    """Give the places, arranged, with one for the owner's next turn, and say which it is."""
+def with_slot(
+    slots: tuple[Slot, ...], owner: str | None, order: Sequence[str] | None
+) -> tuple[tuple[Slot, ...], int]:
+    """Return the slots, arranged, with one for the owner's next turn, and say which it is."""
     if order is not None:
-        places = arranged(places, order)
-    owners = [place.owner for place in places]
+        slots = arranged(slots, order)
+    owners = [slot.owner for slot in slots]
     if owner is not None and owner in owners:
-        return places, owners.index(owner)
-    index = len(places)
+        return slots, owners.index(owner)
+    index = len(slots)
     if owner is not None and order is not None and owner in order:
         below = set(order[order.index(owner) :])
         index = next((i for i, other in enumerate(owners) if other in below), index)
-    return (*places[:index], Place(len(places), owner), *places[index:]), index
+    return (*slots[:index], Slot(len(slots), owner), *slots[index:]), index
 
 
-def arranged(places: tuple[Place, ...], order: Sequence[str]) -> tuple[Place, ...]:
-    """Sort the places as the page does; one not on the page goes with the one before it."""
+def arranged(slots: tuple[Slot, ...], order: Sequence[str]) -> tuple[Slot, ...]:
+    """Sort the slots as the page does; one not on the page goes with the one before it."""
     on_page: dict[str | None, int] = {owner: rank for rank, owner in enumerate(order)}
-    return _sorted(places, [on_page.get(place.owner) for place in places])
+    return _sorted(slots, [on_page.get(slot.owner) for slot in slots])
 
 
-def ordered(places: tuple[Place, ...], keys: Sequence[int]) -> tuple[Place, ...]:
-    """Sort the places as they stood once; a newer one goes with the one before it."""
+def ordered(slots: tuple[Slot, ...], keys: Sequence[int]) -> tuple[Slot, ...]:
+    """Sort the slots as they stood once; a newer one goes with the one before it."""
     stood = {key: rank for rank, key in enumerate(keys)}
-    return _sorted(places, [stood.get(place.key) for place in places])
+    return _sorted(slots, [stood.get(slot.key) for slot in slots])
 
 
-def _sorted(places: tuple[Place, ...], given: Sequence[int | None]) -> tuple[Place, ...]:
-    """Sort the places by their ranks; one without goes with the one before it."""
+def _sorted(slots: tuple[Slot, ...], given: Sequence[int | None]) -> tuple[Slot, ...]:
+    """Sort the slots by their ranks; one without goes with the one before it."""
     ranks: dict[int, int] = {}
     last = -1
-    for place, rank in zip(places, given, strict=True):
-        last = ranks[place.key] = last if rank is None else rank
-    return tuple(sorted(places, key=lambda place: ranks[place.key]))
+    for slot, rank in zip(slots, given, strict=True):
+        last = ranks[slot.key] = last if rank is None else rank
+    return tuple(sorted(slots, key=lambda slot: ranks[slot.key]))

@@ -108,6 +108,6 @@ def near(typed: str, flags: Sequence[str]) -> str | None:
 
 
 def _is_taken(command: str, words: Sequence[str]) -> bool:
-    """Tell whether a command takes all these words: as options or a file's name, say."""
+    """Return whether a command takes all these words: as options or a file's name, say."""
     takes = _TAKEN.get(command, r"(?!)")
     return re.fullmatch(rf"(?:(?:{takes})(?: |\Z))*", " ".join(words)) is not None

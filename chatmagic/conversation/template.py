@@ -11,6 +11,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from chatmagic._log import log_swallowed
 from chatmagic.conversation.request_facts import Value
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
@@ -27,7 +28,7 @@ LONGEST: Final = 10_000
 
 _RAW: Final = "--raw sends the text as typed."
 _SHOWN: Final = 60
-_SAID: Final = 200
+_MESSAGE_SHOWN: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def fill(text: str, evaluate: Callable[[str], object]) -> Filled:
 
 
 def refill(text: str, values: Sequence[Value]) -> str:
-    """Give a prompt as it was sent, from what is kept of it; nothing is evaluated.
+    """Return a prompt as it was sent, from what is kept of it; nothing is evaluated.
 
     Args:
         text: the prompt as typed.
@@ -120,7 +121,7 @@ def _expression(text: str, start: int) -> tuple[str, int]:
 
 def _is_expression(text: str) -> bool:
     with warnings.catch_warnings():
-        # What Python thinks of a backslash is said once, by whoever evaluates.
+        # Python warns of a backslash when the expression is evaluated, and once is enough.
         warnings.simplefilter("ignore")
         try:
             ast.parse(text, mode="eval")
@@ -133,18 +134,20 @@ def _value(expression: str, evaluate: Callable[[str], object]) -> str:
     try:
         return str(evaluate(expression))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
+        log_swallowed(error)
         shown = one_line(expression, _SHOWN)
         raise InputError(
-            f"{{{{ {shown} }}}} has no value: {_said(error)}. Nothing was sent.",
+            f"{{{{ {shown} }}}} has no value: {_in_words(error)}. Nothing was sent.",
             hint=_RAW,
         ) from None
 
 
-def _said(error: Exception) -> str:
-    """Give an exception's type and message; it is the user's, and may fail even at that."""
+def _in_words(error: Exception) -> str:
+    """Return the type and message of the user's exception, whose ``__str__`` may fail, too."""
     name = type(error).__name__
     try:
         message = str(error)
-    except Exception:  # noqa: BLE001 - as above
+    except Exception as failure:  # noqa: BLE001 - as above
+        log_swallowed(failure)
         return name
-    return f"{name}: {one_line(message, _SAID).rstrip('.')}" if message.strip() else name
+    return f"{name}: {one_line(message, _MESSAGE_SHOWN).rstrip('.')}" if message.strip() else name

@@ -51,7 +51,7 @@ class Turn(RequestFacts):
         return turn_digest(self.prompt, self.reply.text)
 
     def to_record(self, carried: Iterable[str], request: str) -> Record:
-        """Give the turn's record, with its values.
+        """Return the turn's record, with its values.
 
         Args:
             carried: digests of the turns that its request carried, oldest first.
@@ -110,12 +110,12 @@ class Context:
 
 
 def newest(items: tuple[_T, ...], last: int | None) -> tuple[_T, ...]:
-    """Give at most so many items, the newest; ``None`` is all of them."""
+    """Return at most so many items, the newest; ``None`` is all of them."""
     return items if last is None else items[max(0, len(items) - last) :]
 
 
 def is_stale(turns: tuple[Turn, ...], index: int) -> bool:
-    """Tell whether a turn would be asked otherwise now, by the turns that stand before it."""
+    """Return whether a turn would be asked otherwise now, by the turns that stand before it."""
     turn = turns[index]
     now = newest(turns[:index], turn.last)
     return turn.carried != tuple(other.number for other in now)

@@ -1,4 +1,4 @@
-"""The emulator: a real HTTP server on loopback that speaks the whole interface.
+"""Emulator: an HTTP server on loopback that speaks the whole interface.
 
 Its ``Server`` header, its model name and its replies say that it is an emulator. What it answers,
 and what it chooses where the interface says *not shown*, is in :mod:`chatmagic.emulator.service`;
@@ -40,7 +40,6 @@ from chatmagic.protocol.error_body import ErrorBody
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
     from typing import TextIO
 
     from tornado.http1connection import HTTP1Connection
@@ -165,12 +164,7 @@ class Emulator:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop."""
         self.stop()
 
@@ -207,7 +201,8 @@ class Emulator:
 
     async def _serve(self, listener: socket.socket, listening: threading.Event) -> None:
         self._loop = asyncio.get_running_loop()
-        application = Application([(r".*", _Handler)], emulator=self, log_function=_log_nothing)
+        # Tornado's access log would be shown in a notebook.
+        application = Application([(r".*", _Handler)], emulator=self, log_function=lambda _: None)
         server = HTTPServer(application)
         server.add_socket(listener)
         listening.set()
@@ -322,7 +317,3 @@ def _parsed(body: bytes) -> Any:
         return json.loads(body)
     except (ValueError, RecursionError):
         return None
-
-
-def _log_nothing(_: RequestHandler) -> None:
-    """Keep tornado's access log out of the notebook."""

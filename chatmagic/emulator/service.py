@@ -1,4 +1,4 @@
-"""The rules by which the emulator answers: the whole interface as one pure function.
+"""Rules by which the emulator responds: the whole interface as one pure function.
 
 :func:`respond` takes a request, the accounts, the settings and the time, and gives the
 response and the accounts as they are after it; :mod:`chatmagic.emulator.server` only

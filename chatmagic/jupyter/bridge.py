@@ -1,44 +1,45 @@
 """The bridge between a notebook's page and the kernel: cells in their order, marks, status.
 
-A hidden widget without a view. Its half in the page is ``static/bridge.js``. That half
-reads what is no public interface; where it is missing, or another front end is there,
-nothing is said and everything stands in the order as run. In the page nothing is saved:
-all that goes over the bridge are messages of the moment.
+A hidden widget without a view. Its half in the page is ``static/bridge.js``, which reads what is
+no public interface of JupyterLab 4 and Notebook 7; where that is missing, and in other front ends,
+everything stands in the order as run. Nothing of the bridge is saved in the notebook.
 
 The messages are listed in :mod:`chatmagic.jupyter.panel.messages`: ``cells`` to the kernel, which
-:func:`chatmagic.conversation.cell_order.word_from` reads, and ``marks``, ``say`` and ``tell``.
+:func:`chatmagic.conversation.cell_order.report_from` reads, and ``marks``, ``say`` and ``tell``.
 """
 
 from __future__ import annotations
 
 import contextvars
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
 from traitlets import Unicode
 
-from chatmagic._log import swallowed
-from chatmagic.conversation.cell_order import Pages, word_from
+from chatmagic.conversation.cell_order import Pages, report_from
 from chatmagic.jupyter import assets
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from chatmagic.conversation.conversation import Mark
+    from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.panel import messages
     from chatmagic.models import Reply
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
 
 MARKS: Final[Mapping[Mark, str]] = {
-    "stale": "Stale: what stands above has changed since. Run the cell again to renew it.",
+    "stale": "Stale: what stands above it has changed since. Run the cell again to renew it.",
     "taken back": "Not in the conversation any more: this reply was taken back, by an undo, a "
     "reset or a load. Run the cell again to ask anew.",
     "held back": f"This reply {HELD_BACK}.",
 }
-"""What a cell wears in the page."""
+"""The mark of a cell in the page."""
 
 COPIED: Final = (
     "Not in the conversation: this reply came with a copy of its cell. Run the cell to ask."
@@ -47,7 +48,7 @@ STARTED: Final = "Reply started."
 
 
 class _Hidden(anywidget.AnyWidget):
-    """What the page knows of the bridge: its script, and messages."""
+    """The bridge's widget: a script, and messages."""
 
     _esm = assets.script("bridge.js")
     # A message would come before the page listens.
@@ -57,68 +58,61 @@ class _Hidden(anywidget.AnyWidget):
 class Bridge:
     """The kernel's end of the bridge.
 
-    What comes from the page may come in any thread, even while a cell runs, so it is only
-    noted there; a thread of its own works out the marks and sends.
+    Messages of the page may come in any thread, even while a cell runs, so they are only
+    noted there; marks are worked out and sent in the drawing loop's thread.
 
     Args:
         session: the session whose conversation the marks are about.
-        said: the reply that came before there was a bridge, to be announced all the same;
-            ``None`` is that one has just started.
+        drawing: the kernel's drawing loop.
+        first: the reply that came before there was a bridge, to be announced all the same;
+            ``None`` announces that a reply has started.
     """
 
-    def __init__(self, session: Session, *, said: Reply | None = None) -> None:
-        """Open the bridge: every page of this kernel hears of it."""
+    def __init__(
+        self, session: Session, drawing: DrawingLoop, *, first: Reply | None = None
+    ) -> None:
+        """Open the bridge in every page of this kernel."""
         self.pages = Pages()
         self._session = session
         self._lock = threading.Lock()
-        self._news = threading.Event()
-        self._over = False
+        self._drawing = drawing
+        self._context = contextvars.copy_context()
         self._opened = False
         self._to_say: list[messages.Say] = []
-        if said is not None:
-            self._to_say.append({"kind": "say", "text": ending(said, None), "first": True})
+        if first is not None:
+            self._to_say.append({"kind": "say", "text": ending(first, None), "first": True})
         self._marked: dict[str, str] | None = None
         self._quiet = True
-        self._hidden = _Hidden(first=STARTED if said is None else "")
+        self._hidden = _Hidden(first=STARTED if first is None else "")
         self._hidden.on_msg(self._heard)
-        self._leave = session.follow(self._follow)
-        self._thread = threading.Thread(
-            target=contextvars.copy_context().run,
-            args=[self._work],
-            name="chatmagic-bridge",
-            daemon=True,
-        )
-        self._thread.start()
+        self._unfollow = session.follow(self._follow)
 
     def say(self, text: str) -> None:
-        """Let the page's one status region say something, politely and once.
+        """Announce a sentence in the page's status region (ARIA ``status``: polite, once).
 
         Args:
             text: a short sentence. It is shown as text, whatever it holds.
         """
-        if not self.pages.words:
-            # Nobody has heard the ones before, and now they are old.
+        if not self.pages.reports:
+            # No page was there for the sentences before, and now they are old.
             self._to_say.clear()
         self._to_say.append({"kind": "say", "text": text})
-        self._news.set()
+        self._publish_later()
 
     def close(self) -> None:
         """Close the bridge; the page takes away what it has put into it."""
-        self._leave()
-        self._over = True
-        self._news.set()
-        self._thread.join()
+        self._unfollow()
         self._hidden.close()
 
     def _heard(self, _widget: object, content: Any, _buffers: object) -> None:
-        """Take note of what a page says."""
-        word = word_from(content)
-        if word is None:
+        """Take note of a page's message."""
+        report = report_from(content)
+        if report is None:
             return
         with self._lock:
-            self.pages = self.pages.told(word)
-            self._opened = self._opened or word.opened
-        self._news.set()
+            self.pages = self.pages.with_report(report)
+            self._opened = self._opened or report.opened
+        self._publish_later()
 
     def _follow(self, event: Event) -> None:
         """Take note of how an ask goes; the panel says it itself."""
@@ -132,22 +126,16 @@ class Bridge:
         elif isinstance(event, Ended) and event.ask.entry != "panel":
             reply = None if event.answer is None else event.answer.reply
             self.say(ending(reply, event.error))
-        self._news.set()
+        self._publish_later()
 
-    def _work(self) -> None:
-        while True:
-            self._news.wait()
-            self._news.clear()
-            if self._over:
-                return
-            # A page that goes away, or a kernel that ends, must not end the asks.
-            with swallowed():
-                self._send_news()
+    def _publish_later(self) -> None:
+        self._drawing.put(partial(self._context.run, self._publish))
 
-    def _send_news(self) -> None:
+    def _publish(self) -> None:
+        """Send what has changed, in the drawing loop's thread."""
         with self._lock:
             opened, self._opened = self._opened, False
-        if not self.pages.words:
+        if not self.pages.reports:
             return
         if opened:
             self._send({"kind": "tell"})
@@ -168,7 +156,7 @@ class Bridge:
 
 
 def ending(reply: Reply | None, error: BaseException | None) -> str:
-    """Say how an ask ended, for somebody who listens.
+    """Return how an ask ended, in words for a screen reader.
 
     Args:
         reply: the reply, whole or in part; ``None`` without one.
@@ -178,6 +166,5 @@ def ending(reply: Reply | None, error: BaseException | None) -> str:
         return str(error)
     if error is not None and reply.state == "interrupted":
         return str(error)  # it says how much came
-    words = len(reply.text.split())
-    what = f"Reply {reply.state}, {words:,} word{'' if words == 1 else 's'}."
+    what = f"Reply {reply.state}, {counted(len(reply.text.split()), 'word')}."
     return what if error is None else f"{what} {error}"

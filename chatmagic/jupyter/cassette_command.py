@@ -1,4 +1,4 @@
-"""``%chat_cassette``: which cassette is in, and what is said of it."""
+"""``%chat_cassette``: options, state and pruning of the active cassette."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from chatmagic.cassette.mode import CassetteOptions, resolve
 from chatmagic.cassette.pruning import Pruning
 from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
 from chatmagic.errors import ChatError, InputError
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.environment import KernelEnvironment
@@ -33,11 +34,11 @@ _MODES: Final = ("--record", "--replay", "--refresh")
 
 
 class CassetteCommand:
-    """``%chat_cassette`` of one kernel, and what its cassette is said to do.
+    """The magic ``%chat_cassette`` of one kernel.
 
     Args:
         session: the kernel's session.
-        environment: where that runs.
+        environment: the environment of the session.
         settings: the settings, read at each use.
     """
 
@@ -51,21 +52,21 @@ class CassetteCommand:
         self._pruning = Pruning()
 
     @property
-    def _said(self) -> CassetteOptions:
-        """What ``%chat_cassette`` said last, also before the extension was loaded again."""
+    def _options(self) -> CassetteOptions:
+        """What ``%chat_cassette`` set last, also before the extension was loaded again."""
         return self._settings.kept.cassette or CassetteOptions()
 
     def run(self, line: str) -> str:
-        """Do ``%chat_cassette``; give what it prints.
+        """Run ``%chat_cassette``, and return what it prints.
 
-        What it prints of a cassette that was put in does not tell the mode: a notebook that
-        was recorded prints the same when it is replayed.
+        The line for a new cassette does not name the mode, so that a notebook prints the same
+        when it is recorded and when it is replayed.
 
         Args:
             line: what stands after the magic's name.
 
         Raises:
-            ChatError: it cannot be done.
+            ChatError: the line is wrong, or the cassette cannot be used.
         """
         if not line.strip():
             return self._status()
@@ -73,22 +74,21 @@ class CassetteCommand:
         if first == "--prune":
             return self._prune(words)
         is_off = [first, *words] == ["--off"]
-        said = CassetteOptions(off=True) if is_off else parse(line, self._said.file)
-        self._settings.kept.cassette = said
-        self._settings.kept.said_later.clear()
-        had = self._session.cassette.current
+        options = CassetteOptions(off=True) if is_off else parse(line, self._options.file)
+        self._settings.kept.cassette = options
+        self._settings.kept.changed_later.clear()
+        before = self._session.cassette.current
         summary = self._session.change_cassette(off=is_off)
-        # None of this tells what the environment makes of it: see above.
-        told = "No cassette is chosen here."
-        if said.file is not None:
-            told = f"Cassette chosen here: {Path(said.file).name}."
-        told += " %chat_cassette shows what is in force."
-        refreshed = had is not None and had.config.mode == "refresh"
+        chosen = "No cassette is chosen here."
+        if options.file is not None:
+            chosen = f"Cassette chosen here: {Path(options.file).name}."
+        refreshed = before is not None and before.config.mode == "refresh"
         done = [summary] if is_off and refreshed and summary else []
-        return "\n".join([told, *done, *self._session.cassette.news()])
+        lines = [f"{chosen} %chat_cassette shows what is in force.", *done]
+        return "\n".join([*lines, *self._session.cassette.news()])
 
     def state(self) -> str | None:
-        """Say in one line which cassette is in; ``None`` where there is none."""
+        """Return a line on the active cassette; ``None`` without one."""
         try:
             choice = self._environment.choice()
         except ChatError as error:
@@ -101,58 +101,59 @@ class CassetteCommand:
         )
 
     def of_the_figures(self) -> str | None:
-        """Say that the latest figures are recorded ones, where they are."""
+        """Return a line that the credits shown are recorded ones; ``None`` where they are not."""
         connection = self._session.endpoint
         if connection is None or connection != active.CASSETTE:
             return None
         return "Replayed from a cassette: figures as recorded, nothing was sent."
 
     def _status(self) -> str:
-        left = [one.message for one in self._session.cassette.unsaved]
+        unsaved = [item.message for item in self._session.cassette.unsaved]
         state = self.state()
         if state is None:
-            asks = f"No cassette is in: every question goes to the service. {USAGE}"
-            return "\n".join([asks, *left])
+            asks = f"No cassette is in use: every question is sent to the service. {USAGE}"
+            return "\n".join([asks, *unsaved])
         try:
             self._session.change_cassette(again=False)
         except ChatError as error:
-            left = [one.message for one in self._session.cassette.unsaved]
-            out = f"Nothing is sent while that is so; {self._way_out()}."
-            return "\n".join(dict.fromkeys([state, str(error), out, *left]))
+            unsaved = [item.message for item in self._session.cassette.unsaved]
+            out = f"Nothing is sent until that is resolved; {self._way_out()}."
+            return "\n".join(dict.fromkeys([state, str(error), out, *unsaved]))
         return "\n".join([state, *self._in()])
 
     def _way_out(self) -> str:
-        """Say what takes the cassette out, for ``--off`` does not beat the environment."""
+        """Return how to take the cassette out, as ``--off`` does not beat the environment."""
         configured = CassetteOptions(self._settings.cassette, self._settings.mode)
         try:
             is_out = resolve(os.environ, CassetteOptions(off=True), configured) is None
         except InputError:
             is_out = False
         if is_out:
-            return "%chat_cassette --off takes it out"
+            return "%chat_cassette --off ends its use"
         if os.environ.get(MODE_VARIABLE, "").strip() or os.environ.get(FILE_VARIABLE, "").strip():
             return f"{MODE_VARIABLE}=live in the environment asks without it"
         return '%config ChatMagics.mode = "live" asks without it'
 
     def _in(self) -> list[str]:
-        """Say what is to be said of the cassette that is in, and of what could not be saved."""
+        """Return the lines on the active cassette, and on what could not be saved."""
         session = self._session
         cassette = session.cassette.current
         lines = session.cassette.news()
-        lines += [told for one in session.cassette.unsaved if (told := one.message) not in lines]
+        unsaved = [item.message for item in session.cassette.unsaved]
+        lines += [message for message in unsaved if message not in lines]
         if cassette is None:
             return lines
         choice, count = cassette.config, len(cassette.interactions)
         others = [
-            *(["what it lacks is answered by the emulator"] if choice.fallback else []),
+            *(["what it does not hold is answered by the emulator"] if choice.fallback else []),
             *(["a request that differs is answered by its place"] if choice.by_order else []),
         ]
         lines += [f"{other[0].upper()}{other[1:]}." for other in others]
-        superseded = sum(one.superseded for one in cassette.interactions)
+        superseded = sum(item.superseded for item in cassette.interactions)
         marked = f", {superseded:,} of them superseded (%chat_cassette --prune)"
         lines.append(
-            f"It holds {count:,} exchange{'' if count == 1 else 's'}"
-            f"{marked if superseded else ''}; since it is in: {cassette.summary()}"
+            f"It holds {counted(count, 'exchange')}"
+            f"{marked if superseded else ''}; in this use: {cassette.summary()}"
         )
         if cassette.trouble is not None:
             lines.append(f"{len(cassette.unsaved):,} of them not saved: {cassette.trouble}")
@@ -162,11 +163,11 @@ class CassetteCommand:
         return lines
 
     def _prune(self, words: list[str]) -> str:
-        """Do ``%chat_cassette --prune``."""
+        """Run ``%chat_cassette --prune``."""
         self._session.change_cassette(again=False)
         cassette = self._session.cassette.current
         if cassette is None:
-            raise InputError("No cassette is in, so there is nothing to prune.", hint=USAGE)
+            raise InputError("No cassette is in use, so there is nothing to prune.", hint=USAGE)
         pruning = self._pruning
         return self._session.alone(
             lambda: pruning.removed(cassette, words) if words else pruning.listed(cassette)
@@ -174,19 +175,19 @@ class CassetteCommand:
 
 
 def parse(line: str, before: str | None = None) -> CassetteOptions:
-    """Read the line of ``%chat_cassette``.
+    """Return the options on a line of ``%chat_cassette``.
 
     Args:
         line: a file, and options before or after it; the file's name may hold spaces.
-        before: the file that counts where none is named.
+        before: the file that counts where the line names none.
 
     Raises:
-        InputError: it makes no sense.
+        InputError: an option is not known, or does not go with the others.
     """
     chosen, rest = CassetteOptions(), line
-    while found := re.search(r"(?<!\S)--\S*", rest):
-        word = found[0]
-        rest, after = rest[: found.start()], rest[found.end() :]
+    while match := re.search(r"(?<!\S)--\S*", rest):
+        word = match[0]
+        rest, after = rest[: match.start()], rest[match.end() :]
         if word in _MODES:
             if chosen.mode is not None:
                 _wrong(f"{word} and --{chosen.mode} do not go together.")
@@ -194,12 +195,12 @@ def parse(line: str, before: str | None = None) -> CassetteOptions:
         elif word == "--by-order":
             chosen = replace(chosen, by_order=True)
         elif word == "--else":
-            who = _WORD.search(after)
-            if who is None or who[0].lower() != "emulator":
+            value = _WORD.search(after)
+            if value is None or value[0].lower() != "emulator":
                 _wrong("--else takes one word: emulator.")
-            chosen, after = replace(chosen, fallback="emulator"), after[who.end() :]
+            chosen, after = replace(chosen, fallback="emulator"), after[value.end() :]
         else:
-            _wrong(f"{word[:20]} is not an option of %chat_cassette, or stands alone.")
+            _wrong(f"{word[:20]} is not an option of %chat_cassette, or has to stand alone.")
         rest += after
     name = rest.strip()
     if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'":

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import getpass
+import re
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import text
 from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
-from chatmagic.client import url as address
+from chatmagic.client.url import EMULATOR, warnings_for, without_user
 from chatmagic.errors import InputError
 from chatmagic.jupyter.execution import running
 from chatmagic.protocol.auth import Secret
@@ -58,8 +59,8 @@ class ConnectCommands:
             InputError: the line names no address that can be used; nothing was changed.
         """
         word, model = _words(line)
-        is_here = word.lower() == address.EMULATOR
-        chosen = address.EMULATOR if is_here else address.without_user(word)
+        is_here = word.lower() == EMULATOR
+        chosen = EMULATOR if is_here else without_user(word)
         if model is not None:
             extras.fields(self._settings.extra_body, model)
         self._environment.chosen = chosen
@@ -67,26 +68,26 @@ class ConnectCommands:
             self._settings.model = model
             self._environment.belong_here({"model"})
         self._session.disconnect()
-        connection = self._environment.endpoint()
-        if connection.is_emulator:
-            print(where(connection))
+        endpoint = self._environment.endpoint()
+        if endpoint.is_emulator:
+            print(where(endpoint))
         else:
             # It is the same with a key and without one, so that a replay without a key repeats it.
-            print(f"Connected to {address.origin(connection.base_url)} ({connection.url_from}).")
+            print(f"Connected to {endpoint.origin} ({endpoint.url_from}).")
             print("Nothing was sent; the first question shows whether it answers.")
-            lacks_key = connection.key is None and connection.auth != "none"
+            lacks_key = endpoint.key is None and endpoint.auth != "none"
             is_told = running(self._shell).audience != "machine"
             if lacks_key and is_told and not self._environment.is_replaying():
                 print("No key for this address yet: %chat_login asks for it.")
-                print(f"A server without keys: {connection.line_to_set('none')}")
+                print(f"For a server without keys: {endpoint.line_to_set('none')}")
         if (model := self._environment.model()) is not None:
             print(f"Model: {text.one_line(model, _SHOWN)}.")
         if elsewhere := self._environment.elsewhere():
             print(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
         if count := len(self._session.conversation):
             turns = text.counted(count, "turn")
-            print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
-        for warning in config.new_warnings(() if is_here else address.warnings_for(word)):
+            print(f"The conversation so far ({turns}) is sent along; %chat_reset begins a new one.")
+        for warning in config.new_warnings(() if is_here else warnings_for(word)):
             print(warning)
 
     def login(self, line: str) -> None:
@@ -96,15 +97,17 @@ class ConnectCommands:
             line: what stands after the magic's name.
 
         Raises:
-            InputError: nobody can be asked for a key, or the line is wrong.
+            InputError: no person is there to enter a key, or the line is wrong.
         """
         if self._environment.is_replaying() and not line.strip():
-            print("As things are set nothing is sent (%chat_cassette), so no key is needed.")
+            print("With these settings nothing is sent (%chat_cassette), so no key is needed.")
             return
-        connection = self._environment.endpoint()
-        if connection.is_emulator:
-            raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
-        origin = address.origin(connection.base_url)
+        endpoint = self._environment.endpoint()
+        if endpoint.is_emulator:
+            raise InputError(
+                "The emulator needs no key. Connect to a service first: %chat_connect URL."
+            )
+        origin = endpoint.origin
         store = keystore.open_store()
         if line.strip() == "--forget":
             typed = ["this kernel"] if self._environment.typed.pop(origin, None) else []
@@ -125,8 +128,11 @@ class ConnectCommands:
             answer = input(f"Keep it for next time? {_places(store)} Enter: this kernel only. ")
         except EOFError:
             answer = ""
-        places: dict[str, keystore.Storage] = {"k": "keyring", "f": "private file"}
-        places["y"] = "keyring"
+        places: dict[str, keystore.Storage] = {
+            "k": "keyring",
+            "y": "keyring",
+            "f": "private file",
+        }
         place = places.get(answer.strip().lower()[:1])
         kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"
         print(f"Key for {origin}: {kept}.")
@@ -134,16 +140,9 @@ class ConnectCommands:
 
 def _words(line: str) -> tuple[str, str | None]:
     """Read the line of ``%chat_connect``: an address, and maybe a model."""
-    words, model = line.split(), None
-    for place, word in enumerate(words):
-        if word == "--model" and len(words) > place + 1:
-            model = words[place + 1]
-            del words[place : place + 2]
-            break
-        if word.startswith("--model="):
-            model = word.removeprefix("--model=")
-            del words[place]
-            break
+    match = re.search(r"(?<!\S)--model(?:=|\s+)(\S*)", line)
+    model = None if match is None else match[1]
+    words = (line if match is None else line[: match.start()] + line[match.end() :]).split()
     flag = next((word.partition("=")[0] for word in words if word.startswith("-")), "--model")
     if flag != "--model":
         raise InputError(
@@ -153,28 +152,28 @@ def _words(line: str) -> tuple[str, str | None]:
         )
     if len(words) != 1 or words[0].startswith("-") or model == "":
         raise InputError(
-            "Say where to: %chat_connect URL, or %chat_connect emulator.",
+            "No address was given: %chat_connect URL, or %chat_connect emulator.",
             hint="%chat_connect URL --model NAME names the model to ask for.",
         )
     return words[0], model
 
 
-def where(connection: Endpoint) -> str:
-    """Say where a session asks and where its key comes from, and nothing of the key."""
-    if connection.is_emulator:
+def where(endpoint: Endpoint) -> str:
+    """Return where a session asks and where its key comes from, in a line without the key."""
+    if endpoint.is_emulator:
         return (
-            f"Connected to the emulator of this kernel ({connection.url_from}): practice "
+            f"Connected to the emulator of this kernel ({endpoint.url_from}): practice "
             "replies, no account, no key."
         )
-    at = f"Connected to {address.origin(connection.base_url)} ({connection.url_from})"
-    if connection.auth == "none":
+    at = f"Connected to {endpoint.origin} ({endpoint.url_from})"
+    if endpoint.auth == "none":
         return f"{at}, without a key."
-    if connection.key is None:
-        without = connection.line_to_set("none")
+    if endpoint.key is None:
+        without = endpoint.line_to_set("none")
         return (
             f"{at}. No key for this address yet: %chat_login asks for it; without keys: {without}"
         )
-    return f"{at}; key from {connection.key_from}, sent as {connection.auth}."
+    return f"{at}; key from {endpoint.key_from}, sent as {endpoint.auth}."
 
 
 def _hidden(question: str) -> Secret:
@@ -183,7 +182,7 @@ def _hidden(question: str) -> Secret:
     except Exception as error:  # noqa: BLE001 - whatever a front end says that cannot ask
         log_swallowed(error)
         raise InputError(
-            "Nobody can be asked for a key here.",
+            "This front end cannot ask for a key.",
             hint="Set CHATMAGIC_API_KEY, or CHATMAGIC_API_KEY_FILE, before the kernel starts.",
         ) from None
     if key is None:

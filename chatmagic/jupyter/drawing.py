@@ -30,8 +30,9 @@ BYTES_A_SECOND: Final = 60_000
 class DrawingLoop:
     """Draws the reply under way in a thread of its own, once for all that have joined.
 
-    The thread starts with the first that joins, and belongs to no cell: what it calls has to
-    run in the context that it needs (:func:`contextvars.copy_context`).
+    The same thread talks to panels, gauges and the bridge, in order with what is drawn. It
+    starts with its first use, and belongs to no cell: what it calls has to run in the context
+    that it needs (:func:`contextvars.copy_context`).
     """
 
     def __init__(self) -> None:
@@ -49,8 +50,10 @@ class DrawingLoop:
         """Take note of how an ask goes; a follower of the session.
 
         Args:
-            event: what is told of it, in any thread.
+            event: of an ask, in any thread; left out while nothing has joined yet.
         """
+        if self._thread is None:
+            return
         match event:
             case Began(ask):
                 self.put(partial(self._begin, ask))
@@ -68,12 +71,7 @@ class DrawingLoop:
         """
         with self._showing:
             self._shows = (*self._shows, show)
-            # An interrupt may have come before the thread was started.
-            if self._thread is None or self._thread.ident is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="chatmagic-draw", daemon=True
-                )
-                self._thread.start()
+        self._start()
 
     def leave(self, show: Show) -> None:
         """Show no more; waits for a drawing that is being shown."""
@@ -84,14 +82,23 @@ class DrawingLoop:
         """Have something done in the loop's thread, in order with what is drawn.
 
         Args:
-            work: what; not done while nothing has joined yet.
+            work: takes no arguments; an exception of it is logged.
         """
-        if self._thread is not None:
-            self._news.put(work)
+        self._news.put(work)
+        self._start()
 
     def close(self) -> None:
-        """Draw no more."""
+        """End the thread, when it has done what was put before."""
         self._news.put(None)
+
+    def _start(self) -> None:
+        with self._showing:
+            # An interrupt may have come before the thread was started.
+            if self._thread is None or self._thread.ident is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="chatmagic-draw", daemon=True
+                )
+                self._thread.start()
 
     # All that follows runs in the loop's thread.
 

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 def whole_cell(lines: list[str]) -> list[str]:
     """Turn a ``%%chat`` cell into its call, before anything else is done to its body."""
     first = next((number for number, line in enumerate(lines) if not re.match(ABOVE, line)), None)
-    found = None if first is None else re.match(CELL, lines[first].rstrip("\r\n"))
-    if first is None or found is None:
+    magic = None if first is None else re.match(CELL, lines[first].rstrip("\r\n"))
+    if first is None or magic is None:
         return lines
     # IPython refuses an empty body before a magic sees it; a line end is none.
     comments = [line for line in lines[:first] if line.strip()]
     body = "".join([*comments, *lines[first + 1 :]]) or "\n"
-    return [f"get_ipython().run_cell_magic('chat', {found['line'] or ''!r}, {body!r})\n"]
+    return [f"get_ipython().run_cell_magic('chat', {magic['line'] or ''!r}, {body!r})\n"]
 
 
 class AskingLine(TokenTransformBase):
@@ -86,7 +86,7 @@ whole_cell.has_side_effects = True  # type: ignore[attr-defined]
 
 
 def install(shell: InteractiveShell) -> None:
-    """Let a shell read lines so."""
+    """Add the transformers to a shell, each once."""
     manager = shell.input_transformer_manager
     if whole_cell not in manager.cleanup_transforms:
         manager.cleanup_transforms.insert(0, whole_cell)
@@ -95,7 +95,7 @@ def install(shell: InteractiveShell) -> None:
 
 
 def remove(shell: InteractiveShell) -> None:
-    """Let a shell read lines as it did."""
+    """Remove the transformers from a shell."""
     manager = shell.input_transformer_manager
     for transforms, ours in (
         (manager.cleanup_transforms, whole_cell),
@@ -109,7 +109,7 @@ _LAYOUT: Final = (tokenize.INDENT, tokenize.DEDENT, tokenize.NL, tokenize.COMMEN
 
 
 def _percent(tokens: list[TokenInfo]) -> TokenInfo | None:
-    """Give the ``%`` of a line that begins with ``%chat`` or assigns it."""
+    """Return the ``%`` of a line that begins with ``%chat`` or assigns it."""
     depth = 0
     for place, token in enumerate(tokens[:-1]):
         begins = place == 0 or (tokens[place - 1].string == "=" and depth == 0)

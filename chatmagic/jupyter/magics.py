@@ -51,8 +51,8 @@ class ChatMagics(KernelSettings, Magics):
             config.pop("ChatMagics", None)
             raise
         names = set(self._find_my_config(config))
-        # An observer would not hear of a value that is said again, but the later word counts.
-        self.kept.said_later |= names & {"cassette", "mode"}
+        # An observer is not called for a value that is set again, but the later setting counts.
+        self.kept.changed_later |= names & {"cassette", "mode"}
         if names & {"base_url", "model", "extra_headers"}:
             self.environment.belong_here(names)
             if "base_url" in names and (unused := self.environment.unused_address()) is not None:
@@ -75,9 +75,13 @@ class ChatMagics(KernelSettings, Magics):
     def environment(self) -> KernelEnvironment:
         """What a session needs of this shell, loaded when it is first asked for."""
         if self._environment is None:
-            from chatmagic.jupyter.environment import KernelEnvironment  # noqa: PLC0415 - as above
+            # With the first use, as the commands.
+            _lazy.load("chatmagic.jupyter.environment")
+            from chatmagic.jupyter.environment import KernelEnvironment  # noqa: PLC0415
 
             self._environment = KernelEnvironment(self._shell, self)
+            # A session asks here: its replies display themselves, in this very cell too.
+            self._results.show_replies()
         return self._environment
 
     @property
@@ -90,11 +94,10 @@ class ChatMagics(KernelSettings, Magics):
 
             session = current.current_session()
             self._commands = Commands(self._shell, session, self, self.environment)
-            self._results.show_replies()
         return self._commands
 
     def join(self) -> None:
-        """Let this process's session, and its clients, ask as this shell's settings say."""
+        """Make this shell the environment of this process's session and clients."""
         current.use_environment(lambda: self.environment)
 
     def leave(self) -> None:
@@ -230,14 +233,17 @@ def load(shell: InteractiveShell) -> None:
         return
     if before is not None:
         owner = getattr(before, "__module__", "another extension")
-        print(f"chatmagic: %%chat was {owner}'s, and is again after %unload_ext.", file=sys.stderr)
+        print(
+            f"chatmagic: this replaces the %%chat of {owner}; %unload_ext chatmagic restores it.",
+            file=sys.stderr,
+        )
     try:
         magics = ChatMagics(shell)
     except TraitError as error:
         made = (each for each in shell.configurables if isinstance(each, ChatMagics))
         shell.configurables.remove(next(made))
         raise InputError(
-            f"{error}", hint="It stands in an IPython configuration file (c.ChatMagics)."
+            f"{error}", hint="It is set in an IPython configuration file (c.ChatMagics)."
         ) from None
     magics.replaced = {
         kind: {name: held[name] for name in magics.magics[kind] if name in held}

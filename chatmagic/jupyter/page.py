@@ -62,7 +62,7 @@ class LivePage:
                 from chatmagic.jupyter.panel.widgets import Panels  # noqa: PLC0415 - ipywidgets takes its time
             except ImportError as error:
                 raise InputError(
-                    f"There are no widgets here ({error}). %%chat goes on working without them.",
+                    f"Widgets are not available here ({error}). %%chat works without them.",
                     hint="pip install anywidget, then restart the kernel.",
                 ) from None
             self._panels = Panels(self._session, self._status, self.drawing)
@@ -100,14 +100,14 @@ class LivePage:
             self._open_bridge(reply)
 
     def _open_bridge(self, reply: Reply | None) -> None:
-        """Let the page tell the order of its cells; without the bridge all works, too."""
+        """Open the bridge, if it is not open; without it all works in the order as run."""
         if self._environment.bridge is not None:
             return
         with swallowed():
             _lazy.load("chatmagic.jupyter.bridge")
             from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415 - as the panels
 
-            self._environment.bridge = Bridge(self._session, said=reply)
+            self._environment.bridge = Bridge(self._session, self.drawing, first=reply)
 
     def _look(self, *_: object) -> None:
         if self._panels is not None:

@@ -32,7 +32,7 @@ class Results:
 
     Args:
         shell: the shell.
-        has_shown: tells whether the running cell has shown this value as a reply.
+        has_shown: returns whether the running cell has shown this value as a reply.
         shown: gives a reply as one of a bundle's types.
     """
 
@@ -78,7 +78,7 @@ class Results:
             self._display(value)
 
     def show_replies(self, *_: object) -> None:
-        """Let a reply display itself: from the first use on, or else from the next cell.
+        """Register the formatters of replies: at the first use, or else before the next cell.
 
         Not as the extension is loaded: formatters are slow to make.
         """
@@ -91,7 +91,7 @@ class Results:
             self._formatters.append(formatters[kind])
 
     def keep_last(self, *_: object) -> None:
-        """Let ``%debug``, ``%tb`` and ``sys.last_value`` go on telling of the user's own code.
+        """Keep the last error of the user's code for ``%debug``, ``%tb`` and ``sys.last_value``.
 
         IPython has put every error there before it asks how to show it.
         """
@@ -120,7 +120,7 @@ class Results:
 
 
 def _is_of_a_magic(error: object) -> bool:
-    """Tell whether an error of ours came out of a magic, and not of the user's own call."""
+    """Return whether an error of ours came out of a magic, and not of the user's own call."""
     if not isinstance(error, (ChatError, ChatInterrupted)):
         return False
     frames = traceback.walk_tb(error.__traceback__)

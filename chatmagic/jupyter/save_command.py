@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import digest
 from chatmagic._log import swallowed
-from chatmagic.archive import archive, notebook_file, output, restore
+from chatmagic.archive import archive, notebook_file, notebook_writer, output, restore
 from chatmagic.archive.files import replace_content
 from chatmagic.conversation import question, seal
 from chatmagic.conversation.record import VERSION, NewerVersionError
@@ -56,7 +56,7 @@ def save(line: str, session: Session, shell: InteractiveShell, *, keep_values: b
     """
     path, force = _arguments(line, "chat_save")
     if path is None:
-        raise InputError(f"Say where to: %chat_save {FORMATS}.")
+        raise InputError(f"No file was given: %chat_save {FORMATS}.")
     content = _CONTENTS.get(path.suffix.lower())
     if content is None:
         raise InputError(f"%chat_save writes {FORMATS}, not {_name(path)}.")
@@ -119,7 +119,7 @@ def load(line: str, session: Session, shell: InteractiveShell) -> None:
 
 
 def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> Path | None:
-    """Return the notebook that this kernel runs; ``None`` where the front end does not tell.
+    """Return the notebook that this kernel runs; ``None`` where the front end does not name it.
 
     Args:
         variables: the user's variables, among which VS Code puts the path.
@@ -148,7 +148,7 @@ def _arguments(line: str, magic: str) -> tuple[Path | None, bool]:
     try:
         return (Path(words).expanduser() if words else None), force
     except RuntimeError:
-        raise InputError(f"There is no home folder for {one_line(words, _SHOWN)}.") from None
+        raise InputError(f"No home folder was found for {one_line(words, _SHOWN)}.") from None
 
 
 def _from_json(path: Path) -> tuple[Conversation, list[str]]:
@@ -172,8 +172,8 @@ def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversat
     """Return the conversation that a notebook's outputs hold, and what to print of it."""
     read = notebook_file.read(path)
     restored = restore.restore(read, by_id=by_id, changed=changed)
-    faults = [] if changed else [told for told in read.told if told.fault]
-    insist = [f"%chat_load {_name(path)} {FORCE} takes that as it stands."] if faults else []
+    faults = [] if changed else [each for each in read.outputs if each.fault]
+    insist = [f"%chat_load {_name(path)} {FORCE} loads that as it is."] if faults else []
     if not restored.conversation.added:
         problems = [*restored.problems[:1], *insist] or [read.missing]
         raise InputError(
@@ -190,17 +190,17 @@ def _json(conversation: Conversation, *, keep_values: bool) -> str:
 
 def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
     records = archive.records_of(conversation, keep_values=keep_values)
-    cells = [notebook_file.Cell("chat-0", "%load_ext chatmagic")]
+    cells = [notebook_writer.NewCell("chat-0", "%load_ext chatmagic")]
     for number, turn in enumerate(conversation, 1):
         record = records[turn.number]
         cells.append(
-            notebook_file.Cell(
+            notebook_writer.NewCell(
                 f"chat-{number}-{turn.digest[:8]}",
                 _source(turn, record),
                 *output.of(turn.reply, record),
             )
         )
-    return notebook_file.written(cells)
+    return notebook_writer.write(cells)
 
 
 def _markdown(conversation: Conversation, *, keep_values: bool) -> str:  # noqa: ARG001 - it holds none
@@ -231,13 +231,13 @@ def _refuse_to_overwrite(path: Path) -> None:
         return
     is_ours = {
         ".json": _is_archive,
-        ".ipynb": notebook_file.is_untouched,
+        ".ipynb": notebook_writer.is_untouched,
         ".md": _is_markdown,
     }[path.suffix.lower()]
     if not is_ours(notebook_file.content_of(path)):
         raise InputError(
             f"{_name(path)} exists, and is not as %chat_save wrote it; it was left alone.",
-            hint=f"Take another name, or overwrite it by {FORCE}.",
+            hint=f"Use another name, or {FORCE} to overwrite it.",
         )
 
 

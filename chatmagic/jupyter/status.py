@@ -38,7 +38,7 @@ PANELS: Final = (
     ("Seconds to wait", "timeout", "10 for a connection, 60 for an answer"),
     ("Model", "model", "none is named"),
     ("More fields", "extra_body", "none"),
-    ("Token counts of streams", "stream_usage", "as the service tells them"),
+    ("Token counts of streams", "stream_usage", "as the service reports them"),
     ("More headers", "extra_headers", "none"),
 )
 """What the panel shows of the settings: a name, the trait, and what holds where it is unset."""
@@ -46,7 +46,7 @@ PANELS: Final = (
 
 NAMED: Final = ("model", "extra_body", "extra_headers")
 NO_TOKENS: Final = (
-    "Tokens: the last reply told none. %config ChatMagics.stream_usage = True asks for them."
+    "Tokens: the last reply reported none. %config ChatMagics.stream_usage = True asks for them."
 )
 SHOWN: Final = 200
 """The most characters of names."""
@@ -80,9 +80,9 @@ class Status:
         self._has_told_of_usage = False
 
     def now(self) -> datetime:
-        """Give the time by the service's clock, by which a live gauge counts.
+        """Return the time by the service's clock, by which a live gauge counts.
 
-        It is the ``Date`` of the answer that told the figures, and the time since that came.
+        It is the ``Date`` of the answer with the latest credits, and the time since it came.
         """
         here, state = datetime.now(UTC), self._session.credit_state
         if state.credits is None or state.received_at is None:
@@ -90,7 +90,7 @@ class Status:
         return state.credits.seen_at + max(here - state.received_at, timedelta())
 
     def standing(self) -> dict[str, Any]:
-        """Give the state in one word, and the settings in force as rows of words."""
+        """Return the state in one word, and the settings in force as rows of words."""
         configured = self._in_force()
         rows = [[name, _set(configured[trait], unset)] for name, trait, unset in PANELS]
         if (tape := self._cassette.state()) is not None:
@@ -107,15 +107,15 @@ class Status:
         return {"state": state, "rows": [["Service", where(connection)], *rows]}
 
     def defaults(self) -> dict[str, Any]:
-        """Give the parameters of the panel's questions, which are every cell's defaults."""
+        """Return the parameters of the panel's questions, which are every cell's defaults."""
         return shared(options.parse("", self._settings.trait_values()), Parameters)
 
     def streams(self) -> bool:
-        """Tell whether pages show a reply while it comes."""
+        """Return whether pages show a reply while it comes."""
         return bool(self._settings.stream != "off")
 
     def credits(self) -> tuple[str, str]:
-        """Give the credits large, as HTML and as words."""
+        """Return the large gauge as HTML and as words."""
         state = self._session.credit_state
         now, off = self._now(state), state.clock_off
         html = gauge.large_html(state.credits, state.took, now=now, clock_off=off)
@@ -126,7 +126,7 @@ class Status:
         return html, words
 
     def _notes(self, state: CreditState, now: datetime) -> list[str]:
-        """Give what there is to say under the credits: requests left, tokens, a replay."""
+        """Return the lines under the credits: requests left, tokens, a replay."""
         notes = []
         if state.requests is not None:
             notes.append(ratelimit.line(state.requests, now))
@@ -147,7 +147,7 @@ class Status:
             (
                 *([] if tape is None else [tape]),
                 *self._asks(),
-                f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
+                f"Conversation: {text.counted(count, 'turn')}{notes}.",
                 gauge.large_words(
                     state.credits, state.took, now=self._now(state), clock_off=state.clock_off
                 ),
@@ -156,7 +156,7 @@ class Status:
         )
 
     def _asks(self) -> list[str]:
-        """Say where requests go, with which key, and which model they name."""
+        """Return the lines on the service: address, key, model."""
         lines = []
         try:
             if not self._environment.is_replaying():
@@ -173,7 +173,7 @@ class Status:
         return lines
 
     def _values(self) -> list[str]:
-        """Give what is set for every question; of fields and headers their names alone."""
+        """Return the settings for every question; of fields and headers the names alone."""
         configured = self._in_force()
         # The model has a line of its own.
         names = [option.trait for option in options.OPTIONS if option.trait]
@@ -196,7 +196,7 @@ class Status:
         return {**configured, **{name: _names(named.get(name), keys) for name in NAMED}}
 
     def _now(self, state: CreditState) -> datetime:
-        """Give the time; the emulator's and a recording's stand still: their outputs repeat."""
+        """Return the time; it stands still for the emulator and a replay, whose outputs repeat."""
         figures, connection = state.credits, self._session.endpoint
         if figures is not None and connection is not None:
             still = connection.is_emulator or self._cassette.of_the_figures()
@@ -214,7 +214,7 @@ def _names(value: Any, keys: Iterable[Secret]) -> str | None:
 
 
 def _set(value: Any, unset: str) -> str:
-    """Say what a setting is."""
+    """Return a setting's value in words."""
     if value is None or value is False:
         return unset
     return "on" if value is True else str(value)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from chatmagic.render import gauge, markdown
-from chatmagic.text import PROSE, UNTYPESET, one_line, to_terminal, visible
+from chatmagic.archive import output
+from chatmagic.render import markdown
+from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 EXCERPT = 60
 # No word, however long, makes the table wider than what the headings take.
 _SAID = "text-align: left; overflow-wrap: anywhere;"
-AS_RUN = "in the order as first run"
+AS_RUN = "in the order of the first run"
 AS_ON_PAGE = "in the order of the cells in the page"
 DID = {
     "ask": "Took back the question",
     "re-run": "Took back the new reply to",
     "reset": "Took back the reset",
-    "set aside": "Took back the setting aside",
-    "load": "Took back the loading",
+    "set aside": "Brought back what was set aside",
+    "load": "Took back the load",
 }
 DID_AGAIN = {
     "ask": "Put back the question",
@@ -39,41 +40,26 @@ DID_AGAIN = {
 def marks(
     conversation: Conversation, turn: Turn, notebooks: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Say what is particular about a turn.
+    """Return what is particular about a turn, in words.
 
     Args:
         conversation: the conversation.
         turn: one of its turns.
         notebooks: which notebook a cell stands in, in words, by the cell's hash.
     """
-    found: list[str] = [] if turn.state == "complete" else [turn.state]
+    notes: list[str] = [] if turn.state == "complete" else [turn.state]
     if notebook := (notebooks or {}).get(turn.owner or ""):
-        found.append(notebook)
-    if conversation.stale(turn):
-        found.append("stale: what stands above it has changed since")
-    if turn.missing:
-        named = ", ".join(one_line(name, EXCERPT) for name in turn.missing)
-        found.append(f"sent without the value of {named}, which was not kept: run its cell again")
-    if settings := gauge.settings_words(turn.parameters, turn.asked_model):
-        found.append(settings)
-    if turn.last is not None:
-        count = len(turn.carried)
-        found.append(f"sent with the last {count:,} turns" if count else "sent with none before it")
-    if turn.reply.origin != "live":
-        found.append(turn.reply.origin)
-    if turn.reply.recorded == "emulator":
-        found.append("of the emulator")
-    if turn.reply.by_order:
-        found.append("by order: another request was recorded here")
+        notes.append(notebook)
+    notes += output.turn_notes(turn, is_stale=conversation.stale(turn))
     if turn.reply.took is not None:
-        found.append(f"took about {turn.reply.took:,}")
-    return found
+        notes.append(f"took about {turn.reply.took:,}")
+    return notes
 
 
 def table(
     conversation: Conversation, order: str = AS_RUN, notebooks: Mapping[str, str] | None = None
 ) -> tuple[str, str]:
-    """Give a line a turn, as HTML and as text.
+    """Return a table of the turns, as HTML and as text.
 
     Args:
         conversation: the conversation.
@@ -89,9 +75,9 @@ def table(
     head = ("Turn", "You", "Reply", "Notes")
     html = "".join(
         f'<tr><td style="text-align: left;">{number}</td>'
-        + "".join(f'<td dir="auto" style="{_SAID}">{escape(cell)}</td>' for cell in said)
+        + "".join(f'<td dir="auto" style="{_SAID}">{escape(cell)}</td>' for cell in cells)
         + "</tr>"
-        for number, *said in rows
+        for number, *cells in rows
     )
     heads = "".join(f'<th scope="col" style="text-align: left;">{name}</th>' for name in head)
     text = "\n".join(
@@ -108,7 +94,7 @@ def whole(
     turns: tuple[Turn, ...],
     notebooks: Mapping[str, str] | None = None,
 ) -> tuple[str, str]:
-    """Give turns in full, as HTML and as text."""
+    """Return turns in full, as HTML and as text."""
     numbers = {turn.number: place for place, turn in enumerate(conversation.turns, 1)}
     html, text = [], []
     for turn in turns:
@@ -128,19 +114,19 @@ def whole(
 
 
 def undone(change: Change | None) -> str:
-    """Say what an undo did."""
+    """Return a line on what an undo did."""
     return _did(change, DID, change.went) if change else "Nothing to take back."
 
 
 def redone(change: Change | None) -> str:
-    """Say what a redo did."""
+    """Return a line on what a redo did."""
     return _did(change, DID_AGAIN, change.came) if change else "Nothing to do again."
 
 
 def _did(change: Change, words: dict[str, str], turns: tuple[Turn, ...]) -> str:
     if change.kind in {"reset", "set aside", "load"}:
         count = len(change.came or change.went)
-        return f"{words[change.kind]} ({count:,} turn{'' if count == 1 else 's'})."
+        return f"{words[change.kind]} ({counted(count, 'turn')})."
     quoted = ", ".join(f"“{one_line(turn.as_typed, EXCERPT)}”" for turn in turns[-1:])
     return f"{words[change.kind]} {quoted}."
 
@@ -152,7 +138,7 @@ def _summary(conversation: Conversation, order: str) -> str:
     stale = len(conversation.stale_turns())
     notes = f", {stale:,} stale (run their cells again)" if stale else ""
     return (
-        f"{count:,} turn{'' if count == 1 else 's'}{notes}, {order}. "
+        f"{counted(count, 'turn')}{notes}, {order}. "
         "%chat_history 1 shows one in full, %chat_history all shows everything."
     )
 

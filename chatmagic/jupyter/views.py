@@ -1,9 +1,9 @@
 """Views of one reply: live in a page, once for a machine, printed in a terminal.
 
-A view is what :meth:`chatmagic.session.session.Session.run` tells about one ask: that it has
-begun, each fragment, and how it ended. The last state of a view holds what the reply's own
-response said and nothing of this kernel, clock or machine, so a notebook that runs again
-shows it again, letter for letter.
+A view receives the events of one ask from :meth:`chatmagic.session.session.Session.run`: its
+beginning, each fragment, and its end. The last state of a view holds facts of the reply's own
+response and nothing of this kernel, clock or machine, so that a notebook that runs again shows
+the same, letter for letter.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Live(Silent):
         self._context = contextvars.copy_context()
 
     def waiting(self, holder: str) -> None:
-        """Say for whom this ask waits."""
+        """Show which ask this one waits for."""
         self._show(_mark(f"Waiting for the reply to {holder} to end."))
 
     def began(self, notes: Sequence[str]) -> None:
@@ -90,7 +90,7 @@ class Live(Silent):
             self._show("")
 
     def _say_held_back(self, text: str) -> None:
-        """Say why nothing was seen to come; the last state, which follows, does not."""
+        """Show why no fragment was shown; the last state, which follows, does not."""
         from chatmagic.render import markdown  # noqa: PLC0415 - as in chat_history
 
         self._show(output.frame(_notes([HELD_BACK]) + markdown.to_html(text, live=True)))
@@ -121,10 +121,10 @@ class Printed(Silent):
         self._piped = piped
         self._marked = False
         self._in_page = in_page
-        self._said = ""
+        self._printed = ""
 
     def waiting(self, holder: str) -> None:
-        """Say for whom this ask waits."""
+        """Show which ask this one waits for."""
         _print(f"(waiting for the reply to {holder} to end)\n")
 
     def began(self, notes: Sequence[str]) -> None:
@@ -157,10 +157,10 @@ class Printed(Silent):
         self._write("\n\n" + "\n".join(f"({line})" for line in lines) + "\n")
 
     def _write(self, text: str) -> None:
-        """Print what a stranger said; what looks like an address may come in pieces."""
+        """Print a fragment of untrusted text; a link in it may come in pieces."""
         shown = printable(text)
-        _print(unlinked(shown, self._said) if self._in_page else shown)
-        self._said = (self._said + shown)[-50:]
+        _print(unlinked(shown, self._printed) if self._in_page else shown)
+        self._printed = (self._printed + shown)[-50:]
 
 
 class PrintedOnce(Printed):
@@ -177,7 +177,7 @@ class PrintedOnce(Printed):
 
 
 def printable(text: str) -> str:
-    """Give text that cannot act in a terminal.
+    """Return text that cannot act in a terminal.
 
     Args:
         text: a reply, or a fragment of one.
@@ -202,7 +202,7 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
         text: the same in words.
         record: what a notebook should remember of it.
     """
-    data, metadata = output.said(html, text, record)
+    data, metadata = output.note(html, text, record)
     display(data, metadata=metadata, raw=True)
 
 

@@ -86,7 +86,9 @@ class Secret:
         # However often it was quoted: JSON and Python only put backslashes in.
         readings |= {reading.replace("\\", "") for reading in readings}
         bare = self._value.replace("\\", "")
-        forms = {self._value, *self._encoded()} | ({bare} if len(bare) >= SECRET_LENGTH else set())
+        forms = {self._value, *self._in_base64()} | (
+            {bare} if len(bare) >= SECRET_LENGTH else set()
+        )
         return any(form in reading for reading in readings for form in forms)
 
     def redact(self, text: str) -> str:
@@ -97,19 +99,21 @@ class Secret:
         # A letter or two would be found in every word.
         edge = (r"(?<!\w)", r"(?!\w)") if len(self._value) < SECRET_LENGTH else ("", "")
         letters = "".join(map(_writings, self._value)).join(edge)
-        encoded = (rf"[\w+/-]{{0,4}}{re.escape(form)}[\w+/-]{{0,4}}=*" for form in self._encoded())
+        encoded = (
+            rf"[\w+/-]{{0,4}}{re.escape(form)}[\w+/-]{{0,4}}=*" for form in self._in_base64()
+        )
         pattern = re.compile("|".join((letters, *encoded)), re.IGNORECASE | re.ASCII)
         text = pattern.sub(REMOVED, text)
         parts = range(len(self._value) - 1, SECRET_LENGTH - 1, -1)
         part = next((size for size in parts if text.endswith(self._value[:size])), 0)
         return text[:-part] + REMOVED if part else text
 
-    def _encoded(self) -> set[str]:
-        """Return what base64 and hexadecimal make of the key, whatever stands around it."""
+    def _in_base64(self) -> set[str]:
+        """Return what base64 makes of the key, whatever stands around it."""
         data = self._value.encode()
         if len(data) < SECRET_LENGTH:
             return set()
-        forms = {data.hex()}
+        forms: set[str] = set()
         for before in range(3):
             # The letters of base64 at either end hold bits of what stands there.
             whole = base64.b64encode(bytes(before) + data).rstrip(b"=").decode()
@@ -142,7 +146,7 @@ def _writings(letter: str) -> str:
     """Return the pattern of one letter as it is, and as URLs, JSON, HTML and Python write it."""
     code = ord(letter)
     name = "apos" if letter == "'" else codepoint2name.get(code, "")
-    ways = (re.escape(letter), f"%(?:25)*{code:02x}", f"(?:u00|x){code:02x}")
+    ways = (re.escape(letter), f"%(?:25)*{code:02x}", f"u00{code:02x}")
     entity = f"&(?:amp;)*(?:#0*{code}|#x0*{code:x}{name and f'|{name}'});?"
     # A text may be quoted within a quoted text; the bound keeps the search linear.
     return rf"(?:{entity}|\\{{0,4}}(?:{'|'.join(ways)}))"

@@ -1,4 +1,4 @@
-"""The body of an answer as text: decoded, and as an excerpt that can be shown.
+"""Body of a response as text: decoded, and as an excerpt that can be shown.
 
 Pure. Whatever a body is made of, it is shown on one line, safe and without the key.
 """
@@ -54,7 +54,7 @@ def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
 
 
 def packing(headers: Sequence[tuple[str, str]]) -> str:
-    """Return what a body is packed as, if nobody here can unpack it; else nothing."""
+    """Return the content encoding of a body, if nothing here decodes it; else an empty text."""
     named = (value for name, value in headers if name.lower() == "content-encoding")
     return next((how for how in named if how.lower() not in _UNPACKED), "")
 
@@ -73,12 +73,12 @@ def excerpt(text: str, key: Secret | None, limit: int = EXCERPT) -> str:
 def quoted(
     error: ErrorBody, text: str, headers: Sequence[tuple[str, str]], key: Secret | None
 ) -> str:
-    """Return what an answer said, as the middle of a sentence.
+    """Return what a response says, quoted, as the middle of a sentence.
 
     Args:
         error: the error that its body tells, if that has words.
         text: its body, of which the title or the beginning is shown where it tells no error.
-        headers: the answer's headers.
+        headers: the response's headers.
         key: as for :func:`excerpt`.
     """
     words = [word for word in (error.error, error.message) if word]

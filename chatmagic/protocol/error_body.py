@@ -1,4 +1,4 @@
-"""The body of an error response, in any of the shapes that servers give it (facts 8, 9)."""
+"""Error bodies in any of the shapes that servers give them (facts 8, 9)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EXPLANATIONS: Final = ("message", "detail", "error_description", "title")
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """The body of an error response (facts 8, 9), or the nearest thing to one.
+    """Body of an error response (facts 8, 9), or the nearest thing to one.
 
     Args:
         error: short error name.

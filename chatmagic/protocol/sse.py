@@ -28,11 +28,11 @@ _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 _DONE_LINES: Final = tuple(f"data:{space}{wire.DONE}".encode() for space in ("", " "))
 _LONGEST_DONE: Final = len(_BOM) + max(map(len, _DONE_LINES))
 END_MARKS: Final = (wire.DONE, *(line.decode() for line in _DONE_LINES))
-"""How a stream's end mark begins, also where what stands before it is no stream."""
+"""Beginnings of a stream's end mark, also where what stands before it is no stream."""
 
 
 class Payload(NamedTuple):
-    """One event that is JSON.
+    """Event that is JSON.
 
     Args:
         value: the parsed JSON; never ``None``.
@@ -44,7 +44,7 @@ class Payload(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """One event that is not JSON.
+    """Event that is not JSON.
 
     Args:
         text: how it begins, :data:`EXCERPT` characters at most.
@@ -56,7 +56,7 @@ class Malformed(NamedTuple):
 
 
 class Done(Enum):
-    """The type of :data:`DONE`, so that a type checker can tell it apart."""
+    """Type of :data:`DONE`, so that a type checker can tell it apart."""
 
     DONE = wire.DONE
 
@@ -68,7 +68,7 @@ Event: TypeAlias = Payload | Malformed | Done
 
 
 class _NotJson(Enum):
-    """What a text is that does not parse, since ``None`` is JSON too."""
+    """Type of :data:`_NOT_JSON`: a text that does not parse, since ``None`` is JSON too."""
 
     NOT_JSON = 0
 
@@ -77,7 +77,7 @@ _NOT_JSON: Final = _NotJson.NOT_JSON
 
 
 class Decoder:
-    """Reads one stream, however it is cut into pieces.
+    """Incremental decoder of one stream, which may be cut into pieces anywhere.
 
     The events are the same for every way of cutting, and each is given by the first
     piece that completes it. The work is linear in the number of bytes.
@@ -100,7 +100,10 @@ class Decoder:
         self._pending_event: str | None = None
 
     def feed(self, piece: bytes) -> list[Event]:
-        """Take the next bytes of the body, of any length.
+        """Decode the next bytes of the body.
+
+        Args:
+            piece: the bytes, of any length.
 
         Returns:
             The events that these bytes complete, oldest first.
@@ -125,7 +128,7 @@ class Decoder:
         return events
 
     def end(self) -> list[Event]:
-        """Take note that the body has ended.
+        """End the body.
 
         A last line without a line end counts if it is whole; half an event is dropped,
         and ``cut`` is then true.
@@ -233,7 +236,7 @@ class Decoder:
 
 
 def encode(value: object, *, line_end: str = "\n", blank_line: bool = True) -> bytes:
-    r"""Write one event.
+    r"""Return one event as bytes.
 
     Args:
         value: any JSON value.
@@ -248,7 +251,7 @@ def encode(value: object, *, line_end: str = "\n", blank_line: bool = True) -> b
 
 
 def encode_done(*, line_end: str = "\n", blank_line: bool = True) -> bytes:
-    """Write the end of a stream; the arguments are those of :func:`encode`."""
+    """Return the end of a stream (fact 7); the arguments are those of :func:`encode`."""
     return _encode_data(wire.DONE, line_end, blank_line=blank_line)
 
 

@@ -16,11 +16,11 @@ _DEEPEST: Final = 30
 """Levels of nesting; 100 fractions in one another crash a browser's tab."""
 
 _COMMAND: Final = re.compile(r"\\([A-Za-z]+|.)", re.DOTALL)
-# What opens and closes a level; an optional argument, a root, and a style for all that follows
+# What opens and closes a level; an optional argument and a style for all that follows
 # only open one: what closes them is no word of their own.
 _LEVEL: Final = re.compile(
     r"(?P<open>\{|\\(?:left|begin)(?![A-Za-z]))|(?P<close>\}|\\(?:right|end)(?![A-Za-z]))"
-    r"|(?P<only>\\(?:root|color|(?:display|text|script|scriptscript)style|[tT]iny|scriptsize|small"
+    r"|(?P<only>\\(?:color|(?:display|text|script|scriptscript)style|[tT]iny|scriptsize|small"
     r"|normalsize|large|Large|LARGE|huge|Huge)(?![A-Za-z])"
     r"|\\(?!left|right|[bB]ig)[A-Za-z]+\s*\[)|\\[A-Za-z]+|\\.",
     re.DOTALL,

@@ -24,7 +24,7 @@ from pygments.lexers import get_lexer_by_name
 
 from chatmagic._log import log_swallowed
 from chatmagic.render import bidi, formulas, links, markdown_parser, sanitize
-from chatmagic.text import PROSE, TYPESET, one_line, visible
+from chatmagic.text import PROSE, TYPESET, counted, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +108,7 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
     try:
         tokens = _MARKDOWN.parse(visible(text), env)
         if any(token.level >= markdown_parser.DEEPEST - 1 for token in tokens):
-            return _as_text(text, "its lists or quotations lie too deep in one another")
+            return _as_text(text, "its lists or quotations are nested too deeply")
         blocks = sum(token.type in _BLOCKS and not token.hidden for token in tokens)
         if blocks > _MOST_BLOCKS:
             return _too_much(
@@ -229,7 +229,7 @@ class _Renderer(RendererHTML):
     def left_out(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         cells = tokens[idx].meta["cells"]
         return (
-            f"<p><em>Left out from here on: {cells:,} table cell{'' if cells == 1 else 's'}; "
+            f"<p><em>Left out from here on: {counted(cells, 'table cell')}; "
             f"{markdown_parser.MOST_CELLS:,} are shown at most. "
             "The plain text has them all.</em></p>\n"
         )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_TOKEN: Final = re.compile(r"\\[A-Za-z]+|\\.|[^\s\\]", re.DOTALL)
+_TOKEN: Final = re.compile(r"\s*(\\[A-Za-z]+|\\.|[^\s\\])", re.DOTALL)
 _LETTERS: Final = re.compile(r"\\[A-Za-z]+\Z")
 
 TABLE: Final[dict[str, Any]] = tomllib.loads(
@@ -33,9 +33,6 @@ _LENGTH: Final = re.compile(
 )
 _ROW_SKIP: Final = re.compile(rf"\s*\*?\s*(?:\[\s*{_LENGTH.pattern}\s*\]|(?!\s*\[))")
 _BRACKETS: Final = re.compile(r"\s*\[(?:[^\[\]{}]|\{[^\[\]{}]*\})*\]")
-_BAD_ARROW: Final = re.compile(r"@(?!([<>VA])(?:(?!\1).)*\1(?:(?!\1).)*\1|[=|.])", re.DOTALL)
-"""In a diagram: an arrow takes three of its signs."""
-
 COLOUR: Final = re.compile(
     r"\s*(?:\[RGB\]\s*\{\s*\d{1,3}(?:\s*,\s*\d{1,3}){2}\s*\}|\[HTML\]\s*\{[\dA-Fa-f]{6}\}"
     r"|\{[A-Za-z\d#]+\})"
@@ -52,7 +49,7 @@ _NO_ARGUMENT: Final = frozenset(["}", "&", "^", "_", "#", "\\\\"]) | {
     f"\\{name}"
     for name in (
         *("left", "right", "begin", "end", "middle", "limits", "nolimits", "cr", "hline"),
-        *("hdashline", "tag", "of", *_HALVES),
+        *("hdashline", "tag", *_HALVES),
     )
 }
 # Environments that stand by themselves, those of them without columns, and those with tags.
@@ -68,7 +65,7 @@ class _RefusedError(Exception):
 
 @dataclass(slots=True)
 class _Level:
-    r"""One level of nesting, and what the thing before has already.
+    r"""One level of nesting, and what its last atom has already.
 
     Args:
         kind: ``{``, ``left``, an environment's name, or nothing for the formula itself.
@@ -105,7 +102,7 @@ def has_no_error(tex: str) -> bool:
 
 
 class _Reader:
-    """Reads a formula from its beginning to its end."""
+    """Parser of a formula; it raises at the first thing that MathJax would refuse."""
 
     def __init__(self, tex: str) -> None:
         self._tex = tex
@@ -118,28 +115,18 @@ class _Reader:
         Raises:
             _RefusedError: MathJax would show an error.
         """
-        while (word := self._next()) is not None:
-            self._take(word)
-        _need(len(self._levels) == 1)
+        while self._peek():
+            self._take(self._next())
+        _need(len(self._levels) == 1 and not self._tex[self._at :].strip())
 
-    def _next(self) -> str | None:
-        match = _TOKEN.search(self._tex, self._at)
-        if match is None:
-            _need("\\" not in self._tex[self._at :])
-            return None
-        self._at = match.end()
-        return match[0]
+    def _peek(self) -> str:
+        """Return the next word; empty at the end."""
+        match = _TOKEN.match(self._tex, self._at)
+        return "" if match is None else match[1]
 
-    def _one(self) -> str:
+    def _next(self) -> str:
         """Take the next word, which must be there."""
-        word = self._next()
-        if word is None:
-            raise _RefusedError
-        return word
-
-    def _peek(self) -> str | None:
-        match = _TOKEN.search(self._tex, self._at)
-        return None if match is None else match[0]
+        return self._pattern(_TOKEN)[1]
 
     def _pattern(self, pattern: re.Pattern[str]) -> re.Match[str]:
         match = pattern.match(self._tex, self._at)
@@ -227,16 +214,10 @@ class _Reader:
             "c": lambda: self._pattern(COLOUR),
             "d": lambda: _need(self._next() in _DELIMITERS),
             "s": lambda: self._peek() == "*" and self._next(),
-            "R": self._up_to_of,
-            "x": lambda: _need(False),
         }
-        kinds = COMMANDS.get(name, "x") if name else ""
-        for kind in kinds:
+        _need(not name or name in COMMANDS)
+        for kind in COMMANDS.get(name, ""):
             take[kind]()
-
-    def _up_to_of(self) -> None:
-        while (word := self._one()) != "\\of":
-            self._take(word)
 
     def _optional(self) -> None:
         """Take an optional argument."""
@@ -245,7 +226,7 @@ class _Reader:
 
     def _argument(self, *, script: bool = False) -> None:
         """Take a group, or one atom."""
-        word = self._one()
+        word = self._next()
         _need(word not in _NO_ARGUMENT and not (script and word == "'"))
         if word != "{":
             # An argument is the command alone; an exponent is what the command makes.
@@ -255,7 +236,7 @@ class _Reader:
         depth = len(self._levels)
         self._levels.append(_Level("{"))
         while len(self._levels) > depth:
-            inner = self._one()
+            inner = self._next()
             if inner == "}" and len(self._levels) == depth + 1:
                 self._levels.pop()
             else:
@@ -272,7 +253,6 @@ class _Reader:
             self._raw()
         else:
             self._optional()
-        _need(name != "CD" or not _BAD_ARROW.search(self._tex, self._at))
         self._levels.append(_Level(name))
 
     def _close(self, kind: str) -> None:
@@ -284,11 +264,11 @@ class _Reader:
         """Take a group as it is, or one word."""
         if self._peek() != "{":
             self._optional()
-        word = self._one()
+        word = self._next()
         _need(word != "}")
         start, depth = self._at, 1
         while word == "{" and depth:
-            depth += {"{": 1, "}": -1}.get(self._one(), 0)
+            depth += {"{": 1, "}": -1}.get(self._next(), 0)
         return self._tex[start : self._at - 1] if word == "{" else word
 
     def _words(self) -> None:

@@ -55,7 +55,7 @@ class AskLock:
         self._holder, self._thread = asker, threading.get_ident()
 
     def enter_if_free(self, asker: str) -> bool:
-        """Take the lock if it is free, of this thread too; return whether it was."""
+        """Take the lock if no thread has it, this one neither; return whether that was so."""
         if self._thread == threading.get_ident() or not self._lock.acquire(blocking=False):
             return False
         self._holder, self._thread = asker, threading.get_ident()

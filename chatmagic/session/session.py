@@ -32,7 +32,7 @@ from chatmagic.session.lock import AskLock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.cassette.cassette import AnswerSource, Lookup
+    from chatmagic.cassette.cassette import AnswerSource, Cassette, Lookup
     from chatmagic.client.client import Client
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.sockets import Halt
@@ -245,7 +245,7 @@ class Session:
         return change
 
     def disconnect(self) -> None:
-        """Forget the connection and what it told of the credits; the next ask makes its own."""
+        """Forget the connection and its credits; the next ask makes its own."""
         self._clients.forget()
         self._took = None
 
@@ -280,7 +280,7 @@ class Session:
     def _prepare(self, state: AskState) -> None:
         """Decide what is sent, and what answers it; nothing is sent yet."""
         state.cassette = setup = self.environment.cassette()
-        self.cassette.insert(setup)
+        cassette = self.cassette.insert(setup)
         if setup is None and self._clients.given is None:
             state.service = self.environment.service()
         aside = self._follow_page(state)
@@ -290,8 +290,8 @@ class Session:
             )
         source = self._clients.given or setup or state.service
         state.make_request((source and source.extra_body) or {})
-        if setup is not None:
-            state.lookup = self._look_up(state)
+        if cassette is not None:
+            state.lookup = self._look_up(state, cassette)
         state.notes = [*set_aside_note(aside), *self.cassette.news(), *state.what_is_sent()]
 
     def _follow_page(self, state: AskState) -> Change | None:
@@ -300,15 +300,15 @@ class Session:
         state.order = ask.order
         if not ask.history or ask.order is not None:
             return None
-        # The panel is in no page's list; it goes by the page that told last.
+        # The panel is in no page's list; the page that reported last counts.
         layout = self.environment.layout(None if ask.entry == "panel" else ask.owner)
         if layout is None:
             return None
         state.order = layout.order
         return self.conversation.follow(layout)
 
-    def _look_up(self, state: AskState) -> Lookup | None:
-        """Look the request up in the cassette, which says what answers it."""
+    def _look_up(self, state: AskState, cassette: Cassette) -> Lookup:
+        """Return what answers the request while a cassette is active."""
         ask = state.ask
         asked = Interaction.asked(state.request, typed=ask.typed, owner=ask.owner)
         query = Query(asked, ask.execution, state.order)
@@ -324,7 +324,7 @@ class Session:
             below if ask.history else [],
             ask.prompt if ask.values or ask.entry == "python" else "",
         )
-        return self.cassette.look_up(query, warnings, self._asks_emulator)
+        return cassette.look_up(query, warnings=warnings, is_emulator=self._asks_emulator)
 
     def _asks_emulator(self) -> bool:
         """Return whether the service that is asked is this kernel's emulator."""

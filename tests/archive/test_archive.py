@@ -79,9 +79,9 @@ def test_what_is_dumped_is_loaded(given: list[Turn]) -> None:
     again = archive.load(json.loads(json.dumps(archive.dump(talk))))
     bare = [
         (owner, [Turn(**{**_fields(turn), "execution": None}) for turn in held])
-        for owner, held in talk.places
+        for owner, held in talk.slots
     ]
-    assert [(owner, list(held)) for owner, held in again.places] == bare
+    assert [(owner, list(held)) for owner, held in again.slots] == bare
     assert (again.added, again.name) == (talk.added, "t")
     assert len(again.stale_turns()) == len(talk.stale_turns())
     assert archive.dump(again) == archive.dump(talk)
@@ -141,7 +141,7 @@ def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.D
             read = archive.load(value)
         except ValueError:
             continue
-        assert archive.load(archive.dump(read)).places == read.places
+        assert archive.load(archive.dump(read)).slots == read.slots
 
 
 @pytest.mark.parametrize(
@@ -157,13 +157,13 @@ def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.D
         (["places", 0, "turns", 0], 1, "a turn"),
         (["places", 0, "turns", 0, "number"], "1", "a turn"),
         (["places", 0, "turns", 0, "carried"], [None], "a turn"),
-        (["places", 0, "turns", 0, "after"], 9, "carried one that is not there"),
-        (["places", 0, "turns", 0, "after"], "1", "carried one that is not there"),
+        (["places", 0, "turns", 0, "after"], 9, "carried a turn that is not there"),
+        (["places", 0, "turns", 0, "after"], "1", "carried a turn that is not there"),
         (["places", 0, "turns", 0, "entry"], [], "a turn"),
         (["places", 0, "turns", 0, "reply"], "changed", "not what its record says"),
         (["places", 0, "turns", 0, "record", "prompt"], "p", "not those of its prompt"),
-        (["places", 0, "turns", 0, "record", "took"], 9, "its seal does not fit"),
-        (["seal"], None, "its seal does not fit"),
+        (["places", 0, "turns", 0, "record", "took"], 9, "its seal does not match"),
+        (["seal"], None, "its seal does not match"),
     ],
 )
 def test_what_is_damaged_is_told(path: list[Any], item: Any, said: str) -> None:

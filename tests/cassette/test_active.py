@@ -27,7 +27,7 @@ def test_a_file_that_cannot_be_written_costs_no_reply(
     (folder / f".{FILE}.new").mkdir()
     with pytest.raises(ChatError, match="could not be written") as caught:
         session.ask("echo:one")
-    assert "kept here" in str(caught.value)
+    assert "kept in this kernel" in str(caught.value)
     assert [turn.reply.text for turn in session.conversation] == ["one"]
     (folder / f".{FILE}.new").rmdir()
     session.ask("echo:two")
@@ -42,7 +42,7 @@ def test_what_could_not_be_written_is_saved_by_the_status(
     shell.do(f"%chat_cassette {FILE} --record")
     full.append(FILE)
     ran = shell.fails("%chat echo:one")
-    assert "No space left on device. What was recorded is kept here." in ran.traceback[0]
+    assert "No space left on device. What was recorded is kept in this kernel." in ran.traceback[0]
     assert list(Path().iterdir()) == []
     told = shell.do("%chat_cassette").printed
     assert "record (%chat_cassette)" in told
@@ -92,10 +92,10 @@ def test_off_works_though_nothing_can_be_saved(
     shell.fails("%chat --no-history echo:two")
     told = shell.do("%chat_cassette --off").printed
     assert "1 recorded exchange could not be saved in talk.jsonl, and will be lost" in told
-    assert ("a conflict of a merge" if conflict else "No space left") in told
+    assert ("a merge conflict" if conflict else "No space left") in told
     shell.do("%chat --no-history echo:three")
     told = shell.do("%chat_cassette").printed
-    assert "No cassette is in" in told
+    assert "No cassette is in use" in told
     assert "1 recorded exchange could not be saved" in told
     told = shell.do("%chat_cassette other.jsonl --record").printed
     assert "1 recorded exchange from talk.jsonl saved in other.jsonl." in told

@@ -183,12 +183,12 @@ def test_what_was_stopped_is_not_recorded(
 def test_a_cassette_that_cannot_be_read_is_told_and_taken_out(shell: Shell) -> None:
     """The state says which is chosen and why nothing is sent; --off and others work."""
     Path(FILE).write_text("<<<<<<< HEAD\n", encoding="utf-8")
-    assert "conflict of a merge" in shell.fails(f"%chat_cassette {FILE}").traceback[0]
+    assert "a merge conflict" in shell.fails(f"%chat_cassette {FILE}").traceback[0]
     shell.fails("%chat echo:one")
     told = shell.do("%chat_cassette").printed
     assert "Cassette talk.jsonl" in told
-    assert "line 1: it is a conflict of a merge" in told
-    assert "--off takes it out" in told
+    assert "line 1: it is a merge conflict" in told
+    assert "--off ends its use" in told
     shell.do("%chat_cassette --off")
     shell.do("%chat echo:one")
 
@@ -340,7 +340,7 @@ def test_another_model_is_a_miss_that_names_both(
     with pytest.raises(NotRecordedError) as caught:
         Session(chatmagic.Client(extra_body={"model": "large"})).ask("echo:one")
     assert caught.value.hint == (
-        "The messages are the same, but model is 'large'; recorded was 'small'."
+        "The messages are the same, but model is 'large', and was recorded as 'small'."
     )
     mode(monkeypatch, "record")
     Session(chatmagic.Client(extra_body={"model": "large"})).ask("echo:one")
@@ -593,7 +593,7 @@ def test_off_goes_back(shell: Shell, emulator: Emulator, monkeypatch: pytest.Mon
     assert shell.do("%chat_cassette --off").printed == said
     shell.do("%chat echo:one")
     assert not Path(FILE).exists()
-    assert "No cassette is in" in shell.do("%chat_cassette").printed
+    assert "No cassette is in use" in shell.do("%chat_cassette").printed
     assert "assette" not in shell.do("%chat").printed
     monkeypatch.setenv("CHATMAGIC_MODE", "live")
     shell.do(f"%chat_cassette {FILE} --replay")
@@ -720,7 +720,7 @@ def test_a_damaged_cassette_is_refused_and_left(shell: Shell, emulator: Emulator
     Path(FILE).write_text("no", encoding="utf-8")
     for code in (f"%chat_cassette {FILE}", "%chat echo:one"):
         failed = shell.fails(code)
-        assert failed.traceback[0] == "InputError: talk.jsonl, line 1: it is no JSON."
+        assert failed.traceback[0] == "InputError: talk.jsonl, line 1: it is not JSON."
     assert Path(FILE).read_text(encoding="utf-8") == "no"
     assert not emulator.requests
 
@@ -770,7 +770,7 @@ def test_a_notebook_is_its_own_cassette(
     again = [shell.page("%chat echo:one", "x"), shell.page("%chat echo:two", "y")]
     assert texts(again) == texts(ran[:2])
     failed = shell.fails("%chat -q echo:three", cell="z")
-    assert "A notebook holds no turn that left no reply in an output" in failed.traceback[1]
+    assert "A notebook does not hold turns without a reply in an output" in failed.traceback[1]
     # The last record lists the newest of the turns it carried; the others are found out.
     last = str(shell.fails("%chat echo:3", cell="z").error)
     assert "Message 5 (the prompt) differs: asked “echo:3”, recorded “echo:four”" in last

@@ -56,11 +56,11 @@ TALK = asked("What is a mean?", "A sum by a count.", "And a median, in one sente
         ),
         (
             asked("What is a mean?", "A sum by a count.", TALK.prompt, temperature=0.5),
-            "The messages are the same, but temperature is 0.5; recorded was not set.",
+            "The messages are the same, but temperature is 0.5, and was recorded as not set.",
         ),
         (
             asked("What is a mean?", "A sum by a count.", TALK.prompt, stream=False),
-            "The messages are the same, but stream is False; recorded was True.",
+            "The messages are the same, but stream is False, and was recorded as True.",
         ),
     ],
 )
@@ -72,9 +72,9 @@ def test_the_first_difference_is_named(now: Interaction, match: str) -> None:
 @pytest.mark.parametrize(
     ("now", "then", "words"),
     [
-        ("large", "small", "model is 'large'; recorded was 'small'"),
-        ("large", None, "model is 'large'; recorded was not set"),
-        (None, "small", "temperature is 0.5; recorded was not set"),
+        ("large", "small", "model is 'large', and was recorded as 'small'"),
+        ("large", None, "model is 'large', and was recorded as not set"),
+        (None, "small", "temperature is 0.5, and was recorded as not set"),
     ],
 )
 def test_another_model_is_named(now: str | None, then: str | None, words: str) -> None:
@@ -159,10 +159,10 @@ def test_of_a_notebook_the_digests_are_compared() -> None:
     held = in_notebook(TALK)
     other = asked("What is a mode?", "A sum by a count.", TALK.prompt)
     assert difference(other, held).startswith("Messages 1 and 2 (a turn above) differ")
-    assert difference(TALK, held).startswith("The prompt as typed is the same: a value")
+    assert difference(TALK, held).startswith("The prompt as typed is the same, but a value")
     valued = asked("v = 1", typed="v = {{ v }}")
     said = difference(asked("v = 2", typed="v = {{ v }}"), in_notebook(valued))
-    assert said.startswith("The prompt as typed is the same: a value that it puts in")
+    assert said.startswith("The prompt as typed is the same, but a value that it puts in")
     assert "v = 2" in difference(asked("v = 2", typed="v = {{ v }}"), valued)
 
 

@@ -115,9 +115,13 @@ def test_the_later_word_counts(
         (
             {},
             CassetteOptions("p.ipynb", "record"),
-            "A notebook is only replayed, and %chat_cassette says",
+            "A notebook can only be replayed, but %chat_cassette says",
         ),
-        ({"CHATMAGIC_MODE": "refresh"}, CassetteOptions("p.IPYNB"), "A notebook is only replayed"),
+        (
+            {"CHATMAGIC_MODE": "refresh"},
+            CassetteOptions("p.IPYNB"),
+            "A notebook can only be replayed",
+        ),
         (
             {},
             CassetteOptions("~nobody-here/talk.jsonl", "record"),
@@ -126,7 +130,7 @@ def test_the_later_word_counts(
         (
             {"CHATMAGIC_CASSETTE": "p.ipynb", "CHATMAGIC_MODE": "record"},
             None,
-            "A notebook is only replayed, and CHATMAGIC_MODE says",
+            "A notebook can only be replayed, but CHATMAGIC_MODE says",
         ),
     ],
 )

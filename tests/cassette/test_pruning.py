@@ -34,7 +34,7 @@ def test_pruning_lists_first_and_removes_by_number(shell: Shell, emulator: Emula
     assert len(held()) == 5
     for wrong in ("0", "6", "x", "superseded 1", "1 superseded"):
         assert (
-            "is no number of that list"
+            "is not a number of that list"
             in shell.fails(f"%chat_cassette --prune {wrong}").traceback[0]
         )
     # Asked again since it was listed, it is in force and stays.
@@ -51,7 +51,7 @@ def test_pruning_lists_first_and_removes_by_number(shell: Shell, emulator: Emula
     shell.do("%chat_cassette --prune")
     assert "is replayed" in shell.fails("%chat_cassette --prune 1").traceback[0]
     shell.do("%chat_cassette --off")
-    assert "No cassette is in" in shell.fails("%chat_cassette --prune").traceback[0]
+    assert "No cassette is in use" in shell.fails("%chat_cassette --prune").traceback[0]
     assert len(emulator.requests) == 5
 
 
@@ -67,7 +67,7 @@ def test_pruning_goes_by_what_the_file_holds(shell: Shell, emulator: Emulator) -
     assert "   3  secret (3 characters)" in shell.do("%chat_cassette --prune").printed
     other.save(lambda _, now: tuple(each for each in now if each.prompt != one.prompt))
     failed = shell.fails("%chat_cassette --prune 1 2")
-    assert "1 is not what it was" in failed.traceback[0]
+    assert "1 has changed since it was listed" in failed.traceback[0]
     assert prompts() == [two.prompt, "secret"]
     assert "   2  secret" in shell.do("%chat_cassette --prune").printed
     shell.do("%chat_cassette --prune 2")

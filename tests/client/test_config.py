@@ -9,6 +9,7 @@ import pytest
 from environments import GivenEnvironment
 from hypothesis import given
 from hypothesis import strategies as st
+from served import in_ipython
 
 from chatmagic.client import config as settings
 from chatmagic.client import kernel
@@ -342,7 +343,7 @@ def everything(environ: Mapping[str, str], url: str) -> list[object]:
             if found.base_url != EMULATOR:
                 seen += [found.no_key_message(), warnings_for(found.base_url)]
         except ChatError as error:
-            seen += [error, error.hint, error._render_traceback_(), chain(error)]
+            seen += [error, error.hint, in_ipython(error), chain(error)]
     return seen
 
 

@@ -27,7 +27,7 @@ def test_it_counts_from_the_latest_sign() -> None:
     """A look before the time that the latest sign gives cuts nothing, one at it does."""
     now = 100.0
     halt = Cut()
-    deadline = Deadline(PATIENCE, halt, lambda: now)
+    deadline = Deadline(PATIENCE, halt.cut, lambda: now)
     deadline.extend()
     now += PATIENCE - 1
     deadline.extend()
@@ -44,7 +44,7 @@ def test_it_counts_from_the_latest_sign() -> None:
 def test_it_cuts_by_itself() -> None:
     """Nobody has to look."""
     halt = Cut()
-    deadline = Deadline(0.01, halt)
+    deadline = Deadline(0.01, halt.cut)
     deadline.extend()
     wait_for(halt.cuts)
     assert deadline.passed
@@ -53,7 +53,7 @@ def test_it_cuts_by_itself() -> None:
 def test_one_that_is_stopped_cuts_nothing() -> None:
     """Not even where its look was under way."""
     halt = Cut()
-    deadline = Deadline(0.0, halt, lambda: 100.0)
+    deadline = Deadline(0.0, halt.cut, lambda: 100.0)
     deadline.stop()
     deadline.extend()
     deadline.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 from pathlib import Path
@@ -98,13 +99,16 @@ def test_an_older_key_never_comes_back(tmp_path: Path) -> None:
     assert kept.load(HERE) is None
 
 
-def test_a_broken_keyring_is_none(tmp_path: Path) -> None:
-    """Whatever it raises, the private file does its work."""
+def test_a_broken_keyring_is_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever it raises, the private file does its work; the log tells its type alone."""
+    caplog.set_level(logging.DEBUG, "chatmagic")
     kept = store(tmp_path, Keyring(broken=True))
     assert kept.load(HERE) is None
     assert kept.save(HERE, OLD, "keyring") == "private file"
     assert kept.load(HERE) == (OLD, "private file")
     assert kept.forget(HERE) == ["private file"]
+    assert "Swallowed: " in caplog.text
+    assert OLD.reveal() not in caplog.text
 
 
 def test_what_is_no_key_is_none(tmp_path: Path) -> None:
@@ -202,12 +206,17 @@ def test_the_folder_is_the_systems_own(tmp_path: Path, monkeypatch: pytest.Monke
     assert open_store().folder == tmp_path / "chatmagic"
 
 
-def test_a_file_from_before_is_still_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("base", ["", "xdg"])
+def test_a_file_from_before_is_still_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str
+) -> None:
     """Nobody's saved key is lost, and it is forgotten where it is."""
     monkeypatch.setattr("platformdirs.user_config_path", lambda name, **_: tmp_path / name)
     monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
     monkeypatch.setattr(keystore, "_keyring", lambda: None)
-    before = tmp_path / "home" / ".config" / "chatmagic"
+    variable = "APPDATA" if os.name == "nt" else "XDG_CONFIG_HOME"
+    monkeypatch.setenv(variable, base and str(tmp_path / base))
+    before = tmp_path / (base or "home/.config") / "chatmagic"
     KeyStore(before, lambda: None).save(HERE, OLD, "private file")
     assert open_store().load(HERE) == (OLD, "private file")
     open_store().save(THERE, NEW, "private file")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import logging
 import re
 import ssl
 from typing import TYPE_CHECKING, Final
@@ -223,3 +224,19 @@ def test_a_proxy_that_wants_a_password_says_so(monkeypatch: pytest.MonkeyPatch) 
                 error = failing(f"{scheme}://chat.invalid")
             assert "The proxy requires a name and a password" in error.message
             assert "HTTPS_PROXY and HTTP_PROXY can hold them: http://NAME:" in str(error.hint)
+
+
+def test_what_an_error_was_made_from_is_logged_by_its_type(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What the libraries raised can be diagnosed; neither key, prompt nor message is logged."""
+    caplog.set_level(logging.DEBUG, "chatmagic")
+    with Server(playing(WHOLE)) as server:
+        origin = server.origin
+    error = failing(origin)
+    assert isinstance(error, ConnectError)
+    (record,) = [record for record in caplog.records if record.name == "chatmagic"]
+    assert "ConnectionRefusedError" in record.getMessage()
+    assert "urllib3" in record.getMessage()
+    for hidden in (KEY, "Hello?", origin, "refused"):
+        assert hidden not in record.getMessage()

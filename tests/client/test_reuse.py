@@ -408,16 +408,16 @@ def test_a_session_ticket_is_no_end(authority: trustme.CA) -> None:
         into.write(there.recv(65_536))
         far.do_handshake()
         assert sock.version() == "TLSv1.3"
-        assert not reuse._ends(sock, 0)
+        assert not reuse.ends_within(sock, 0)
         tickets = out.read()
         there.sendall(tickets)
         assert tickets
         assert wait_for_read(sock, PATIENCE)
-        assert not reuse._ends(sock, 0)
+        assert not reuse.ends_within(sock, 0)
         assert not wait_for_read(sock, 0)
         with pytest.raises(ssl.SSLWantReadError):
             far.unwrap()
         there.sendall(out.read())
         assert wait_for_read(sock, PATIENCE)
-        assert reuse._ends(sock, 0)
+        assert reuse.ends_within(sock, 0)
         assert sock.gettimeout() == PATIENCE

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chatmagic.conversation.cell_order import AS_RUN, Cell, Pages, Word, word_from
+from chatmagic.conversation.cell_order import AS_RUN, PageCell, PageReport, Pages, report_from
 from chatmagic.conversation.record import owner_of
 
 A, B, C, D = (owner_of(name) for name in "abcd")
@@ -15,16 +15,18 @@ A, B, C, D = (owner_of(name) for name in "abcd")
 
 def word(
     page: str, cells: str, *, notebook: str = "n", opened: bool = False, name: str = ""
-) -> Word:
+) -> PageReport:
     """Give what a page says of cells with names of one letter."""
-    return Word(page, notebook, {owner_of(name): Cell(name) for name in cells}, opened, name)
+    return PageReport(
+        page, notebook, {owner_of(name): PageCell(name) for name in cells}, opened, name
+    )
 
 
-def told(*words: Word) -> Pages:
+def told(*words: PageReport) -> Pages:
     """Give pages that have said these words, one after the other."""
     pages = Pages()
     for one in words:
-        pages = pages.told(one)
+        pages = pages.with_report(one)
     return pages
 
 
@@ -64,7 +66,7 @@ def test_two_notebooks_with_one_kernel() -> None:
     assert newest is not None
     assert (first.order, second.order, newest.order) == ((A, B), (C, D), (C, D))
     assert first.gone == second.gone == newest.gone == frozenset()
-    moved = pages.told(word("p", "a")).told(word("q", "bcd", notebook="m")).layout(A)
+    moved = pages.with_report(word("p", "a")).with_report(word("q", "bcd", notebook="m")).layout(A)
     assert moved is not None
     assert moved.gone == frozenset()
 
@@ -75,7 +77,7 @@ def test_a_page_that_is_loaded_again_takes_the_place_of_the_one_before() -> None
     layout = pages.layout(A)
     assert layout is not None
     assert layout.gone == {B}
-    assert len(pages.words) == 1
+    assert len(pages.reports) == 1
 
 
 def test_a_second_tab_of_a_notebook_does_not_take_cells_away() -> None:
@@ -94,7 +96,7 @@ def test_marks_go_to_cells_by_their_own_identities() -> None:
 
 def test_a_record_in_a_cells_outputs_names_its_owner() -> None:
     """A layout says who names whom."""
-    pages = Pages().told(Word("p", "n", {A: Cell("a"), B: Cell("b", owner=D)}))
+    pages = Pages().with_report(PageReport("p", "n", {A: PageCell("a"), B: PageCell("b", owner=D)}))
     layout = pages.layout(A)
     assert layout is not None
     assert layout.named == {B: D}
@@ -102,8 +104,8 @@ def test_a_record_in_a_cells_outputs_names_its_owner() -> None:
 
 def test_a_copy_holds_the_record_of_a_cell_that_is_there() -> None:
     """One whose own cell is gone is that cell, with another identity."""
-    cells = {A: Cell("a", owner=A), B: Cell("b", owner=A), C: Cell("c", owner=D)}
-    assert Pages().told(Word("p", "n", cells)).copies() == {B}
+    cells = {A: PageCell("a", owner=A), B: PageCell("b", owner=A), C: PageCell("c", owner=D)}
+    assert Pages().with_report(PageReport("p", "n", cells)).copies() == {B}
     assert Pages().copies() == frozenset()
 
 
@@ -112,7 +114,7 @@ def test_notebooks_are_named_where_there_are_two() -> None:
     one = told(word("p", "ab", opened=True, name="x.ipynb"), word("p", "a", name="x.ipynb"))
     assert one.names([A, B]) == {}
     assert one.names([A, B, C]) == {A: "of x.ipynb", C: "of another notebook"}
-    two = one.told(word("q", "cd", notebook="m", opened=True, name="y.ipynb"))
+    two = one.with_report(word("q", "cd", notebook="m", opened=True, name="y.ipynb"))
     assert two.names([A, C]) == {A: "of x.ipynb", C: "of y.ipynb"}
     assert told(word("p", "a")).names([A, B]) == {}
 
@@ -121,12 +123,12 @@ def test_a_message_is_read() -> None:
     """Cells that are no code are left out, and so is an owner that is no text."""
     cells = [["a", True, None], ["m", False, None], ["b", True, "hash"], ["c", True, 7]]
     content = {"kind": "cells", "page": "p", "notebook": "n", "opened": True, "cells": cells}
-    read = word_from(content)
+    read = report_from(content)
     assert read is not None
     assert (read.page, read.notebook, read.opened) == ("p", "n", True)
     assert read.name == ""
-    assert word_from({**content, "name": "x\x1b\n.ipynb"}) == replace(read, name="x\u241b .ipynb")
-    assert list(read.cells.values()) == [Cell("a"), Cell("b", "hash"), Cell("c")]
+    assert report_from({**content, "name": "x\x1b\n.ipynb"}) == replace(read, name="x\u241b .ipynb")
+    assert list(read.cells.values()) == [PageCell("a"), PageCell("b", "hash"), PageCell("c")]
 
 
 @pytest.mark.parametrize(
@@ -135,4 +137,4 @@ def test_a_message_is_read() -> None:
 )
 def test_what_cannot_be_read_says_nothing(content: Any) -> None:
     """A message is not to be trusted to have its form."""
-    assert word_from(content) is None
+    assert report_from(content) is None

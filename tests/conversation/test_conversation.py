@@ -49,7 +49,7 @@ def test_running_a_cell_again_replaces_its_turn_in_place() -> None:
     assert again.number == 4
     assert talk.stale_turns() == (c,)
     assert [talk.stale(turn) for turn in (a, again, c, b)] == [False, False, True, False]
-    assert talk.position(b) is None
+    assert b not in talk.turns
     assert repr(talk) == "<Conversation 'main': turns: 3, stale: 1>"
 
 
@@ -92,7 +92,7 @@ def test_a_request_may_leave_out_the_oldest(last: int | None, expected: str) -> 
 @pytest.mark.parametrize("last", [-1, True, 1.0, "3"])
 def test_a_last_that_is_no_count_is_refused(last: Any) -> None:
     """Bad input gives one clear line."""
-    with pytest.raises(InputError, match="must be a whole number from 0 up"):
+    with pytest.raises(InputError, match="last is a whole number, 0 or more"):
         abc().context(last=last)
 
 
@@ -101,8 +101,8 @@ def test_a_conversation_is_made_from_what_it_told() -> None:
     talk = abc()
     ask(talk, "B", "b", "2b")
     talk.set_aside(["a"])
-    made = Conversation.of(talk.places, talk.added, "again")
-    assert (made.places, made.added, made.name) == (talk.places, talk.added, "again")
+    made = Conversation.of(talk.slots, talk.added, "again")
+    assert (made.slots, made.added, made.name) == (talk.slots, talk.added, "again")
     assert made.stale_turns() == talk.stale_turns()
     assert made.undo_depth == 0
     ask(made, "A", "a", "2a")
@@ -131,7 +131,7 @@ def _steps() -> list[Callable[[Conversation], object]]:
         Conversation.redo,
         Conversation.reset,
         lambda talk: talk.set_aside(["a", "c"]),
-        lambda talk: talk.arrange(["c", "a"]),
+        lambda talk: talk.follow(layout("ca")),
         lambda talk: talk.load(abc()),
     ]
 
@@ -171,11 +171,11 @@ def begun() -> Conversation:
 
 def state(talk: Conversation) -> tuple[object, ...]:
     """Give all that a conversation tells of itself, and what undoing and redoing would give."""
-    told = [talk.places, talk.added, talk.undo_depth, talk.redo_depth]
+    told = [talk.slots, talk.added, talk.undo_depth, talk.redo_depth]
     while talk.undo():
-        told.append(talk.places)
+        told.append(talk.slots)
     while talk.redo():
-        told.append(talk.places)
+        told.append(talk.slots)
     return tuple(told)
 
 
@@ -207,7 +207,7 @@ def test_stale_cells_can_be_told_before_the_conversation_follows() -> None:
     assert talk.marks(layout("acb")) == dict.fromkeys("bc", "stale")
     assert talk.marks(layout("ac", gone="b")) == {"b": "taken back", "c": "stale"}
     assert prompts(talk) == ["a", "b", "c", "panel"]
-    talk.arrange("bac")
+    talk.follow(layout("bac"))
     assert talk.marks() == dict.fromkeys("abc", "stale")
 
 
@@ -400,7 +400,7 @@ class Machine(RuleBasedStateMachine):
     @rule(order=st.permutations(list("abc")))
     def arrange(self, order: Sequence[str]) -> None:
         """Follow the page."""
-        self.talk.arrange(order)
+        self.talk.follow(layout("".join(order)))
         self.sort(order)
 
     @invariant()

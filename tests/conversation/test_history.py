@@ -148,7 +148,7 @@ def test_a_loaded_conversation_stands_in_for_the_live_one(
 ) -> None:
     """Rule 11: one change, which undo takes back; its turns keep order, owners and staleness."""
     talk, other = talked(mine), talked(theirs)
-    other = Conversation.of(other.places, other.added)
+    other = Conversation.of(other.slots, other.added)
     if again:
         talk.load(other)
     before, numbers = talk.turns, {turn.number for turn in talk}
@@ -161,7 +161,7 @@ def test_a_loaded_conversation_stands_in_for_the_live_one(
     ]
     assert prompts(talk.stale_turns()) == prompts(other.stale_turns())
     assert not numbers & {turn.number for turn in talk}
-    owners = [owner for owner, _ in talk.places if owner is not None]
+    owners = [owner for owner, _ in talk.slots if owner is not None]
     assert len(owners) == len(set(owners))
     assert len(other) == len(prompts(other))
     loaded = talk.turns

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from talks import abc, ask, carries, prompts
+from talks import abc, ask, carries, layout, prompts
 
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.slots import Place, ordered
+from chatmagic.conversation.slots import Slot, ordered
 
 
 def test_turns_without_a_cell_are_appended() -> None:
@@ -16,7 +16,6 @@ def test_turns_without_a_cell_are_appended() -> None:
     assert list(talk) == turns
     assert [turn.number for turn in turns] == [1, 2, 3]
     assert [turn.carried for turn in turns] == [(), (1,), (1, 2)]
-    assert [talk.position(turn) for turn in turns] == [1, 2, 3]
 
 
 def test_a_loop_stays_together_until_a_new_execution() -> None:
@@ -77,7 +76,7 @@ def test_places_that_the_page_does_not_list_stay_behind_their_neighbour() -> Non
     ask(talk, "panel", entry="panel")
     ask(talk, "other", "other", "2")
     ask(talk, "b", "b", "3")
-    talk.arrange(["b", "a"])
+    talk.follow(layout("ba"))
     assert prompts(talk) == ["first", "b", "a", "panel", "other"]
     assert carries(talk, "n", order=["n", "b", "a"]) == ["first"]
     assert carries(talk, "n", order=["b", "a", "n"])[-3:] == ["a", "panel", "other"]
@@ -88,7 +87,7 @@ def test_arranging_is_not_a_change_to_undo() -> None:
     """Rule 5: undo takes back the ask before it; the order stays."""
     talk = abc()
     talk.undo()
-    talk.arrange(["c", "b", "a"])
+    talk.follow(layout("cba"))
     assert prompts(talk) == ["b", "a"]
     assert prompts(talk.stale_turns()) == ["b", "a"]
     talk.redo()
@@ -98,7 +97,7 @@ def test_arranging_is_not_a_change_to_undo() -> None:
 
 def test_an_order_that_stood_once_is_taken_up_again() -> None:
     """A newer place goes with the one before it, and one that no order names stays in front."""
-    stood = tuple(Place(key, None) for key in (3, 0, 1, 2))
+    stood = tuple(Slot(key, None) for key in (3, 0, 1, 2))
     assert [place.key for place in ordered(stood, (2, 1, 0))] == [3, 2, 1, 0]
-    stood = tuple(Place(key, None) for key in (0, 3, 1))
+    stood = tuple(Slot(key, None) for key in (0, 3, 1))
     assert [place.key for place in ordered(stood, (1, 0))] == [1, 0, 3]

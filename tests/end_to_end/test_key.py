@@ -27,6 +27,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loopback import PATIENCE, Peer, Server, answer, document, event, head, playing, stream
 from nbclient import NotebookClient
+from served import in_ipython
 from shells import Shell, alone, forget_warnings
 
 import chatmagic
@@ -104,7 +105,7 @@ def told_by(error: BaseException) -> list[object]:
         found += [repr(one), str(one), repr(one.args), repr(vars(one)), "".join(shown.format())]
         left += [one.__cause__, one.__context__]
     if isinstance(error, ChatError):
-        found += error._render_traceback_()
+        found += in_ipython(error)
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             found.append(pickle.dumps(error, protocol).decode("latin-1"))
         found += [repr(vars(copy.copy(error))), repr(vars(copy.deepcopy(error)))]
@@ -146,7 +147,6 @@ def failures(key: str) -> dict[str, bytes]:
         "in HTML": f"<p>{html.escape(key)}</p>",
         "in base64": base64.b64encode(f"Bearer {key}".encode()).decode(),
         "in URL-safe base64": base64.urlsafe_b64encode(f"x:{key}".encode()).decode(),
-        "in hexadecimal": key.encode().hex(),
         "in Python": repr(key),
     }
     found = {

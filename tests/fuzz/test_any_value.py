@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 import requests
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from served import in_ipython
 
 from chatmagic import _json, errors
 from chatmagic.client import config
@@ -313,7 +314,7 @@ def test_any_error_survives_pickling(  # noqa: PLR0917 - hypothesis gives them b
     restored = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 - made here
     assert type(restored) is kind
     assert (str(restored), vars(restored)) == (str(error), vars(error))
-    assert restored._render_traceback_() == error._render_traceback_()
+    assert in_ipython(restored) == in_ipython(error)
     assert len(str(error).splitlines()) <= 1
 
 

@@ -137,7 +137,7 @@ def test_history_says_which_order_is_in_force(front: Front) -> None:
     """As run before a page has said its cells, and where it is asked for."""
     front.ask("a")
     front.ask("b")
-    as_run, as_on_page = "in the order as first run", "in the order of the cells in the page"
+    as_run, as_on_page = "in the order of the first run", "in the order of the cells in the page"
     assert as_run in front.shell.page("%chat_history", "h").texts[0]
     front.say("bah", opened=True)
     shown = front.shell.page("%chat_history", "h").texts[0]
@@ -164,7 +164,9 @@ def test_a_deleted_cells_turns_are_set_aside_when_next_shown(front: Front) -> No
     front.say("ach")
     assert "2 turns, 0" not in front.shell.page("%chat", "h").printed
     assert prompts() == ["a", "c"]
-    assert "setting aside (1 turn)" in front.shell.page("%chat_undo", "h").texts[0]
+    assert (
+        "Brought back what was set aside (1 turn)" in front.shell.page("%chat_undo", "h").texts[0]
+    )
     assert prompts() == ["a", "c", "b"]
 
 
@@ -317,7 +319,7 @@ def test_what_cannot_be_read_changes_nothing(front: Front) -> None:
     front.ask("a")
     front.widget.say({"kind": "cells"})
     front.widget.say(None)
-    assert front.bridge.pages.words == ()
+    assert front.bridge.pages.reports == ()
 
 
 def test_a_page_that_cannot_be_reached_ends_nothing(front: Front) -> None:
@@ -358,17 +360,21 @@ def test_without_anywidget_all_works_in_the_order_as_run(
     monkeypatch.setattr(builtins, "__import__", refuse)
     ran = front.shell.page("%%chat\necho:a", "a")
     assert (ran.texts, ran.warned) == (["a"], "")
-    assert "as first run" in front.shell.page("%chat_history", "h").texts[0]
+    assert "of the first run" in front.shell.page("%chat_history", "h").texts[0]
 
 
 def test_unloading_closes_the_bridge(front: Front) -> None:
-    """Its thread ends, its widget is closed, and the session follows no page any more."""
+    """The kernel's worker ends, the widget is closed, and the session follows no page any more."""
+    before = set(threading.enumerate())
     front.ask("a")
     front.say("a", opened=True)
     front.hears({"kind": "tell"})
     bridge, widget = front.bridge, front.widget
+    started = set(threading.enumerate()) - before
+    (worker,) = (thread for thread in started if thread.name == "chatmagic-draw")
     front.shell.do("%unload_ext chatmagic")
-    assert "chatmagic-bridge" not in {thread.name for thread in threading.enumerate()}
+    worker.join(PATIENCE)
+    assert not worker.is_alive()
     assert not widget.is_open
     assert current_session().environment.layout("a") is None
     assert current_session().followers.functions == ()

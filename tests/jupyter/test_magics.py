@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shells import FIXED, KEY, Ran, Shell, bodies
+from shells import FIXED, KEY, Ran, Shell, alone, bodies
 
 import chatmagic
 from chatmagic._json import chain_of
@@ -124,6 +124,18 @@ def test_the_reply_goes_into_a_variable(shell: Shell) -> None:
     assert [shell[name].text for name in ("one", "two", "three")] == ["first", "second?", "third"]
     assert (first.texts, second.texts, quiet.outputs) == (["first"], ["second?"], [])
     assert isinstance(shell["one"], Reply)
+
+
+def test_a_reply_of_the_cell_that_loads_displays_itself(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, emulator: Emulator
+) -> None:
+    """In Python, too, from the first use on, and not from the next cell."""
+    with alone(monkeypatch, tmp_path):
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+        shell = Shell(extension=False)
+        ran = shell.do("%load_ext chatmagic\nimport chatmagic\nchatmagic.ask('echo:one *two*')")
+    assert ran.printed.strip() == "Out[1]: one *two*"
 
 
 def test_nothing_is_left_to_display(shell: Shell) -> None:
@@ -349,7 +361,7 @@ def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
     said = {
         "%chat_undo": ("undo", "Took back the question “echo:a”."),
         "%chat_redo": ("redo", "Put back the question “echo:a”."),
-        "%chat_reset": ("reset", "A new conversation begins. 1 turn put aside"),
+        "%chat_reset": ("reset", "A new conversation begins. 1 turn set aside"),
     }
     for code, (kind, words) in said.items():
         ran = shell.machine(code)

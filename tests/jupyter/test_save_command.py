@@ -146,7 +146,7 @@ def test_a_loaded_notebook_is_one_change_where_there_is_a_conversation(
     shell.page("%chat echo:mine", "a")
     shell.page("%chat_load paper.ipynb", "load")
     assert [prompt for prompt, _ in talk()] == ["echo:one", "echo:two"]
-    assert "Took back the loading" in shell.page("%chat_undo", "u").texts[0]
+    assert "Took back the load" in shell.page("%chat_undo", "u").texts[0]
     assert [prompt for prompt, _ in talk()] == ["echo:mine"]
     shell.page("%chat_redo", "u")
     assert stale() == []
@@ -247,7 +247,7 @@ def test_a_turn_that_left_no_output_is_told(
     paper.save()
     restart(monkeypatch)
     printed = shell.page("%chat_load paper.ipynb", "load").printed
-    assert "cell 3 carried a turn that no output here tells of" in printed
+    assert "cell 3 carried a turn that no output here holds" in printed
     assert stale() == ["echo:three"]
 
 
@@ -280,7 +280,7 @@ def test_a_reply_that_was_changed_goes_out_as_it_stands(
     restart(monkeypatch)
     printed = shell.page("%chat_load paper.ipynb", "load").printed
     assert printed.splitlines()[1:2] == [f"cell 1: {notebook_file.CHANGED}; it was left out."]
-    assert printed.endswith("%chat_load paper.ipynb --force takes that as it stands.\n")
+    assert printed.endswith("%chat_load paper.ipynb --force loads that as it is.\n")
     assert [prompt for prompt, _ in talk()] == ["echo:two"]
     restart(monkeypatch)
     printed = shell.page("%chat_load paper.ipynb --force", "load").printed
@@ -332,10 +332,10 @@ def test_malformed_records_are_left_out_each_with_a_line(
         f"cell 3: {notebook_file.CHANGED}; it was left out.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
         (
-            "cell 4 carried a turn that no output here tells of: asked with --quiet, from Python or"
+            "cell 4 carried a turn that no output here holds: asked with --quiet, from Python or"
             " in a panel, or asked again since."
         ),
-        "%chat_load paper.ipynb --force takes that as it stands.",
+        "%chat_load paper.ipynb --force loads that as it is.",
     ]
 
 
@@ -503,7 +503,7 @@ def test_the_notebook_that_is_open_is_never_overwritten(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("%chat_save", "Say where to"),
+        ("%chat_save", "No file was given"),
         ("%chat_save talk", "FILE.json"),
         ("%chat_save talk.txt", "FILE.json"),
         ("%chat_save --now talk.json", "takes a file's name"),

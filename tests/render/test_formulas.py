@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from formula_cases import RARE
 
 from chatmagic.render.formulas import goes_back, typesettable
 
@@ -50,6 +51,12 @@ def test_ordinary_formulas_are_typeset(tex: str) -> None:
 @pytest.mark.parametrize("tex", BAD.values(), ids=list(BAD))
 def test_formulas_that_do_more_are_not_typeset(tex: str) -> None:
     """What acts, hides, moves or burdens is refused."""
+    assert not typesettable(tex)
+
+
+@pytest.mark.parametrize("tex", RARE)
+def test_what_is_rare_is_not_typeset(tex: str) -> None:
+    """What takes more to check than it is worth is shown as it was written."""
     assert not typesettable(tex)
 
 

@@ -23,7 +23,6 @@ GOOD = [
     r"\begin{split} a & b & c \end{split}",
     r"\begin{split} a & b \end{split}",
     r"\begin{alignat}{2} a & b & c & d & e & f \end{alignat}",
-    r"\begin{CD} A @>>> B \end{CD}",
     r"\begin{smallmatrix} a & b \end{smallmatrix}",
     r"\begin{subarray}{c} a \\ b \end{subarray}",
     r"\begin{subarray} a \\ b \end{subarray}",
@@ -40,7 +39,6 @@ GOOD = [
     r"\big(",
     r"\overset{a}{b}",
     r"\xrightarrow[a]{b}",
-    r"\root 3 \of x",
     r"\rule{1em}{1em}",
     r"\hspace{1em}",
     r"\kern 1em",
@@ -167,7 +165,6 @@ GOOD = [
     r"\begin{cases} a \over b & c \over d \end{cases}",
     r"\bigl. x \bigr\rangle",
     r"\text{if $x_1$ or \(y_1\)}",
-    r"\root {3} \of x",
 ]
 
 BAD = [
@@ -195,7 +192,6 @@ BAD = [
     r"a & b",
     r"\begin{equation} \begin{align} a \end{align} \end{equation}",
     r"\begin{multline} a & b \end{multline}",
-    r"\begin{CD} A @> B \end{CD}",
     r"\tag{1} x \tag{2}",
     r"\begin{aligned} a \tag{1} \end{aligned}",
     r"\begin{align} a \tag{1} \tag{2} \end{align}",
@@ -307,6 +303,9 @@ BAD = [
 
 RARE = [
     r"\of x",
+    r"\root 3 \of x",
+    r"\root {3} \of x",
+    r"\begin{CD} A @>>> B \end{CD}",
     r"\buildrel a \over b",
     r"\genfrac(){0pt}{1}{a}{b}",
     r"\sideset{_a}{^b}\sum",

@@ -125,3 +125,9 @@ def left(remaining: int) -> dict[str, str]:
         "X-RateLimit-Reset": "2026-03-02T00:00:00Z",
         "Date": "Sun, 01 Mar 2026 12:00:00 GMT",
     }
+
+
+def in_ipython(error: BaseException) -> list[str]:
+    """Give the lines that IPython shows for an error of ours."""
+    lines: list[str] = error._render_traceback_()  # type: ignore[attr-defined]
+    return lines

@@ -25,10 +25,12 @@ from panel_views import (
 )
 
 import chatmagic
+from chatmagic.archive.output import STALE
+from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.jupyter import drawing
 from chatmagic.jupyter.panel.hub import Hub, Recipient
-from chatmagic.jupyter.panel.snapshot import STALE, Entries
+from chatmagic.jupyter.panel.snapshot import Entries
 from chatmagic.session.events import Ask, Began, Ended, Fragment, Silent
 
 if TYPE_CHECKING:
@@ -468,7 +470,7 @@ def test_another_order_is_shown(session: Session, page: View) -> None:
     for owner in ("a", "b"):
         session.conversation.add(turn(1, owner=owner, carried=(1,) * (owner == "b")))
     before = page.sync()["entries"]
-    session.change(lambda conversation: conversation.arrange(["b", "a"]))
+    session.change(lambda conversation: conversation.follow(Layout(("b", "a"), {"a", "b"})))
     after = page.until("snapshot", view=None, count=2)
     assert [id for id, _ in after["entries"]] == [2, 1]
     assert [id for id, _ in before] == [1, 2]

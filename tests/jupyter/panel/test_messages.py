@@ -9,7 +9,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from chatmagic.conversation.cell_order import word_from
+from chatmagic.conversation.cell_order import report_from
 from chatmagic.jupyter.panel import messages
 
 SAMPLES: dict[str, list[dict[str, Any]]] = json.loads(
@@ -77,6 +77,6 @@ def test_what_is_no_message_of_a_page_is_none(content: object) -> None:
 def test_the_bridge_reads_its_example() -> None:
     """The code cells, from top to bottom."""
     (sample,) = SAMPLES["of the bridge"]
-    word = word_from(sample)
+    word = report_from(sample)
     assert word is not None
     assert [cell.id for cell in word.cells.values()] == ["a", "c"]
