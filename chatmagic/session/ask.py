@@ -72,7 +72,7 @@ class AskState:
         stream: the reply on its way.
         problem: what ended the reply early.
         answer: the reply that is kept.
-        shown: whether the view was told of the end.
+        shown: whether the view has received the end.
     """
 
     ask: Ask
@@ -126,7 +126,7 @@ class AskState:
         return Turn(**facts, reply=reply, carried=self.context.numbers)
 
     def deliver(self, view: View) -> Answer:
-        """Tell the view of the end, and return the answer or raise what ended it early."""
+        """Pass the end to the view, and return the answer or raise what ended it early."""
         answer = cast("Answer", self.answer)
         view.ended(answer)
         self.shown = True
@@ -135,7 +135,7 @@ class AskState:
         return answer
 
     def abandon(self, view: View, error: BaseException) -> None:
-        """Close the stream and tell the view, after an error.
+        """Close the stream and pass the failure to the view, after an error.
 
         Args:
             view: what shows the ask.

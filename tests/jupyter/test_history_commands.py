@@ -20,7 +20,7 @@ def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
     said = {
         "%chat_undo": ("undo", "Took back the question “echo:a”."),
         "%chat_redo": ("redo", "Put back the question “echo:a”."),
-        "%chat_reset": ("reset", "A new conversation begins. 1 turn put aside"),
+        "%chat_reset": ("reset", "A new conversation begins. 1 turn set aside"),
     }
     for code, (kind, words) in said.items():
         ran = shell.machine(code)
