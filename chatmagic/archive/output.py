@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.request_facts import Value
+    from chatmagic.conversation.turn import Turn
     from chatmagic.models import Reply
 
 STATE_WORDS: Final = {
@@ -25,6 +26,8 @@ STATE_WORDS: Final = {
     "interrupted": "Interrupted: this reply is not complete.",
     "cut off": "Cut off: this reply is not complete.",
 }
+STALE: Final = "stale: what stands above it has changed since"
+_NAME_SHOWN: Final = 60
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
 RENDERERS: Final = ("markdown-it-py", "nh3", "pygments")
 """The packages that make a reply's HTML together with this one."""
@@ -106,6 +109,31 @@ def state_lines(reply: Reply) -> list[str]:
     elif not reply.text and not reply.refusal:
         lines.append("The reply is empty.")
     return [line for line in lines if line]
+
+
+def turn_notes(turn: Turn, *, is_stale: bool) -> list[str]:
+    """Return what is particular about a turn, in words, for a list of turns.
+
+    Args:
+        turn: the turn.
+        is_stale: whether it would be asked otherwise now.
+    """
+    reply, notes = turn.reply, [STALE] if is_stale else []
+    if turn.missing:
+        named = ", ".join(plain.one_line(name, _NAME_SHOWN) for name in turn.missing)
+        notes.append(f"sent without the value of {named}, which was not kept: run its cell again")
+    if settings := gauge.settings_words(turn.parameters, turn.asked_model):
+        notes.append(settings)
+    if turn.last is not None:
+        count = len(turn.carried)
+        notes.append(f"sent with the last {count:,} turns" if count else "sent with none before it")
+    if reply.origin != "live":
+        notes.append(reply.origin)
+    if reply.recorded == "emulator":
+        notes.append("of the emulator")
+    if reply.by_order:
+        notes.append("by order: another request was recorded here")
+    return notes
 
 
 def settings_words(record: Record | None) -> str:

@@ -205,7 +205,7 @@ class KernelEnvironment:
         by = config.resolve_address(os.environ, **self._addresses()).url_from
         return (
             f"ChatMagics.base_url is not used: {by} names another address. "
-            "%chat_connect URL beats them all."
+            "%chat_connect URL has precedence."
         )
 
     def known_keys(self) -> tuple[Secret, ...]:

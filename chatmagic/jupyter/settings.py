@@ -81,14 +81,14 @@ class KernelSettings(Configurable):
         "connect, first_byte, silence, total; or a chatmagic.Timeout.",
     ).tag(config=True)
     model = Unicode(
-        None, allow_none=True, help="Model to ask for; goes to the address it was set for."
+        None, allow_none=True, help="Model to ask for; sent to the address it was set for."
     ).tag(config=True)
-    extra_body = Dict(help="Fields that a compatible server wants.").tag(config=True)
+    extra_body = Dict(help="Fields that a compatible server requires.").tag(config=True)
     stream_usage = Bool(
-        False, help="Ask for token counts with each stream; most servers tell them only then."
+        False, help="Ask for token counts with each stream; most servers send them only then."
     ).tag(config=True)
     extra_headers = Dict(
-        help="Headers that a gateway wants, never a key; go to the address they were set for."
+        help="Headers that a gateway requires, never a key; sent to the address they were set for."
     ).tag(config=True)
     temperature = _Number(None, allow_none=True, help="Default of --temperature.").tag(config=True)
     max_tokens = _WholeNumber(None, allow_none=True, help="Default of --max-tokens.").tag(
@@ -115,7 +115,7 @@ class KernelSettings(Configurable):
     order = Enum(
         ["page", "run"],
         "page",
-        help="Where a turn stands: as its cell in the page, where that tells it, or as first run.",
+        help="Where a turn stands: as its cell in the page, where that is known, or as first run.",
     ).tag(config=True)
 
     @validate(*CHECKED)

@@ -42,9 +42,9 @@ STEPS: Final[Mapping[str, Callable[[Conversation], Change | None]]] = {
     "redo": Conversation.redo,
     "clear": Conversation.reset,
 }
-WITHDRAWN: Final = "Taken back before it was sent."
+WITHDRAWN: Final = "Withdrawn before it was sent."
 CLEARED: Final = "A new conversation begins; Undo brings the old one back."
-FAILED: Final = "{what}: the panel's part of the kernel failed ({error}). %%chat goes on working."
+FAILED: Final = "{what}: the panel's part of the kernel failed ({error}). %%chat still works."
 
 
 class Actions:
@@ -156,7 +156,7 @@ class Actions:
         if any(pending.mine for pending in self._pending):
             why = "A question from the panel is under way already; this one was not sent."
         elif message["replaces"] is not None and (old is None or old.entry != "panel"):
-            why = "That turn is not the panel's any more. Nothing was sent."
+            why = "That turn is no longer the panel's. Nothing was sent."
         elif text is None or not text.strip():
             why = "The prompt is empty. Nothing was sent."
         elif len(text) > LONGEST_PROMPT:

@@ -41,8 +41,6 @@ MOST_PROMPT_DRAWN: Final = 20_000
 MOST_DRAWN: Final = 128
 """How many replies are kept as HTML: the saved transcript is made anew with each turn."""
 
-STALE: Final = "stale: what stands above it has changed since"
-
 
 @dataclass(frozen=True, slots=True)
 class Aside:
@@ -109,13 +107,7 @@ class Entries:
     def _notes(self, index: int) -> list[str]:
         """Return what is particular about a turn."""
         turn = self._turns[index]
-        notes = [STALE] if is_stale(self._turns, index) else []
-        if settings := gauge.settings_words(turn.parameters, turn.asked_model):
-            notes.append(settings)
-        if turn.last is not None:
-            notes.append(f"sent with the last {len(turn.carried):,} turns")
-        if turn.reply.origin != "live":
-            notes.append(turn.reply.origin)
+        notes = output.turn_notes(turn, is_stale=is_stale(self._turns, index))
         if turn.reply.held_back:
             notes.append(HELD_BACK)
         return notes
