@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from project import ROOT
+from project import files
 from shells import KEY
 
 from chatmagic._log import describe, log_swallowed, swallowed
@@ -114,7 +114,7 @@ def swallows_unseen(node: ast.AST) -> bool:
     return is_broad and not hands_on and "log_swallowed(" not in ast.unparse(node)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "chatmagic").rglob("*.py")), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", files("chatmagic/**/*.py"), ids=lambda p: p.name)
 def test_whatever_swallows_everything_logs_it(path: Path) -> None:
     """No exception goes away without a trace; narrow handlers know what they expect."""
     code = ast.parse(path.read_text("utf-8"))

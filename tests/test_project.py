@@ -80,7 +80,7 @@ def imports(path: Path) -> set[str]:
 
 def modules() -> list[str]:
     """Return the package's modules as paths without their ending, but for the face."""
-    found = (path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py"))
+    found = (path.relative_to(PACKAGE).with_suffix("") for path in files("**/*.py", PACKAGE))
     return sorted(name.as_posix() for name in found if str(name) not in {"__init__", "__main__"})
 
 
@@ -127,7 +127,7 @@ def test_a_pure_module_touches_nothing(path: Path) -> None:
 def test_the_pure_folders_are_measured() -> None:
     """What coverage measures holds each module of the pure folders, and has their test files."""
     for folder in ("protocol", "conversation", "render"):
-        assert set((PACKAGE / folder).rglob("*.py")) <= set(PURE)
+        assert set(files(f"{folder}/**/*.py", PACKAGE)) <= set(PURE)
     tests = {path.stem for path in files("tests/**/test_*.py")}
     own = {f"test_{path.stem.lstrip('_')}" for path in PURE if path.stem != "__init__"}
     assert own <= tests
@@ -152,7 +152,7 @@ def test_no_merge_is_left_open(path: Path) -> None:
 def test_every_runtime_package_is_used_or_promised() -> None:
     """What is required is imported somewhere; ipywidgets is the panel's, promised to users."""
     required = {re.split(r"[<>=]", item)[0] for item in PYPROJECT["project"]["dependencies"]}
-    used = {module.split(".")[0] for path in PACKAGE.rglob("*.py") for module in imports(path)}
+    used = {module.split(".")[0] for path in files("**/*.py", PACKAGE) for module in imports(path)}
     used |= {"ipywidgets"}
     assert {IMPORTED_AS.get(name, name) for name in required} <= used
 

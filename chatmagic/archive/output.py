@@ -11,12 +11,14 @@ from chatmagic import text as plain
 from chatmagic._version import __version__
 from chatmagic.conversation.seal import sealed
 from chatmagic.render import gauge
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.request_facts import Value
+    from chatmagic.conversation.turn import Turn
     from chatmagic.models import Reply
 
 STATE_WORDS: Final = {
@@ -24,6 +26,8 @@ STATE_WORDS: Final = {
     "interrupted": "Interrupted: this reply is not complete.",
     "cut off": "Cut off: this reply is not complete.",
 }
+STALE: Final = "stale: what stands above it has changed since"
+_NAME_SHOWN: Final = 60
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
 RENDERERS: Final = ("markdown-it-py", "nh3", "pygments")
 """The packages that make a reply's HTML together with this one."""
@@ -107,6 +111,31 @@ def state_lines(reply: Reply) -> list[str]:
     return [line for line in lines if line]
 
 
+def turn_notes(turn: Turn, *, is_stale: bool) -> list[str]:
+    """Return what is particular about a turn, in words, for a list of turns.
+
+    Args:
+        turn: the turn.
+        is_stale: whether it would be asked otherwise now.
+    """
+    reply, notes = turn.reply, [STALE] if is_stale else []
+    if turn.missing:
+        named = ", ".join(plain.one_line(name, _NAME_SHOWN) for name in turn.missing)
+        notes.append(f"sent without the value of {named}, which was not kept: run its cell again")
+    if settings := gauge.settings_words(turn.parameters, turn.asked_model):
+        notes.append(settings)
+    if turn.last is not None:
+        count = len(turn.carried)
+        notes.append(f"sent with the last {count:,} turns" if count else "sent with none before it")
+    if reply.origin != "live":
+        notes.append(reply.origin)
+    if reply.recorded == "emulator":
+        notes.append("of the emulator")
+    if reply.by_order:
+        notes.append("by order: another request was recorded here")
+    return notes
+
+
 def settings_words(record: Record | None) -> str:
     """Return the settings that a reply was asked with, where they are not the service's own."""
     return "" if record is None else gauge.settings_words(record.parameters, record.asked_model)
@@ -117,7 +146,7 @@ def _kept(values: Sequence[Value]) -> str:
     return "".join(
         '<details class="chatmagic-value"><summary>Value of '
         f"<code>{escape(plain.visible(value.expression))}</code>, kept with this output:"
-        f" {value.size:,} character{'' if value.size == 1 else 's'}</summary>"
+        f" {counted(value.size, 'character')}</summary>"
         f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(value.text))}</pre></details>'
         for value in values
         if value.text is not None

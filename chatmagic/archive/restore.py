@@ -16,7 +16,7 @@ from chatmagic._json import chain_of, turn_digest
 from chatmagic.archive import archive
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import newest
-from chatmagic.text import numbered
+from chatmagic.text import counted, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -193,7 +193,7 @@ def summary(restored: Restored, notebook: Notebook) -> list[str]:
     """Return in words what was restored and what was not, a line each."""
     conversation = restored.conversation
     count, stale = len(conversation), len(conversation.stale_turns())
-    what = f"{count:,} turn{'' if count == 1 else 's'}{f' ({stale:,} stale)' if stale else ''}"
+    what = f"{counted(count, 'turn')}{f' ({stale:,} stale)' if stale else ''}"
     lines = [f"Restored {what} from {notebook.path.name} as last saved. Nothing was sent."]
     live = {turn.number: turn for turn in conversation}
     changed = []

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from chatmagic.text import numbered
+from chatmagic.text import counted, numbered
 
 if TYPE_CHECKING:
     from chatmagic.archive.notebook_file import Notebook
@@ -28,7 +28,7 @@ def lines(read: Notebook) -> tuple[str, ...]:
     lines: list[str] = []
     for saved, record in read.turns:
         for value in record.values:
-            size = f"{value.size:,} character{'' if value.size == 1 else 's'}"
+            size = counted(value.size, "character")
             kept = "its size and digest" if value.text is None else "all of it"
             lines.append(
                 f"cell {saved.cell}: value of {{{{ {value.expression} }}}} ({size}): {kept}"

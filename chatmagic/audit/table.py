@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.audit.findings import Row
-from chatmagic.text import one_line, to_terminal
+from chatmagic.text import counted, one_line, to_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,7 +146,7 @@ def _grid(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _totals(turns: Sequence[Row]) -> str:
     count = len(turns)
-    parts = [f"{count:,} turn{'' if count == 1 else 's'}"]
+    parts = [counted(count, "turn")]
     early = {state: sum(turn.state == state for turn in turns) for state in EARLY}
     parts += [f"{number:,} {state}" for state, number in early.items() if number]
     tokens = [turn.total_tokens for turn in turns if turn.total_tokens is not None]
@@ -155,7 +155,7 @@ def _totals(turns: Sequence[Row]) -> str:
         parts.append(f"{sum(tokens):,} tokens, reported for {len(tokens):,}")
     if took:
         count = sum(took)
-        parts.append(f"about {count:,} credit{'' if count == 1 else 's'}, known for {len(took):,}")
+        parts.append(f"about {counted(count, 'credit')}, known for {len(took):,}")
     return ", ".join(parts) + "."
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.cassette import cassette, mode
 from chatmagic.client.endpoint import Endpoint
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,7 +138,7 @@ class ActiveCassette:
 
 
 def _count(number: int) -> str:
-    return f"{number:,} recorded exchange{'' if number == 1 else 's'}"
+    return counted(number, "recorded exchange")
 
 
 def from_environment() -> CassetteSetup | None:

@@ -141,7 +141,7 @@ class Client:
 
     @property
     def credits(self) -> Credits | None:
-        """The credits as the latest answer that told them has them; ``None`` is unknown."""
+        """The credits in the latest answer that had them; ``None`` where they are not known."""
         return self.credit_tracker.state.credits
 
     @property

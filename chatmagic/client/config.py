@@ -245,9 +245,9 @@ def _home(own: str | None) -> str | None:
         return None
 
 
-def _address(*found: tuple[str | None, str]) -> Endpoint:
+def _address(*sources: tuple[str | None, str]) -> Endpoint:
     """Return the first address that is set, with no key yet."""
-    for url, url_from in found:
+    for url, url_from in sources:
         name = f"The base address ({url_from})"
         if url is not None and not isinstance(url, str):
             raise InputError(f"{name} is text, not {type(url).__name__}.")
@@ -265,9 +265,9 @@ def _address(*found: tuple[str | None, str]) -> Endpoint:
     )
 
 
-def _auth(*found: tuple[str | None, str]) -> Auth:
+def _auth(*sources: tuple[str | None, str]) -> Auth:
     """Return the first way that is set; what was set is not repeated: it might be a key."""
-    for way, name in found:
+    for way, name in sources:
         word = way.strip().lower() if isinstance(way, str) else way
         for known in AUTH_WAYS:
             if word == known:

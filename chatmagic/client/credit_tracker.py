@@ -1,4 +1,4 @@
-"""What the answers told one client: credits, requests left, how right the clock here is."""
+"""Credit tracker of one client: credits, requests left, and how far the clock here is off."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CreditState:
-    """What a service's answers have told so far, as of one moment.
+    """State of a service's credits, from the answers so far.
 
     Args:
         credits: the last figures that any answer gave; ``None`` before the first.
-        took: about how many credits the last answer took, where that can be told.
-        received_at: the time here when the answer that told ``credits`` came.
+        took: about how many credits the last answer took; ``None`` where that is not known.
+        received_at: the time here when the answer with ``credits`` came.
         clock_off: how far the clock here is ahead of the service's (below 0: behind), at
-            least; ``None`` where the latest live answer from another machine did not tell,
+            least; ``None`` where the latest live answer from another machine had no date,
             and while the clock may be right.
-        requests: how many requests are left, as the latest answer that told has it.
-        lacks_usage: whether the latest reply was streamed by a service and told no tokens.
-        last: what the very last answer said; unlike ``credits``, ``None`` if nothing.
+        requests: how many requests are left, from the latest answer that has such a figure.
+        lacks_usage: whether the latest reply was streamed by a service without token counts.
+        last: the figures of the very last answer; unlike ``credits``, ``None`` if it had none.
     """
 
     credits: Credits | None = None
@@ -52,8 +52,8 @@ class CreditTracker:
     def entry(self) -> Callable[[Credits | None], None]:
         """Return a function that enters one answer's credits; called again, it replaces them.
 
-        It takes what the answer says; ``None`` is nothing, also for a request that got no
-        answer: the answer after that has no figure to be compared with.
+        It takes the answer's figures; ``None`` for none, also for a request without an answer:
+        the answer after that has no figure to be compared with.
         """
         before: CreditState | None = None
         received_at: datetime | None = None
@@ -74,7 +74,7 @@ class CreditTracker:
     def note_headers(
         self, headers: crediting.Headers, *, asked: datetime, now: datetime, is_live: bool
     ) -> None:
-        """Note what an answer's headers tell besides its credits.
+        """Note the requests left and the date in an answer's headers.
 
         Args:
             headers: the answer's.
@@ -91,5 +91,5 @@ class CreditTracker:
             self.state = replace(self.state, clock_off=off)
 
     def note_usage(self, *, lacks_usage: bool) -> None:
-        """Note whether a service's stream told no tokens."""
+        """Note whether a service's stream came without token counts."""
         self.state = replace(self.state, lacks_usage=lacks_usage)

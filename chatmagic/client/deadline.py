@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Deadline:
     """Calls a function a while after the latest sign of life.
 
-    A socket's own time-out will not do: it begins anew with each byte, whatever that tells.
+    A socket's own time-out will not do: it begins anew with each byte, even of a keep-alive.
 
     Args:
         seconds: how long after the latest sign.

@@ -185,8 +185,9 @@ def open_store() -> KeyStore:
     chatmagic asked the system for that stays where it is.
     """
     folder = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True)
-    former = Path.home() / ".config" / "chatmagic"
-    is_former = (former / FILE).exists() and not (folder / FILE).exists()
+    base = Path(os.environ.get("APPDATA" if os.name == "nt" else "XDG_CONFIG_HOME", ""))
+    former = (base if base.is_absolute() else Path.home() / ".config") / "chatmagic"
+    is_former = os.path.lexists(former / FILE) and not os.path.lexists(folder / FILE)
     return KeyStore(former if is_former else folder, _keyring)
 
 

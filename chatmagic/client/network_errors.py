@@ -241,14 +241,14 @@ def broken(error: BaseException, which: Which, doubted: str = "") -> ChatError:
 
 def _causes(error: BaseException) -> list[BaseException]:
     """Return an error and everything it was made from, outermost first."""
-    found: list[BaseException] = []
+    causes: list[BaseException] = []
     queue: list[object] = [error]
     while queue:
         item = queue.pop(0)
-        if isinstance(item, BaseException) and item not in found:
-            found.append(item)
+        if isinstance(item, BaseException) and item not in causes:
+            causes.append(item)
             queue += [getattr(item, "reason", None), item.__cause__, item.__context__, *item.args]
-    return found
+    return causes
 
 
 def _any(causes: list[BaseException], *kinds: type[BaseException]) -> bool:
@@ -269,6 +269,6 @@ def _reason(causes: list[BaseException]) -> str:
 
 
 def _tunnel_status(causes: list[BaseException]) -> int | None:
-    """Return the HTTP status of a proxy that makes no tunnel, as http.client tells it."""
-    found = (re.match(r"Tunnel connection failed: (\d{3})\b", str(cause)) for cause in causes)
-    return next((int(match[1]) for match in found if match), None)
+    """Return the HTTP status of a proxy that opens no tunnel, from http.client's message."""
+    matches = (re.match(r"Tunnel connection failed: (\d{3})\b", str(cause)) for cause in causes)
+    return next((int(match[1]) for match in matches if match), None)

@@ -172,7 +172,7 @@ class ResponseReader:
             return b""
 
     def _check_end(self, *, done: bool, cut: bool) -> None:
-        """Tell the end of a reply from that of something else, and from a cut."""
+        """Raise an error where the stream did not end as a whole reply does."""
         key, finish_reason = self._key, self._builder.facts.finish_reason
         if finish_reason == "error":
             raise self._error_in_reply(self._complaint or ErrorBody())
@@ -302,7 +302,7 @@ class ResponseReader:
         return self._unreadable(text[:BODY_BYTES])
 
     def refusal(self) -> ChatError:
-        """Read the body of an answer that is no reply; give the error that it tells."""
+        """Return the error in the body of an answer that is no reply."""
         body, self.ended = self._beginning()
         return self._refusal(body)
 
@@ -349,7 +349,7 @@ class ResponseReader:
 
 
 def time_of(exchange: Exchange) -> datetime:
-    """Return the time here or, for a replayed answer, the time that it tells itself."""
+    """Return the time here or, for a replayed answer, its own date."""
     here = datetime.now(UTC)
     return (crediting.date(exchange.headers) or here) if exchange.origin == "replay" else here
 

@@ -125,7 +125,7 @@ class ReplyStream:
         except BaseException as error:
             self.close()
             if self._exchange is None:
-                # Without an answer, what the next one took cannot be told.
+                # Without an answer, what the next one took is not known.
                 self._enter_credits(None)
             if isinstance(error, ChatError):
                 raise error.alone()  # noqa: B904 - it is that very error
@@ -216,7 +216,7 @@ class ReplyStream:
         return self._iterator
 
     def _iterate(self, exchange: Exchange, reader: ResponseReader) -> Iterator[str]:
-        """Return the fragments; tell the state, and add to an error what is known."""
+        """Return the fragments; set the state, and add to an error what is known."""
         try:
             yield from reader.fragments()
         except (ChatError, ChatInterrupted) as error:

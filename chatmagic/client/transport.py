@@ -217,7 +217,7 @@ class HttpExchange:
         raise problem
 
     def _taken(self, piece: bytes) -> bytes:
-        """Return a piece, and note what its coming tells."""
+        """Return a piece; note its arrival and whether the connection is done with."""
         if self._halt.reason is not None:
             self.abort()
             raise _halted(self._halt.reason, self._clock)
@@ -257,7 +257,7 @@ class HttpExchange:
 
 
 class _Session(requests.Session):
-    """A session that sees no redirect; told not to follow one, requests reads its body whole."""
+    """A session that sees no redirect: with ``allow_redirects=False`` requests reads its body."""
 
     def get_redirect_target(self, resp: requests.Response) -> None:  # noqa: ARG002 - wherever to
         return None
@@ -328,7 +328,6 @@ def _reported(
     if not isinstance(error, _KNOWN) or isinstance(error, ChatError):
         error.__cause__ = error.__context__ = None
         return error.with_traceback(None)
-    log_swallowed(error)
     if clock.halt.reason is not None:
         return _halted(clock.halt.reason, clock, url)
     if network_errors.is_late(error):

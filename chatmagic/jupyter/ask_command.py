@@ -83,7 +83,7 @@ class AskCommand:
         except KeyboardInterrupt:
             # Before the session had the ask, or after it was done with it.
             raise ChatInterrupted(
-                "Interrupted; the conversation is whole: %chat_history shows it."
+                "Interrupted. The conversation is intact: %chat_history shows it."
             ) from None
 
     def has_shown(self, value: object) -> bool:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from chatmagic.session.session import Session
 
 MARKS: Final[Mapping[Mark, str]] = {
-    "stale": "Stale: what stands above has changed since. Run the cell again to renew it.",
+    "stale": "Stale: what stands above it has changed since. Run the cell again to renew it.",
     "taken back": "Not in the conversation any more: this reply was taken back, by an undo, a "
     "reset or a load. Run the cell again to ask anew.",
     "held back": f"This reply {HELD_BACK}.",

@@ -13,6 +13,7 @@ from chatmagic.cassette.mode import CassetteOptions, resolve
 from chatmagic.cassette.pruning import Pruning
 from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
 from chatmagic.errors import ChatError, InputError
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.environment import KernelEnvironment
@@ -75,7 +76,7 @@ class CassetteCommand:
         is_off = [first, *words] == ["--off"]
         options = CassetteOptions(off=True) if is_off else parse(line, self._options.file)
         self._settings.kept.cassette = options
-        self._settings.kept.said_later.clear()
+        self._settings.kept.changed_later.clear()
         before = self._session.cassette.current
         summary = self._session.change_cassette(off=is_off)
         chosen = "No cassette is chosen here."
@@ -110,13 +111,13 @@ class CassetteCommand:
         unsaved = [item.message for item in self._session.cassette.unsaved]
         state = self.state()
         if state is None:
-            asks = f"No cassette is in: every question goes to the service. {USAGE}"
+            asks = f"No cassette is in use: every question is sent to the service. {USAGE}"
             return "\n".join([asks, *unsaved])
         try:
             self._session.change_cassette(again=False)
         except ChatError as error:
             unsaved = [item.message for item in self._session.cassette.unsaved]
-            out = f"Nothing is sent while that is so; {self._way_out()}."
+            out = f"Nothing is sent until that is resolved; {self._way_out()}."
             return "\n".join(dict.fromkeys([state, str(error), out, *unsaved]))
         return "\n".join([state, *self._in()])
 
@@ -128,7 +129,7 @@ class CassetteCommand:
         except InputError:
             is_out = False
         if is_out:
-            return "%chat_cassette --off takes it out"
+            return "%chat_cassette --off ends its use"
         if os.environ.get(MODE_VARIABLE, "").strip() or os.environ.get(FILE_VARIABLE, "").strip():
             return f"{MODE_VARIABLE}=live in the environment asks without it"
         return '%config ChatMagics.mode = "live" asks without it'
@@ -144,15 +145,15 @@ class CassetteCommand:
             return lines
         choice, count = cassette.config, len(cassette.interactions)
         others = [
-            *(["what it lacks is answered by the emulator"] if choice.fallback else []),
+            *(["what it does not hold is answered by the emulator"] if choice.fallback else []),
             *(["a request that differs is answered by its place"] if choice.by_order else []),
         ]
         lines += [f"{other[0].upper()}{other[1:]}." for other in others]
         superseded = sum(item.superseded for item in cassette.interactions)
         marked = f", {superseded:,} of them superseded (%chat_cassette --prune)"
         lines.append(
-            f"It holds {count:,} exchange{'' if count == 1 else 's'}"
-            f"{marked if superseded else ''}; since it is in: {cassette.summary()}"
+            f"It holds {counted(count, 'exchange')}"
+            f"{marked if superseded else ''}; in this use: {cassette.summary()}"
         )
         if cassette.trouble is not None:
             lines.append(f"{len(cassette.unsaved):,} of them not saved: {cassette.trouble}")
@@ -166,7 +167,7 @@ class CassetteCommand:
         self._session.change_cassette(again=False)
         cassette = self._session.cassette.current
         if cassette is None:
-            raise InputError("No cassette is in, so there is nothing to prune.", hint=USAGE)
+            raise InputError("No cassette is in use, so there is nothing to prune.", hint=USAGE)
         pruning = self._pruning
         return self._session.alone(
             lambda: pruning.removed(cassette, words) if words else pruning.listed(cassette)
@@ -199,7 +200,7 @@ def parse(line: str, before: str | None = None) -> CassetteOptions:
                 _wrong("--else takes one word: emulator.")
             chosen, after = replace(chosen, fallback="emulator"), after[value.end() :]
         else:
-            _wrong(f"{word[:20]} is not an option of %chat_cassette, or stands alone.")
+            _wrong(f"{word[:20]} is not an option of %chat_cassette, or has to stand alone.")
         rest += after
     name = rest.strip()
     if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'":

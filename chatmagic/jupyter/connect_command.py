@@ -79,14 +79,14 @@ class ConnectCommands:
             is_told = running(self._shell).audience != "machine"
             if lacks_key and is_told and not self._environment.is_replaying():
                 print("No key for this address yet: %chat_login asks for it.")
-                print(f"A server without keys: {endpoint.line_to_set('none')}")
+                print(f"For a server without keys: {endpoint.line_to_set('none')}")
         if (model := self._environment.model()) is not None:
             print(f"Model: {text.one_line(model, _SHOWN)}.")
         if elsewhere := self._environment.elsewhere():
             print(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
         if count := len(self._session.conversation):
             turns = text.counted(count, "turn")
-            print(f"The conversation so far ({turns}) goes along; %chat_reset begins a new one.")
+            print(f"The conversation so far ({turns}) is sent along; %chat_reset begins a new one.")
         for warning in config.new_warnings(() if is_here else warnings_for(word)):
             print(warning)
 
@@ -97,14 +97,16 @@ class ConnectCommands:
             line: what stands after the magic's name.
 
         Raises:
-            InputError: nobody can be asked for a key, or the line is wrong.
+            InputError: no person is there to enter a key, or the line is wrong.
         """
         if self._environment.is_replaying() and not line.strip():
-            print("As things are set nothing is sent (%chat_cassette), so no key is needed.")
+            print("With these settings nothing is sent (%chat_cassette), so no key is needed.")
             return
         endpoint = self._environment.endpoint()
         if endpoint.is_emulator:
-            raise InputError("The emulator needs no key. Connect first: %chat_connect URL.")
+            raise InputError(
+                "The emulator needs no key. Connect to a service first: %chat_connect URL."
+            )
         origin = endpoint.origin
         store = keystore.open_store()
         if line.strip() == "--forget":
@@ -150,7 +152,7 @@ def _words(line: str) -> tuple[str, str | None]:
         )
     if len(words) != 1 or words[0].startswith("-") or model == "":
         raise InputError(
-            "Say where to: %chat_connect URL, or %chat_connect emulator.",
+            "No address was given: %chat_connect URL, or %chat_connect emulator.",
             hint="%chat_connect URL --model NAME names the model to ask for.",
         )
     return words[0], model
@@ -180,7 +182,7 @@ def _hidden(question: str) -> Secret:
     except Exception as error:  # noqa: BLE001 - whatever a front end says that cannot ask
         log_swallowed(error)
         raise InputError(
-            "Nobody can be asked for a key here.",
+            "This front end cannot ask for a key.",
             hint="Set CHATMAGIC_API_KEY, or CHATMAGIC_API_KEY_FILE, before the kernel starts.",
         ) from None
     if key is None:

@@ -89,10 +89,10 @@ class KernelEnvironment:
         return execution.cell, execution.id
 
     def layout(self, owner: str | None) -> Layout | None:
-        """Return how the cells stand on the page of a cell; ``None`` where no page tells.
+        """Return the order of the cells on the page of a cell; ``None`` where no page reports it.
 
         Args:
-            owner: the hash of the cell; ``None`` takes the page that told last.
+            owner: the hash of the cell; ``None`` takes the page that reported last.
         """
         from chatmagic.conversation import cell_order  # noqa: PLC0415 - with the session
 
@@ -129,20 +129,20 @@ class KernelEnvironment:
         Raises:
             InputError: what is set does not go together.
         """
-        # A panel's question has no sender who could tell; the cells before it had.
+        # A panel's question does not show whether a person is there; the cells before it did.
         self._has_person |= running(self._shell).audience != "machine"
         kept = self._settings.kept
         return resolve(
             os.environ,
             kept.cassette,
             CassetteOptions(self._settings.cassette, self._settings.mode),
-            changed_later=frozenset(kept.said_later),
+            changed_later=frozenset(kept.changed_later),
             interactive=self._has_person,
         )
 
     @property
     def pages(self) -> Pages | None:
-        """What the kernel's pages told last; ``None`` where none does."""
+        """The latest reports of the kernel's pages; ``None`` without the bridge."""
         return None if self.bridge is None else self.bridge.pages
 
     def is_replaying(self) -> bool:
@@ -205,7 +205,7 @@ class KernelEnvironment:
         by = config.resolve_address(os.environ, **self._addresses()).url_from
         return (
             f"ChatMagics.base_url is not used: {by} names another address. "
-            "%chat_connect URL beats them all."
+            "%chat_connect URL has precedence."
         )
 
     def known_keys(self) -> tuple[Secret, ...]:

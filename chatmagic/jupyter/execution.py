@@ -19,7 +19,7 @@ class Execution:
     """One execution of a cell.
 
     Args:
-        cell: hash of the cell's identity; ``None`` where the front end does not tell it.
+        cell: hash of the cell's identity; ``None`` where the front end does not send it.
         id: identity of this execution; a cell that runs again has another one.
         audience: ``machine`` (no person: one display, at the end), ``page`` (a person whose
             page shows updates) or ``text`` (a person who sees what is printed).

@@ -77,7 +77,7 @@ class HistoryCommands:
         refuse_words("chat_reset", line)
         change = self._session.change(Conversation.reset)
         gone = len(change.went) if change is not None else 0
-        aside = f" {counted(gone, 'turn')} put aside; %chat_undo brings back." if gone else ""
+        aside = f" {counted(gone, 'turn')} set aside; %chat_undo takes that back." if gone else ""
         _show_change(f"A new conversation begins.{aside}", "reset")
 
 

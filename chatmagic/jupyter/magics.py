@@ -51,8 +51,8 @@ class ChatMagics(KernelSettings, Magics):
             config.pop("ChatMagics", None)
             raise
         names = set(self._find_my_config(config))
-        # An observer would not hear of a value that is said again, but the later word counts.
-        self.kept.said_later |= names & {"cassette", "mode"}
+        # An observer is not called for a value that is set again, but the later setting counts.
+        self.kept.changed_later |= names & {"cassette", "mode"}
         if names & {"base_url", "model", "extra_headers"}:
             self.environment.belong_here(names)
             if "base_url" in names and (unused := self.environment.unused_address()) is not None:
@@ -233,14 +233,17 @@ def load(shell: InteractiveShell) -> None:
         return
     if before is not None:
         owner = getattr(before, "__module__", "another extension")
-        print(f"chatmagic: %%chat was {owner}'s, and is again after %unload_ext.", file=sys.stderr)
+        print(
+            f"chatmagic: this replaces the %%chat of {owner}; %unload_ext chatmagic restores it.",
+            file=sys.stderr,
+        )
     try:
         magics = ChatMagics(shell)
     except TraitError as error:
         made = (each for each in shell.configurables if isinstance(each, ChatMagics))
         shell.configurables.remove(next(made))
         raise InputError(
-            f"{error}", hint="It stands in an IPython configuration file (c.ChatMagics)."
+            f"{error}", hint="It is set in an IPython configuration file (c.ChatMagics)."
         ) from None
     magics.replaced = {
         kind: {name: held[name] for name in magics.magics[kind] if name in held}

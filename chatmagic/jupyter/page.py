@@ -62,7 +62,7 @@ class LivePage:
                 from chatmagic.jupyter.panel.widgets import Panels  # noqa: PLC0415 - ipywidgets takes its time
             except ImportError as error:
                 raise InputError(
-                    f"There are no widgets here ({error}). %%chat goes on working without them.",
+                    f"Widgets are not available here ({error}). %%chat works without them.",
                     hint="pip install anywidget, then restart the kernel.",
                 ) from None
             self._panels = Panels(self._session, self._status, self.drawing)

@@ -32,7 +32,7 @@ class Results:
 
     Args:
         shell: the shell.
-        has_shown: tells whether the running cell has shown this value as a reply.
+        has_shown: returns whether the running cell has shown this value as a reply.
         shown: gives a reply as one of a bundle's types.
     """
 

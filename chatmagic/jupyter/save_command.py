@@ -56,7 +56,7 @@ def save(line: str, session: Session, shell: InteractiveShell, *, keep_values: b
     """
     path, force = _arguments(line, "chat_save")
     if path is None:
-        raise InputError(f"Say where to: %chat_save {FORMATS}.")
+        raise InputError(f"No file was given: %chat_save {FORMATS}.")
     content = _CONTENTS.get(path.suffix.lower())
     if content is None:
         raise InputError(f"%chat_save writes {FORMATS}, not {_name(path)}.")
@@ -119,7 +119,7 @@ def load(line: str, session: Session, shell: InteractiveShell) -> None:
 
 
 def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> Path | None:
-    """Return the notebook that this kernel runs; ``None`` where the front end does not tell.
+    """Return the notebook that this kernel runs; ``None`` where the front end does not name it.
 
     Args:
         variables: the user's variables, among which VS Code puts the path.
@@ -148,7 +148,7 @@ def _arguments(line: str, magic: str) -> tuple[Path | None, bool]:
     try:
         return (Path(words).expanduser() if words else None), force
     except RuntimeError:
-        raise InputError(f"There is no home folder for {one_line(words, _SHOWN)}.") from None
+        raise InputError(f"No home folder was found for {one_line(words, _SHOWN)}.") from None
 
 
 def _from_json(path: Path) -> tuple[Conversation, list[str]]:
@@ -173,7 +173,7 @@ def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversat
     read = notebook_file.read(path)
     restored = restore.restore(read, by_id=by_id, changed=changed)
     faults = [] if changed else [each for each in read.outputs if each.fault]
-    insist = [f"%chat_load {_name(path)} {FORCE} takes that as it stands."] if faults else []
+    insist = [f"%chat_load {_name(path)} {FORCE} loads that as it is."] if faults else []
     if not restored.conversation.added:
         problems = [*restored.problems[:1], *insist] or [read.missing]
         raise InputError(
@@ -237,7 +237,7 @@ def _refuse_to_overwrite(path: Path) -> None:
     if not is_ours(notebook_file.content_of(path)):
         raise InputError(
             f"{_name(path)} exists, and is not as %chat_save wrote it; it was left alone.",
-            hint=f"Take another name, or overwrite it by {FORCE}.",
+            hint=f"Use another name, or {FORCE} to overwrite it.",
         )
 
 

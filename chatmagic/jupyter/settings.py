@@ -32,18 +32,18 @@ CHECKED = [
 
 @dataclass(slots=True)
 class Kept:
-    """What one shell was told that loading the extension again must not change.
+    """What one shell keeps when the extension is loaded again.
 
     Args:
         file_url: the address that a configuration file sets.
         homes: the address that each setting was set for, where it belongs to one.
-        said_later: which of the cassette's settings were said since ``%chat_cassette`` was.
-        cassette: what ``%chat_cassette`` said last; ``None`` if nothing.
+        changed_later: which of the cassette's settings were set after ``%chat_cassette`` ran.
+        cassette: what ``%chat_cassette`` set last; ``None`` before its first use.
     """
 
     file_url: str | None
     homes: dict[str, str | None] = field(default_factory=dict)
-    said_later: set[str] = field(default_factory=set)
+    changed_later: set[str] = field(default_factory=set)
     cassette: CassetteOptions | None = None
 
 
@@ -81,14 +81,14 @@ class KernelSettings(Configurable):
         "connect, first_byte, silence, total; or a chatmagic.Timeout.",
     ).tag(config=True)
     model = Unicode(
-        None, allow_none=True, help="Model to ask for; goes to the address it was set for."
+        None, allow_none=True, help="Model to ask for; sent to the address it was set for."
     ).tag(config=True)
-    extra_body = Dict(help="Fields that a compatible server wants.").tag(config=True)
+    extra_body = Dict(help="Fields that a compatible server requires.").tag(config=True)
     stream_usage = Bool(
-        False, help="Ask for token counts with each stream; most servers tell them only then."
+        False, help="Ask for token counts with each stream; most servers send them only then."
     ).tag(config=True)
     extra_headers = Dict(
-        help="Headers that a gateway wants, never a key; go to the address they were set for."
+        help="Headers that a gateway requires, never a key; sent to the address they were set for."
     ).tag(config=True)
     temperature = _Number(None, allow_none=True, help="Default of --temperature.").tag(config=True)
     max_tokens = _WholeNumber(None, allow_none=True, help="Default of --max-tokens.").tag(
@@ -115,7 +115,7 @@ class KernelSettings(Configurable):
     order = Enum(
         ["page", "run"],
         "page",
-        help="Where a turn stands: as its cell in the page, where that tells it, or as first run.",
+        help="Where a turn stands: as its cell in the page, where that is known, or as first run.",
     ).tag(config=True)
 
     @validate(*CHECKED)

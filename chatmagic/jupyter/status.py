@@ -38,7 +38,7 @@ PANELS: Final = (
     ("Seconds to wait", "timeout", "10 for a connection, 60 for an answer"),
     ("Model", "model", "none is named"),
     ("More fields", "extra_body", "none"),
-    ("Token counts of streams", "stream_usage", "as the service tells them"),
+    ("Token counts of streams", "stream_usage", "as the service reports them"),
     ("More headers", "extra_headers", "none"),
 )
 """What the panel shows of the settings: a name, the trait, and what holds where it is unset."""
@@ -46,7 +46,7 @@ PANELS: Final = (
 
 NAMED: Final = ("model", "extra_body", "extra_headers")
 NO_TOKENS: Final = (
-    "Tokens: the last reply told none. %config ChatMagics.stream_usage = True asks for them."
+    "Tokens: the last reply reported none. %config ChatMagics.stream_usage = True asks for them."
 )
 SHOWN: Final = 200
 """The most characters of names."""
@@ -147,7 +147,7 @@ class Status:
             (
                 *([] if tape is None else [tape]),
                 *self._asks(),
-                f"Conversation: {count:,} turn{'' if count == 1 else 's'}{notes}.",
+                f"Conversation: {text.counted(count, 'turn')}{notes}.",
                 gauge.large_words(
                     state.credits, state.took, now=self._now(state), clock_off=state.clock_off
                 ),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from chatmagic.render import gauge, markdown
-from chatmagic.text import PROSE, UNTYPESET, one_line, to_terminal, visible
+from chatmagic.archive import output
+from chatmagic.render import markdown
+from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 EXCERPT = 60
 # No word, however long, makes the table wider than what the headings take.
 _SAID = "text-align: left; overflow-wrap: anywhere;"
-AS_RUN = "in the order as first run"
+AS_RUN = "in the order of the first run"
 AS_ON_PAGE = "in the order of the cells in the page"
 DID = {
     "ask": "Took back the question",
     "re-run": "Took back the new reply to",
     "reset": "Took back the reset",
-    "set aside": "Took back the setting aside",
-    "load": "Took back the loading",
+    "set aside": "Brought back what was set aside",
+    "load": "Took back the load",
 }
 DID_AGAIN = {
     "ask": "Put back the question",
@@ -49,22 +50,7 @@ def marks(
     notes: list[str] = [] if turn.state == "complete" else [turn.state]
     if notebook := (notebooks or {}).get(turn.owner or ""):
         notes.append(notebook)
-    if conversation.stale(turn):
-        notes.append("stale: what stands above it has changed since")
-    if turn.missing:
-        named = ", ".join(one_line(name, EXCERPT) for name in turn.missing)
-        notes.append(f"sent without the value of {named}, which was not kept: run its cell again")
-    if settings := gauge.settings_words(turn.parameters, turn.asked_model):
-        notes.append(settings)
-    if turn.last is not None:
-        count = len(turn.carried)
-        notes.append(f"sent with the last {count:,} turns" if count else "sent with none before it")
-    if turn.reply.origin != "live":
-        notes.append(turn.reply.origin)
-    if turn.reply.recorded == "emulator":
-        notes.append("of the emulator")
-    if turn.reply.by_order:
-        notes.append("by order: another request was recorded here")
+    notes += output.turn_notes(turn, is_stale=conversation.stale(turn))
     if turn.reply.took is not None:
         notes.append(f"took about {turn.reply.took:,}")
     return notes
@@ -140,7 +126,7 @@ def redone(change: Change | None) -> str:
 def _did(change: Change, words: dict[str, str], turns: tuple[Turn, ...]) -> str:
     if change.kind in {"reset", "set aside", "load"}:
         count = len(change.came or change.went)
-        return f"{words[change.kind]} ({count:,} turn{'' if count == 1 else 's'})."
+        return f"{words[change.kind]} ({counted(count, 'turn')})."
     quoted = ", ".join(f"“{one_line(turn.as_typed, EXCERPT)}”" for turn in turns[-1:])
     return f"{words[change.kind]} {quoted}."
 
@@ -152,7 +138,7 @@ def _summary(conversation: Conversation, order: str) -> str:
     stale = len(conversation.stale_turns())
     notes = f", {stale:,} stale (run their cells again)" if stale else ""
     return (
-        f"{count:,} turn{'' if count == 1 else 's'}{notes}, {order}. "
+        f"{counted(count, 'turn')}{notes}, {order}. "
         "%chat_history 1 shows one in full, %chat_history all shows everything."
     )
 

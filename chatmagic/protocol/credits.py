@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from chatmagic import _json
 from chatmagic.models import Credits
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from chatmagic.protocol.error_body import ErrorBody
@@ -214,7 +215,7 @@ def _left(credits: Credits) -> str:
         case "ok":
             return f"{remaining:,}{of_limit} credits left"
     if remaining is not None:
-        return f"{remaining:,} credit{'' if remaining == 1 else 's'} left, limit unknown"
+        return f"{counted(remaining, 'credit')} left, limit unknown"
     if limit is not None:
         return f"unknown how many{of_limit} credits are left"
     return "credits unknown"

@@ -24,7 +24,7 @@ from pygments.lexers import get_lexer_by_name
 
 from chatmagic._log import log_swallowed
 from chatmagic.render import bidi, formulas, links, markdown_parser, sanitize
-from chatmagic.text import PROSE, TYPESET, one_line, visible
+from chatmagic.text import PROSE, TYPESET, counted, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -229,7 +229,7 @@ class _Renderer(RendererHTML):
     def left_out(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         cells = tokens[idx].meta["cells"]
         return (
-            f"<p><em>Left out from here on: {cells:,} table cell{'' if cells == 1 else 's'}; "
+            f"<p><em>Left out from here on: {counted(cells, 'table cell')}; "
             f"{markdown_parser.MOST_CELLS:,} are shown at most. "
             "The plain text has them all.</em></p>\n"
         )

@@ -11,6 +11,7 @@ from chatmagic._json import shared
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -71,7 +72,7 @@ class AskState:
         stream: the reply on its way.
         problem: what ended the reply early.
         answer: the reply that is kept.
-        shown: whether the view was told of the end.
+        shown: whether the view has received the end.
     """
 
     ask: Ask
@@ -111,7 +112,7 @@ class AskState:
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
         if panel and self.ask.entry != "panel":
-            notes.append(f"with {panel:,} turn{'' if panel == 1 else 's'} from the panel")
+            notes.append(f"with {counted(panel, 'turn')} from the panel")
         return notes + merged(self.ask)
 
     def turn(self, reply: Reply) -> Turn:
@@ -125,7 +126,7 @@ class AskState:
         return Turn(**facts, reply=reply, carried=self.context.numbers)
 
     def deliver(self, view: View) -> Answer:
-        """Tell the view of the end, and return the answer or raise what ended it early."""
+        """Pass the end to the view, and return the answer or raise what ended it early."""
         answer = cast("Answer", self.answer)
         view.ended(answer)
         self.shown = True
@@ -134,7 +135,7 @@ class AskState:
         return answer
 
     def abandon(self, view: View, error: BaseException) -> None:
-        """Close the stream and tell the view, after an error.
+        """Close the stream and pass the failure to the view, after an error.
 
         Args:
             view: what shows the ask.
@@ -190,9 +191,7 @@ def interrupted(reply: Reply | None) -> ChatInterrupted:
     if reply is None or not reply.text:
         return ChatInterrupted("Interrupted before the reply began; the conversation is as it was.")
     words = len(reply.text.split())
-    after = (
-        f"Interrupted after {words:,} word{'' if words == 1 else 's'}; what came is kept, marked."
-    )
+    after = f"Interrupted after {counted(words, 'word')}; what came is kept, marked."
     return ChatInterrupted(
         after if reply.state != "complete" else "Interrupted after the reply's end; it is kept.",
         reply=reply,

@@ -42,10 +42,10 @@ class Environment(Kernel, Protocol):
         """Return the hash of the running cell and the identity of its execution, if known."""
 
     def layout(self, owner: str | None) -> Layout | None:
-        """Return the order of the cells on the page of a cell; ``None`` where no page tells.
+        """Return the order of the cells on the page of a cell; ``None`` where no page reports it.
 
         Args:
-            owner: the hash of the cell; ``None`` takes the page that told last.
+            owner: the hash of the cell; ``None`` takes the page that reported last.
         """
 
 
@@ -61,11 +61,11 @@ class PlainPython:
         return active.from_environment()
 
     def cell(self) -> tuple[str | None, str | None]:
-        """Return that no cell is known."""
+        """Return twice ``None``, as there is no cell."""
         return None, None
 
     def layout(self, owner: str | None) -> Layout | None:
-        """Return that no page tells an order."""
+        """Return ``None``, as there is no page."""
         del owner
         return None
 

@@ -29,7 +29,7 @@ class Ask(RequestFacts):
     Args:
         keep_values: whether the record keeps the values themselves, for all to see.
         order: hashes of the page's cells from top to bottom; ``None`` is as the session's
-            pages tell them, if they do.
+            pages report them, if they do.
     """
 
     _: KW_ONLY
@@ -129,7 +129,7 @@ class Followers:
 
 
 class ObservedView:
-    """A view whose events the followers of the session are told too."""
+    """A view whose events the followers of the session receive, too."""
 
     def __init__(
         self, ask: Ask, view: View, followers: Followers, conversation: Conversation

@@ -245,7 +245,7 @@ class Session:
         return change
 
     def disconnect(self) -> None:
-        """Forget the connection and what it told of the credits; the next ask makes its own."""
+        """Forget the connection and its credits; the next ask makes its own."""
         self._clients.forget()
         self._took = None
 
@@ -300,7 +300,7 @@ class Session:
         state.order = ask.order
         if not ask.history or ask.order is not None:
             return None
-        # The panel is in no page's list; it goes by the page that told last.
+        # The panel is in no page's list; the page that reported last counts.
         layout = self.environment.layout(None if ask.entry == "panel" else ask.owner)
         if layout is None:
             return None

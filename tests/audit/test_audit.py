@@ -2,68 +2,25 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import subprocess
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from audits import FIGURES, changed, page, run
 from pages import cell, output, save, text_cell
 from project import files
 
-from chatmagic import cli
-from chatmagic._json import timestamp
-from chatmagic.archive import archive, notebook_file
+from chatmagic.archive import notebook_file
 from chatmagic.archive import output as turn_output
 from chatmagic.audit import audit
-from chatmagic.cassette import serializer
-from chatmagic.cassette.interaction import Interaction
-from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.seal import sealed
 from chatmagic.conversation.turn import Turn
-from chatmagic.models import Credits, Message, Reply, Usage
-from chatmagic.protocol.wire import Request
+from chatmagic.models import Reply, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
-
-NOON = timestamp("2026-01-01T12:00:00Z")
-FIGURES = Credits(100, 99, 1, None, NOON)  # type: ignore[arg-type] # it is a time
-
-
-def page(prompt: str = "p", reply: str = "r", **changes: Any) -> dict[str, Any]:
-    """Give a cell that asked."""
-    turn = Turn(
-        prompt=prompt,
-        reply=Reply(
-            reply,
-            model="m",
-            finish_reason="stop",
-            usage=Usage(1, 2, 3),
-            credits=FIGURES,
-            took=1,
-        ),
-    )
-    made = turn.to_record((), Request((Message("user", prompt),)).digest())
-    told = replace(made, **changes)
-    shown = archive.turn_of(told, reply, owner=None).reply
-    return cell(f"%%chat\n{prompt}", [output(*turn_output.of(shown, told))])
-
-
-def changed(reply: dict[str, Any]) -> dict[str, Any]:
-    """Give a cell whose reply was changed by hand."""
-    reply["outputs"][0]["data"]["text/plain"] = ["another"]
-    return reply
-
-
-def run(capsys: pytest.CaptureFixture[str], words: Sequence[object]) -> tuple[int, str]:
-    """Run the command; its exit code and what it printed."""
-    code = cli.main(["audit", *map(str, words)])
-    return code, capsys.readouterr().out
 
 
 def test_a_notebook_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -356,187 +313,6 @@ def test_the_model_asked_and_the_model_told(
 
 
 # --- cassettes ------------------------------------------------------------------------------
-
-
-def exchange(prompt: str, text: str | None, *before: str, **more: Any) -> Interaction:
-    """Give an exchange; ``before`` are prompts and replies."""
-    roles = ("user", "assistant") * (len(before) // 2)
-    messages = [Message(role, text) for role, text in zip(roles, before, strict=True)]
-    request = Request((*messages, Message("user", prompt)))
-    return Interaction.asked(request, text=text, **{"model": "m", "finish_reason": "stop", **more})
-
-
-def tape(path: Path, *exchanges: Interaction) -> Path:
-    """Write a cassette of these."""
-    path.write_text(serializer.write(exchanges))
-    return path
-
-
-def test_a_cassette_is_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A line an exchange; what it carried and does not hold is no fault."""
-    headers = (("Date", "Thu, 01 Jan 2026 12:00:00 GMT"), ("X-RateLimit-Remaining", "9"))
-    path = tape(
-        tmp_path / "c.jsonl",
-        exchange("a", "1", took=2, headers=headers, usage=Usage(1, 2, 3)),
-        exchange("b", "2", "a", "1", origin="emulator"),
-        exchange("c", "3", "not", "held"),
-        exchange("d", None, status=429, error={"error": "x"}, model=None, finish_reason=None),
-        exchange("c", "three", "not", "held", superseded=True),
-    )
-    code, told = run(capsys, [path])
-    assert code == 0
-    assert told.splitlines() == [
-        str(path),
-        "exchange  prompt  model  tokens  credits  took  ended  origin    agrees  order",
-        "1         a       m      1 + 2   9        2     stop   live      yes     yes",
-        "2         b       m      ?       ?        ?     stop   emulator  yes     yes",
-        "3         c       m      ?       ?        ?     stop   live      yes     -",
-        "4         d       ?      ?       ?        ?     error  live      yes     yes",
-        "5         c       m      ?       ?        ?     stop   live      yes     -",
-        "5 turns, 1 error, 3 tokens, reported for 1, about 2 credits, known for 1.",
-        "exchanges 3 and 5 answer the same request, in this order.",
-        "exchange 5 is superseded: asked differently since.",
-    ]
-
-
-def test_a_cassette_that_is_not_in_order_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Order, what stands twice, a changed word, and none at all; each by its exchange or line."""
-    left = (("X-RateLimit-Remaining", "9"),)
-    a, b = exchange("a", "1", headers=left), exchange("b", "2", "a", "1")
-    damaged = tape(tmp_path / "damaged.jsonl", a)
-    damaged.write_text(damaged.read_text().replace('"reply": "1"', '"reply": "2"'))
-    for path, said in (
-        (tape(tmp_path / "order.jsonl", b, a), "! exchange 1: it carried a turn that is recorded"),
-        (tape(tmp_path / "twice.jsonl", a, b, a), "! exchange 3: it is exchange 1 once more."),
-        (damaged, "the reply is not the one that was recorded"),
-        (tmp_path / "none.jsonl", "is not there."),
-    ):
-        code, told = run(capsys, [path])
-        assert code == 1
-        assert said in told
-        assert json.loads(run(capsys, [path, "--json"])[1])[0]["kind"] == "cassette"
-
-
-def test_equal_exchanges_that_may_both_have_been_are_no_fault(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The same error twice, or the same words where no credits are told."""
-    error: dict[str, Any] = {"status": 429, "error": {"error": "x"}}
-    refused = exchange("a", None, headers=(("X-RateLimit-Remaining", "0"),), **error)
-    for one in (refused, exchange("a", "1")):
-        code, told = run(capsys, [tape(tmp_path / "c.jsonl", one, one)])
-        assert code == 0
-        assert told.endswith("\nexchange 2: it is exchange 1 once more.\n")
-
-
-def test_a_notebook_is_compared_with_a_cassette(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Each whole reply that is shown is held, for the same request and with the same words."""
-    early = page("c", state="interrupted", parameters={"last": 0})
-    other = page("d", by_order=True, parameters={"last": 0})
-    book = save(tmp_path / "n.ipynb", [page("p"), early, other])
-    whole = tape(tmp_path / "whole.jsonl", exchange("p", "r", usage=Usage(1, 2, 3)))
-    empty = tape(tmp_path / "empty.jsonl", exchange("q", "r"))
-    changed = tape(tmp_path / "changed.jsonl", exchange("p", "another"), exchange("e", "r"))
-    assert run(capsys, [book, whole])[0] == 0
-    assert run(capsys, [book, empty, whole])[0] == 0
-    code, told = run(capsys, [book, empty])
-    assert code == 1
-    assert "! cell 1: empty.jsonl does not hold its request." in told
-    code, told = run(capsys, [changed, book])
-    assert code == 1
-    assert "! cell 1: changed.jsonl holds another answer to its request." in told
-    for altered in ({"usage": Usage(1, 2, 4)}, {"model": "n"}, {"finish_reason": "length"}):
-        held = exchange("p", "r", **{"usage": Usage(1, 2, 3), **altered})
-        code, told = run(capsys, [tape(tmp_path / "x.jsonl", held), book])
-        assert code == 1
-        assert "! cell 1: x.jsonl has another model, end or tokens for its reply." in told
-
-
-def test_values_list_what_the_file_gives_away(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Kept values, paths, hosts, when cells ran, words that set a key; and no key itself."""
-    key = "sk-1234567890abcdef"
-    kept, bare = Value.of("rows", "4711"), Value.of("n", "2").bare
-    timed = page("{{ rows }} {{ n }}", values=(kept, bare))
-    timed["metadata"]["execution"] = {"iopub.execute_input": "2026-01-01T12:00:00Z"}
-    printed = {
-        "output_type": "stream",
-        "name": "stdout",
-        "text": ["at https://chat.example.org/v1"],
-    }
-    broken = {"output_type": "error", "traceback": ["in /home/ann/paper/x.py:3"], "evalue": "e"}
-    cells = [timed, cell(f"%env CHATMAGIC_API_KEY={key}", [printed, broken, {}]),
-             text_cell("See https://[x/ and http://…")]  # fmt: skip
-    path = save(tmp_path / "n.ipynb", cells)
-    assert "4711" not in run(capsys, [path])[1]
-    _, told = run(capsys, [path, "--values"])
-    assert key not in told
-    assert told.split("give away:\n")[1].splitlines() == [
-        "  cell 1: value of {{ rows }} (4 characters): all of it",
-        "  cell 1: value of {{ n }} (1 character): its size and digest",
-        "  cell 2: path /home/ann/paper/x.py",
-        "  cell 2: host chat.example.org",
-        "  cell 2: perhaps an API key: the text sets one",
-        "  cell 1: when the cell ran, in its metadata",
-    ]
-    assert "No values" in run(capsys, [save(tmp_path / "m.ipynb", [page()]), "--values"])[1]
-
-
-def test_json_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Everything by name; what would be given away only where asked for."""
-    paths = [save(tmp_path / "a.ipynb", [page()]), tmp_path / "none.ipynb"]
-    code, told = run(capsys, [*paths, "--json"])
-    first, second = json.loads(told)
-    assert code == 1
-    assert (first["in_order"], second["in_order"]) == (True, False)
-    assert "values" not in first
-    assert first["turns"] == [
-        {
-            "cell": 1, "prompt": "p", "model_asked": None, "model": "m",
-            "prompt_tokens": 1, "completion_tokens": 2,
-            "total_tokens": 3, "credits_left": 99, "credits_limit": 100, "took": 1,
-            "finish_reason": "stop", "state": "complete", "origin": "live", "date": None,
-            "agrees": True, "sealed": True, "rendered": True, "in_order": True,
-        }
-    ]  # fmt: skip
-    assert json.loads(run(capsys, [paths[0], "--json", "--values"])[1])[0]["values"] == []
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", " =1", "\r=1"])
-def test_csv_holds_no_formula(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
-) -> None:
-    """A row a turn; what a spreadsheet would work out is text."""
-    path = save(tmp_path / "a.ipynb", [page(text, model=text), page("q", 'a, "b"\nc')])
-    _, told = run(capsys, [path, tmp_path / "none.ipynb", "--csv"])
-    head, first, second, third = csv.reader(io.StringIO(told))
-    row = dict(zip(head, first, strict=True))
-    assert row["prompt"] == row["model"] == "'" + text.replace("\r", "")
-    assert (row["cell"], row["agrees"], row["credits_left"]) == ("1", "True", "99")
-    assert second[head.index("in_order")] == "False"
-    assert third[-1].endswith("is not there.")
-
-
-def test_hostile_text_does_not_act_in_a_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """No escape, no line of its own, no bidirectional trick, in any form."""
-    evil = "\x1b]0;x\x07\u202e\r\nall in order\x9b"
-    value = Value.of("f('\x1b[2J')", evil)
-    cells = [
-        page(f"{evil} {{{{ f('\x1b[2J') }}}}", model=evil, finish_reason=evil, values=(value,)),
-        cell(f"http://{evil}", [output({"text/plain": "x"}, {"chatmagic": {"version": evil}})]),
-    ]
-    path = save(tmp_path / "a.ipynb", cells)
-    for words in ([], ["--values"], ["--json", "--values"], ["--csv"]):
-        _, told = run(capsys, [path, tmp_path / "\x1b[2J\nno.ipynb", *words])
-        assert not set("\x1b\x07\u202e\x9b") & set(told)
-        assert "\nall in order" not in told or words == ["--csv"]
 
 
 def test_it_needs_no_ipython_and_no_kernel(tmp_path: Path) -> None:

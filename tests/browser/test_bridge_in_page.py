@@ -21,7 +21,7 @@ MARKS = "notebook.node.querySelectorAll('.chatmagic-mark')"
 CELL_WITH_MARK = "notebook.widgets.map(cell => Boolean(cell.node.querySelector('.chatmagic-mark')))"
 STATUS = "document.getElementById('chatmagic-status')"
 PROSE = "text/x-ipythongfm"
-IN_PAGE, AS_RUN = "in the order of the cells in the page", "in the order as first run"
+IN_PAGE, AS_RUN = "in the order of the cells in the page", "in the order of the first run"
 
 
 def ask(name: str) -> str:
@@ -109,7 +109,7 @@ def test_cells_keep_their_turns(lab: Open, service: Emulator) -> None:
     assert turns(book, 4) == ["a", "c", "b"]
     delete(book, 2)
     assert turns(book, 3) == ["a", "b"]
-    assert "setting aside (1 turn)" in book.run(3, "%chat_undo")
+    assert "Brought back what was set aside (1 turn)" in book.run(3, "%chat_undo")
     assert turns(book, 3) == ["a", "c", "b"]
     assert "Set aside again (1 turn)" in book.run(3, "%chat_redo")
     assert turns(book, 3) == ["a", "b"]

@@ -311,7 +311,7 @@ def test_what_is_said_is_said_once(lab: Callable[..., Book], service: Emulator) 
     service.settings = Settings()
     chat.box.fill("")
     chat.ask("echo:fine")
-    assert said.json_value().count("Taken back before it was sent.") == 1
+    assert said.json_value().count("Withdrawn before it was sent.") == 1
     chat.button("Edit the prompt").click()
     assert chat.root.locator(".cm-banner").is_visible()
     assert chat.status == ""

@@ -95,7 +95,7 @@ def test_off_works_though_nothing_can_be_saved(
     assert ("a merge conflict" if conflict else "No space left") in told
     shell.do("%chat --no-history echo:three")
     told = shell.do("%chat_cassette").printed
-    assert "No cassette is in" in told
+    assert "No cassette is in use" in told
     assert "1 recorded exchange could not be saved" in told
     told = shell.do("%chat_cassette other.jsonl --record").printed
     assert "1 recorded exchange from talk.jsonl saved in other.jsonl." in told

@@ -188,7 +188,7 @@ def test_a_cassette_that_cannot_be_read_is_told_and_taken_out(shell: Shell) -> N
     told = shell.do("%chat_cassette").printed
     assert "Cassette talk.jsonl" in told
     assert "line 1: it is a merge conflict" in told
-    assert "--off takes it out" in told
+    assert "--off ends its use" in told
     shell.do("%chat_cassette --off")
     shell.do("%chat echo:one")
 
@@ -593,7 +593,7 @@ def test_off_goes_back(shell: Shell, emulator: Emulator, monkeypatch: pytest.Mon
     assert shell.do("%chat_cassette --off").printed == said
     shell.do("%chat echo:one")
     assert not Path(FILE).exists()
-    assert "No cassette is in" in shell.do("%chat_cassette").printed
+    assert "No cassette is in use" in shell.do("%chat_cassette").printed
     assert "assette" not in shell.do("%chat").printed
     monkeypatch.setenv("CHATMAGIC_MODE", "live")
     shell.do(f"%chat_cassette {FILE} --replay")

@@ -51,7 +51,7 @@ def test_pruning_lists_first_and_removes_by_number(shell: Shell, emulator: Emula
     shell.do("%chat_cassette --prune")
     assert "is replayed" in shell.fails("%chat_cassette --prune 1").traceback[0]
     shell.do("%chat_cassette --off")
-    assert "No cassette is in" in shell.fails("%chat_cassette --prune").traceback[0]
+    assert "No cassette is in use" in shell.fails("%chat_cassette --prune").traceback[0]
     assert len(emulator.requests) == 5
 
 

@@ -112,7 +112,7 @@ def test_the_settings_are_those_of_the_magics(table: str) -> None:
 
 def test_the_environment_is_the_codes() -> None:
     """README and page name every variable of ours that the package knows, and no other."""
-    source = "".join(path.read_text("utf-8") for path in (ROOT / "chatmagic").rglob("*.py"))
+    source = "".join(path.read_text("utf-8") for path in files("chatmagic/**/*.py"))
     known = set(re.findall(r"CHATMAGIC_[A-Z_]*[A-Z]", source))
     for text in (marked(README, "configuration"), page("configuration")):
         assert set(re.findall(r"CHATMAGIC_[A-Z_]*[A-Z]", text)) == known

@@ -137,7 +137,7 @@ def test_history_says_which_order_is_in_force(front: Front) -> None:
     """As run before a page has said its cells, and where it is asked for."""
     front.ask("a")
     front.ask("b")
-    as_run, as_on_page = "in the order as first run", "in the order of the cells in the page"
+    as_run, as_on_page = "in the order of the first run", "in the order of the cells in the page"
     assert as_run in front.shell.page("%chat_history", "h").texts[0]
     front.say("bah", opened=True)
     shown = front.shell.page("%chat_history", "h").texts[0]
@@ -164,7 +164,9 @@ def test_a_deleted_cells_turns_are_set_aside_when_next_shown(front: Front) -> No
     front.say("ach")
     assert "2 turns, 0" not in front.shell.page("%chat", "h").printed
     assert prompts() == ["a", "c"]
-    assert "setting aside (1 turn)" in front.shell.page("%chat_undo", "h").texts[0]
+    assert (
+        "Brought back what was set aside (1 turn)" in front.shell.page("%chat_undo", "h").texts[0]
+    )
     assert prompts() == ["a", "c", "b"]
 
 
@@ -358,7 +360,7 @@ def test_without_anywidget_all_works_in_the_order_as_run(
     monkeypatch.setattr(builtins, "__import__", refuse)
     ran = front.shell.page("%%chat\necho:a", "a")
     assert (ran.texts, ran.warned) == (["a"], "")
-    assert "as first run" in front.shell.page("%chat_history", "h").texts[0]
+    assert "of the first run" in front.shell.page("%chat_history", "h").texts[0]
 
 
 def test_unloading_closes_the_bridge(front: Front) -> None:

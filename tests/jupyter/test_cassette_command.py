@@ -34,7 +34,7 @@ def test_the_line_is_read(line: str, chosen: CassetteOptions) -> None:
         ("f --else", "--else takes one word: emulator"),
         ("f --else nobody", "--else takes one word: emulator"),
         ("f --record --by-order", "go with --replay"),
-        ("f --off", "--off is not an option of %chat_cassette, or stands alone"),
+        ("f --off", "--off is not an option of %chat_cassette, or has to stand alone"),
         ("f --rec", "--rec is not an option"),
     ],
 )

@@ -368,9 +368,9 @@ def test_two_models(shell: Shell, emulator: Emulator) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--model", "Say where to: "),
-        ("--model x", "Say where to: "),
-        ("http://a --model=", "Say where to: "),
+        ("--model", "No address was given: "),
+        ("--model x", "No address was given: "),
+        ("http://a --model=", "No address was given: "),
         ("http://a --mode x", "--mode is not an option of %chat_connect. Nothing was changed."),
         ("http://a -m x", "-m is not an option of %chat_connect. Nothing was changed."),
         ("http://a --key=sk-1", "--key is not an option of %chat_connect. Nothing was changed."),

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from pages import Paper, cell, save
-from shells import KEY, Ran, Shell, alone, forget
+from shells import KEY, Ran, Shell, alone, asked, forget
 
 from chatmagic.archive import notebook_file
 from chatmagic.emulator.server import Emulator, Settings
@@ -65,11 +65,6 @@ def restart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what the kernel knew, as its restart does."""
     forget(monkeypatch)
     InteractiveShell.instance().run_line_magic("reload_ext", "chatmagic")
-
-
-def asked(emulator: Emulator) -> list[list[str]]:
-    """Give the contents of the messages of each request."""
-    return [[m["content"] for m in received.body["messages"]] for received in emulator.requests]
 
 
 def talk() -> list[tuple[str, str]]:
@@ -146,7 +141,7 @@ def test_a_loaded_notebook_is_one_change_where_there_is_a_conversation(
     shell.page("%chat echo:mine", "a")
     shell.page("%chat_load paper.ipynb", "load")
     assert [prompt for prompt, _ in talk()] == ["echo:one", "echo:two"]
-    assert "Took back the loading" in shell.page("%chat_undo", "u").texts[0]
+    assert "Took back the load" in shell.page("%chat_undo", "u").texts[0]
     assert [prompt for prompt, _ in talk()] == ["echo:mine"]
     shell.page("%chat_redo", "u")
     assert stale() == []
@@ -280,7 +275,7 @@ def test_a_reply_that_was_changed_goes_out_as_it_stands(
     restart(monkeypatch)
     printed = shell.page("%chat_load paper.ipynb", "load").printed
     assert printed.splitlines()[1:2] == [f"cell 1: {notebook_file.CHANGED}; it was left out."]
-    assert printed.endswith("%chat_load paper.ipynb --force takes that as it stands.\n")
+    assert printed.endswith("%chat_load paper.ipynb --force loads that as it is.\n")
     assert [prompt for prompt, _ in talk()] == ["echo:two"]
     restart(monkeypatch)
     printed = shell.page("%chat_load paper.ipynb --force", "load").printed
@@ -335,7 +330,7 @@ def test_malformed_records_are_left_out_each_with_a_line(
             "cell 4 carried a turn that no output here holds: asked with --quiet, from Python or"
             " in a panel, or asked again since."
         ),
-        "%chat_load paper.ipynb --force takes that as it stands.",
+        "%chat_load paper.ipynb --force loads that as it is.",
     ]
 
 
@@ -503,7 +498,7 @@ def test_the_notebook_that_is_open_is_never_overwritten(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("%chat_save", "Say where to"),
+        ("%chat_save", "No file was given"),
         ("%chat_save talk", "FILE.json"),
         ("%chat_save talk.txt", "FILE.json"),
         ("%chat_save --now talk.json", "takes a file's name"),

@@ -64,7 +64,7 @@ def test_a_line_a_turn() -> None:
     assert lines[:2] == ["1. first of two lines", "   reply to first of two lines"]
     assert lines[2].endswith("…")
     assert len(lines[2]) <= transcript.EXCERPT + 3
-    assert lines[-1].startswith("2 turns, in the order as first run.")
+    assert lines[-1].startswith("2 turns, in the order of the first run.")
     told = transcript.table(made, transcript.AS_ON_PAGE)[1].splitlines()
     assert told[-1].startswith("2 turns, in the order of the cells in the page.")
     assert html.count("<tr>") == 3
@@ -129,7 +129,7 @@ def test_every_kind_of_change_is_said() -> None:
     again = [transcript.redone(made.redo()) for _ in range(6)]
     assert back == [
         "Took back the reset (1 turn).",
-        "Took back the setting aside (1 turn).",
+        "Brought back what was set aside (1 turn).",
         "Took back the new reply to “A”.",
         "Took back the question “b”.",
         "Took back the question “a”.",

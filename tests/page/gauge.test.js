@@ -19,7 +19,7 @@ test("spans have at most two units", () => {
 
 test("it counts down to the reset, and then says that it is over", () => {
   assert.match(gaugeWords(KNOWN, NOON).reset, /^resets in 12 h 0 min \(/);
-  assert.equal(gaugeWords(KNOWN, NOON + 12 * 3_600_000).reset, "reset since; the next reply tells");
+  assert.equal(gaugeWords(KNOWN, NOON + 12 * 3_600_000).reset, "reset since; the next reply shows it");
   assert.equal(gaugeWords(UNKNOWN, NOON).reset, "reset unknown");
 });
 

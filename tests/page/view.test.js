@@ -100,13 +100,13 @@ test("what was taken back is stopped when it is offered, and typed again", () =>
   view.submit();
   const [{ nonce }] = sent();
   view.stop();
-  assert.equal(status(), "Taken back before it was sent.");
+  assert.equal(status(), "Withdrawn before it was sent.");
   assert.equal(view.composer.text, "Why?");
   receive({ ...of("offer"), nonce });
   assert.deepEqual(sent(), [{ kind: "stop", key: 5 }]);
   // It was said already.
   view.composer.announce("");
-  const ended = { key: 5, words: "Taken back before it was sent.", fine: false, prompt: "Why?" };
+  const ended = { key: 5, words: "Withdrawn before it was sent.", fine: false, prompt: "Why?" };
   receive({ ...MESSAGES.at(-1), ended });
   assert.equal(status(), "");
 });
@@ -215,7 +215,7 @@ test("cells of turns are put where the kernel says, and reported", () => {
   assert.deepEqual(sent(), [{ kind: "placed", turn: 2, cell: "p1" }]);
   assert.equal(status(), "Put into the notebook as 1 cell.");
   receive({ ...of("insert"), cells: [] });
-  assert.match(status(), /nothing of the panel/);
+  assert.match(status(), /No turn of the panel/);
   model.widget_manager.context.model.sharedModel.insertCell = () => {
     throw new Error("read only");
   };

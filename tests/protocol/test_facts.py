@@ -2,14 +2,12 @@
 
 import re
 
-from project import ROOT
+from project import files
 
 import chatmagic.protocol
 
 CITED = re.compile(r"\(facts? ([\d, to]+)\)")
-SOURCES = [
-    path for folder in ("chatmagic", "tests") for path in sorted((ROOT / folder).rglob("*.py"))
-]
+SOURCES = [path for folder in ("chatmagic", "tests") for path in files(f"{folder}/**/*.py")]
 
 
 def cited() -> set[int]:

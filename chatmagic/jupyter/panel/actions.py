@@ -42,9 +42,9 @@ STEPS: Final[Mapping[str, Callable[[Conversation], Change | None]]] = {
     "redo": Conversation.redo,
     "clear": Conversation.reset,
 }
-WITHDRAWN: Final = "Taken back before it was sent."
+WITHDRAWN: Final = "Withdrawn before it was sent."
 CLEARED: Final = "A new conversation begins; Undo brings the old one back."
-FAILED: Final = "{what}: the panel's part of the kernel failed ({error}). %%chat goes on working."
+FAILED: Final = "{what}: the panel's part of the kernel failed ({error}). %%chat still works."
 
 
 class Actions:
@@ -56,7 +56,7 @@ class Actions:
         defaults: gives the parameters of the panel's questions, as :class:`Ask` names them.
         later: has something called in the drawing loop's thread.
         show: shows every panel the stage of an ask.
-        over: tells every panel, in words, that an ask is over before it was sent.
+        over: sends every panel a line that an ask is over before it was sent.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Actions:
         answer: Send,
         error: Exception,
     ) -> None:
-        """Say that something failed; only of what kind the error is, as it may quote anything."""
+        """Show that something failed, by the kind of the error: its text may quote anything."""
         unsent = message["kind"] in {"ask", "go"}
         what = "Nothing was sent" if unsent else "That was not done"
         words = FAILED.format(what=what, error=type(error).__name__)
@@ -156,7 +156,7 @@ class Actions:
         if any(pending.mine for pending in self._pending):
             why = "A question from the panel is under way already; this one was not sent."
         elif message["replaces"] is not None and (old is None or old.entry != "panel"):
-            why = "That turn is not the panel's any more. Nothing was sent."
+            why = "That turn is no longer the panel's. Nothing was sent."
         elif text is None or not text.strip():
             why = "The prompt is empty. Nothing was sent."
         elif len(text) > LONGEST_PROMPT:

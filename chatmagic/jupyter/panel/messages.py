@@ -44,7 +44,7 @@ class Credits(TypedDict):
 
 
 class Reply(TypedDict):
-    """A reply: safe HTML, its text to copy, and what is to be said of its state."""
+    """A reply: safe HTML, its text to copy, and its state in words."""
 
     html: str
     text: str
@@ -230,7 +230,7 @@ class Marks(TypedDict):
 
 
 class Say(TypedDict):
-    """To the bridge: words for the status region; ``first`` if a panel has said them already."""
+    """To the bridge: words for the status region; ``first`` if a panel has shown them already."""
 
     kind: Literal["say"]
     text: str
@@ -238,7 +238,7 @@ class Say(TypedDict):
 
 
 class Tell(TypedDict):
-    """To the bridge: tell the cells again."""
+    """To the bridge: report the cells again."""
 
     kind: Literal["tell"]
 

@@ -20,7 +20,7 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 from chatmagic.render import gauge, markdown
 from chatmagic.session.events import HELD_BACK
-from chatmagic.text import PROSE, one_line, visible
+from chatmagic.text import PROSE, counted, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -40,8 +40,6 @@ MOST_PROMPT_DRAWN: Final = 20_000
 
 MOST_DRAWN: Final = 128
 """How many replies are kept as HTML: the saved transcript is made anew with each turn."""
-
-STALE: Final = "stale: what stands above it has changed since"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +107,7 @@ class Entries:
     def _notes(self, index: int) -> list[str]:
         """Return what is particular about a turn."""
         turn = self._turns[index]
-        notes = [STALE] if is_stale(self._turns, index) else []
-        if settings := gauge.settings_words(turn.parameters, turn.asked_model):
-            notes.append(settings)
-        if turn.last is not None:
-            notes.append(f"sent with the last {len(turn.carried):,} turns")
-        if turn.reply.origin != "live":
-            notes.append(turn.reply.origin)
+        notes = output.turn_notes(turn, is_stale=is_stale(self._turns, index))
         if turn.reply.held_back:
             notes.append(HELD_BACK)
         return notes
@@ -135,7 +127,7 @@ class Entries:
 
 def reply(reply: models.Reply) -> messages.Reply:
     """Return a reply, whole or in part."""
-    # The gauge above the log tells the credits, once and as they are now.
+    # The gauge above the log shows the credits, once and as they are now.
     return {
         "html": reply_html(reply.text),
         "text": visible(reply.text),
@@ -213,7 +205,7 @@ def failure(error: BaseException) -> tuple[str, str]:
 def ended_words(reply: models.Reply) -> str:
     """Return how a reply ended, for the status region."""
     count = len(reply.text.split())
-    words = f"{count:,} word{'' if count == 1 else 's'}"
+    words = counted(count, "word")
     if reply.state == "complete":
         return f"Complete, {words}."
     return f"{reply.state.capitalize()} after {words}; what came is kept, marked."

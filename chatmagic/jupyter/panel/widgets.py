@@ -117,7 +117,7 @@ class Panels:
 
     def _saved_credits(self) -> tuple[str, str]:
         state = self._session.credit_state
-        # Who reads it later is told when that was, and not how long before the saving.
+        # A saved page shows the time itself, and not how long ago it was when it was saved.
         now = self._kernel.now() if state.credits is None else state.credits.seen_at
         html = gauge.large_html(state.credits, state.took, now=now)
         text = gauge.large_words(state.credits, state.took, now=now)

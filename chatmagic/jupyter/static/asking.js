@@ -91,7 +91,7 @@ export class Asking {
   stop() {
     const asks = Array.from(this.store.pending.values());
     const ask = asks.find(({ mine }) => mine) ?? asks.at(-1);
-    if (this.sent) return this.giveBack("Taken back before it was sent.", false);
+    if (this.sent) return this.giveBack("Withdrawn before it was sent.", false);
     if (!ask || this.connection.lost) return void this.composer.stopEditing();
     this.connection.send({ kind: "stop", key: ask.key });
     if (this.stopped !== ask.key) this.composer.announce("Stopping.");

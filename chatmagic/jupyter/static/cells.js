@@ -41,7 +41,7 @@ export class CellExport {
       this.connection.send({ kind: "placed", turn, cell: id });
     }
     const done = `Put into the notebook as ${count} cell${count === 1 ? "" : "s"}.`;
-    const nothing = "There is nothing of the panel to put into the notebook.";
+    const nothing = "No turn of the panel is left to put into the notebook.";
     const failed = cells.length > 0 && count === 0;
     const words = failed ? ASK_IN_A_CELL : count ? done : nothing;
     this.composer.announce(words, { wrong: failed });

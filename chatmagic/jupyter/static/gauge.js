@@ -38,7 +38,7 @@ export function gaugeWords(credits, now) {
   const resets = Date.parse(credits.resets ?? "");
   let reset = "reset unknown";
   if (resets > now) reset = `resets in ${spanWords(resets - now)} (${clockWords(resets, now)})`;
-  else if (resets <= now) reset = "reset since; the next reply tells";
+  else if (resets <= now) reset = "reset since; the next reply shows it";
   const details = ["No answer has told them yet."];
   if (credits.seen !== null) {
     const seen = Date.parse(credits.seen);

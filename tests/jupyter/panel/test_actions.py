@@ -37,8 +37,8 @@ def test_what_was_taken_back_is_never_sent(page: View, service: Service) -> None
         (" \n", None, "empty"),
         (None, None, "empty"),
         ("x" * 1_000_001, None, "million"),
-        ("x", 99, "not the panel's"),
-        (None, 99, "not the panel's"),
+        ("x", 99, "no longer the panel's"),
+        (None, 99, "no longer the panel's"),
     ],
 )
 def test_a_prompt_that_cannot_be_sent_is_refused(
@@ -137,7 +137,7 @@ def test_a_cells_turn_is_not_the_panels_to_ask_again(session: Session, page: Vie
     """The cell owns it; run the cell again."""
     session.run(Ask("why?", owner="c" * 16, entry="cell", asker="cell [3]"), Silent())
     page.say("ask", text="other", nonce="1", replaces=1)
-    assert "not the panel's" in page.until("refused")["words"]
+    assert "no longer the panel's" in page.until("refused")["words"]
 
 
 def test_turns_become_cells_that_take_them_over(

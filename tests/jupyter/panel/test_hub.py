@@ -25,11 +25,12 @@ from panel_views import (
 )
 
 import chatmagic
+from chatmagic.archive.output import STALE
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.jupyter import drawing
 from chatmagic.jupyter.panel.hub import Hub, Recipient
-from chatmagic.jupyter.panel.snapshot import STALE, Entries
+from chatmagic.jupyter.panel.snapshot import Entries
 from chatmagic.session.events import Ask, Began, Ended, Fragment, Silent
 
 if TYPE_CHECKING:

@@ -1,0 +1,73 @@
+"""A turn's output: its data, its sealed record, and what is said of how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chatmagic.archive import output
+from chatmagic.conversation import seal
+from chatmagic.conversation.record import Record
+from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import Reply
+
+TURN = Turn(prompt="p", reply=Reply("*r*", model="m", finish_reason="stop"))
+REQUEST = "0" * 64
+
+
+def test_an_output_holds_the_reply_and_its_sealed_record() -> None:
+    """The exact text, safe HTML, the record and the versions that rendered it."""
+    record = TURN.to_record((), REQUEST)
+    data, metadata = output.of(TURN.reply, record)
+    assert data["text/plain"] == "*r*"
+    assert "<em>r</em>" in data["text/html"]
+    saved = metadata["chatmagic"]
+    assert seal.check(saved, data) == "sealed"
+    assert seal.check(saved, {**data, "text/plain": "r"}) == "changed"
+    assert Record.from_json(saved) == record
+    assert set(saved["versions"]) == {"chatmagic", *output.RENDERERS}
+
+
+def test_a_value_that_is_kept_is_shown() -> None:
+    """Nothing in the record is hidden; one that is not kept is not there."""
+    kept = Value.of("x", "<secret>")
+    turn = replace(TURN, prompt="p <secret>", typed="p {{ x }}", values=(kept,))
+    shown = output.bundle(turn.reply, turn.to_record((), REQUEST))["text/html"]
+    assert "&lt;secret&gt;" in shown
+    assert "secret" not in output.bundle(turn.reply, turn.to_record((), REQUEST).bare)["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "lines"),
+    [
+        (Reply("r", finish_reason="stop"), []),
+        (Reply("r", state="cut off"), ["Cut off: this reply is not complete."]),
+        (Reply("r", finish_reason="length"), ["The reply ended with: length"]),
+        (Reply("", refusal="No."), ["The model refused: No."]),
+        (Reply(""), ["The reply is empty."]),
+    ],
+)
+def test_how_a_reply_ended(reply: Reply, lines: list[str]) -> None:
+    """A normal end needs no words."""
+    assert output.state_lines(reply) == lines
+
+
+def test_what_is_particular_about_a_turn() -> None:
+    """In the order in which a list of turns shows it; an ordinary turn needs no words."""
+    assert output.turn_notes(TURN, is_stale=False) == []
+    reply = replace(TURN.reply, origin="replay", recorded="emulator", by_order=True)
+    turn = replace(TURN, reply=reply, max_tokens=7, last=1, carried=(1,), asked_model="big")
+    lacking = replace(turn, typed="{{ x }}", values=(Value.of("x", "1").bare,), last=0, carried=())
+    assert output.turn_notes(turn, is_stale=True) == [
+        output.STALE,
+        "max 7 · model big",
+        "sent with the last 1 turns",
+        "replay",
+        "of the emulator",
+        "by order: another request was recorded here",
+    ]
+    notes = output.turn_notes(lacking, is_stale=False)
+    assert notes[0].startswith("sent without the value of x, which was not kept")
+    assert "sent with none before it" in notes

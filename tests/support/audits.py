@@ -1,0 +1,73 @@
+"""Notebooks and cassettes to audit, and what the command prints of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pages import cell, output
+
+from chatmagic import cli
+from chatmagic._json import timestamp
+from chatmagic.archive import archive
+from chatmagic.archive import output as turn_output
+from chatmagic.cassette import serializer
+from chatmagic.cassette.interaction import Interaction
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import Credits, Message, Reply, Usage
+from chatmagic.protocol.wire import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pytest
+
+
+NOON = timestamp("2026-01-01T12:00:00Z")
+FIGURES = Credits(100, 99, 1, None, NOON)  # type: ignore[arg-type] # it is a time
+
+
+def page(prompt: str = "p", reply: str = "r", **changes: Any) -> dict[str, Any]:
+    """Give a cell that asked."""
+    turn = Turn(
+        prompt=prompt,
+        reply=Reply(
+            reply,
+            model="m",
+            finish_reason="stop",
+            usage=Usage(1, 2, 3),
+            credits=FIGURES,
+            took=1,
+        ),
+    )
+    made = turn.to_record((), Request((Message("user", prompt),)).digest())
+    told = replace(made, **changes)
+    shown = archive.turn_of(told, reply, owner=None).reply
+    return cell(f"%%chat\n{prompt}", [output(*turn_output.of(shown, told))])
+
+
+def changed(reply: dict[str, Any]) -> dict[str, Any]:
+    """Give a cell whose reply was changed by hand."""
+    reply["outputs"][0]["data"]["text/plain"] = ["another"]
+    return reply
+
+
+def run(capsys: pytest.CaptureFixture[str], words: Sequence[object]) -> tuple[int, str]:
+    """Run the command; its exit code and what it printed."""
+    code = cli.main(["audit", *map(str, words)])
+    return code, capsys.readouterr().out
+
+
+def exchange(prompt: str, text: str | None, *before: str, **more: Any) -> Interaction:
+    """Give an exchange; ``before`` are prompts and replies."""
+    roles = ("user", "assistant") * (len(before) // 2)
+    messages = [Message(role, text) for role, text in zip(roles, before, strict=True)]
+    request = Request((*messages, Message("user", prompt)))
+    return Interaction.asked(request, text=text, **{"model": "m", "finish_reason": "stop", **more})
+
+
+def tape(path: Path, *exchanges: Interaction) -> Path:
+    """Write a cassette of these."""
+    path.write_text(serializer.write(exchanges))
+    return path
