@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic.text import JOINER, counted, one_line, to_terminal, unlinked, visible
+from chatmagic.text import JOINER, counted, numbered, one_line, to_terminal, unlinked, visible
 
 # Written out here, so that a slip in the module's own list is seen.
 UNSEEN = re.compile(
@@ -119,3 +119,10 @@ def test_a_number_with_its_noun() -> None:
         "1 turn",
         "2,000 turns",
     ]
+
+
+def test_the_places_of_a_noun() -> None:
+    """One or several in their order, each once."""
+    assert numbered([3], "cell") == "cell 3"
+    assert numbered([3, 3, 5], "cell") == "cells 3 and 5"
+    assert numbered([1, 2, 1_000], "turn") == "turns 1, 2 and 1,000"

@@ -149,11 +149,12 @@ def test_words_after_the_name_are_refused(shell: Shell, line: str) -> None:
 
 def test_unloading_takes_the_panels_away(shell: Shell, widgets: Widgets) -> None:
     """No thread and no widget stays."""
+    others = set(threading.enumerate())
     shell.page("%chat_panel", "P")
     assert widgets.having("draft")
     shell.do("%unload_ext chatmagic")
     assert not widgets.having("draft")
-    for thread in threading.enumerate():
+    for thread in set(threading.enumerate()) - others:
         if thread.name in {"chatmagic-draw", "chatmagic-ask"}:
             thread.join(PATIENCE)
             assert not thread.is_alive()
