@@ -141,9 +141,9 @@ def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
     return owners
 
 
-def _digest(found: tuple[SavedOutput, Record], turn: Turn) -> str:
+def _digest(saved_record: tuple[SavedOutput, Record], turn: Turn) -> str:
     """Return the digest by which later records name the turn."""
-    saved, record = found
+    saved, record = saved_record
     # A prompt whose values were not kept is another text now; its record knows better.
     known = saved.agrees and (not saved.fault or turn.missing)
     return record.turn if record.turn and known else turn_digest(turn.prompt, turn.reply.text)
@@ -163,11 +163,11 @@ def _listed(
     if not count:
         return record
     # Its predecessor carried the same, or it stands as it stood; a replaced one is left out.
-    found = [listed[-count:] for digest in first for listed in lists.get(digest, ())]
+    candidates = [listed[-count:] for digest in first for listed in lists.get(digest, ())]
     ends = [end for end, digest in enumerate(above) if (digest,) == first]
     ends += [len(above), len(above) - 1]
-    found += [tuple(above[max(0, end - count) : max(0, end)]) for end in ends]
-    for listed in found:
+    candidates += [tuple(above[max(0, end - count) : max(0, end)]) for end in ends]
+    for listed in candidates:
         if len(listed) == count and chain_of(listed) == record.chain:
             return replace(record, carried=(*listed, *record.carried), earlier=0, chain=None)
     return record
