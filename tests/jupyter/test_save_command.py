@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from pages import Paper, cell, save
-from shells import KEY, Ran, Shell, alone, forget
+from shells import KEY, Ran, Shell, alone, asked, forget
 
 from chatmagic.archive import notebook_file
 from chatmagic.emulator.server import Emulator, Settings
@@ -65,11 +65,6 @@ def restart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what the kernel knew, as its restart does."""
     forget(monkeypatch)
     InteractiveShell.instance().run_line_magic("reload_ext", "chatmagic")
-
-
-def asked(emulator: Emulator) -> list[list[str]]:
-    """Give the contents of the messages of each request."""
-    return [[m["content"] for m in received.body["messages"]] for received in emulator.requests]
 
 
 def talk() -> list[tuple[str, str]]:

@@ -69,6 +69,7 @@ def test_the_headers_of_openai(
         ({"RateLimit": '"default";r=93;t=30'}, (None, 93, 30)),
         ({"RateLimit": "default;r=0;t=30", "RateLimit-Policy": "default;q=9"}, (9, 0, 30)),
         ({"RateLimit": '"other";r=93', **POLICY}, (None, 93, None)),
+        ({"RateLimit": '"minute";r=7;t=30,"day";r=700;t=9000'}, (None, 7, 30)),
         (
             {
                 "RateLimit": '"day, all";r=700;t=9000,"minute";r=7;t=30',

@@ -655,8 +655,11 @@ def test_only_the_first_headings_are_headings() -> None:
     assert '<p dir="rtl"><strong>\u05d0' in to_html("# a\n" * 200 + "a\n\n# \u05d0\u05d1\n")
 
 
-def test_a_fault_in_the_reader_costs_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If Markdown cannot be read for any reason, the text is shown as it is."""
+def test_a_fault_in_the_reader_costs_no_reply(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """If Markdown cannot be read for any reason, the text is shown as it is; the log says why."""
+    caplog.set_level("DEBUG", "chatmagic")
 
     def fail(*_: object) -> None:
         raise RuntimeError("a fault")
@@ -666,6 +669,8 @@ def test_a_fault_in_the_reader_costs_no_reply(monkeypatch: pytest.MonkeyPatch) -
     assert f'<pre style="{PROSE}">&lt;b&gt; # x \u241b</pre>' in html
     assert "Shown as plain text: it could not be rendered." in html
     assert code_blocks("```\nx\n```") == ()
+    assert caplog.text.count("Swallowed: builtins.RuntimeError") == 2
+    assert "a fault" not in caplog.text
 
 
 def test_code_blocks_are_the_fenced_ones_in_order() -> None:

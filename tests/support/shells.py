@@ -38,6 +38,11 @@ def bodies(emulator: Emulator) -> list[Any]:
     return [received.body for received in emulator.requests]
 
 
+def asked(emulator: Emulator) -> list[list[str]]:
+    """Give the contents of the messages of each request."""
+    return [[message["content"] for message in body["messages"]] for body in bodies(emulator)]
+
+
 class Page(DisplayPublisher):
     """Keeps what was displayed, and what is left to see of it."""
 

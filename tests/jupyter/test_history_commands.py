@@ -1,0 +1,110 @@
+"""The conversation shown, and changes of it taken back, in a real shell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from shells import Shell, asked, bodies
+
+from chatmagic.conversation.seal import sealed
+from chatmagic.session.current import current_session
+
+if TYPE_CHECKING:
+    from chatmagic.emulator.server import Emulator
+
+
+def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
+    """Each takes its step, says which, and leaves a record of its own."""
+    shell.page("%%chat\necho:a", "one")
+    said = {
+        "%chat_undo": ("undo", "Took back the question “echo:a”."),
+        "%chat_redo": ("redo", "Put back the question “echo:a”."),
+        "%chat_reset": ("reset", "A new conversation begins. 1 turn set aside"),
+    }
+    for code, (kind, words) in said.items():
+        ran = shell.machine(code)
+        data = ran.outputs[0]["data"]
+        assert ran.records == [sealed({"version": 1, "kind": kind}, data)]
+        assert ran.texts[0].startswith(words)
+    assert len(current_session().conversation) == 0
+    assert shell.machine("%chat_undo").texts == ["Took back the reset (1 turn)."]
+    shell.machine("%chat_undo")
+    assert shell.machine("%chat_undo").texts == ["Nothing to take back."]
+    shell.page("%chat echo:b", "two")
+    assert asked(emulator)[-1] == ["echo:b"]
+    assert shell.machine("%chat_redo").texts == ["Nothing to do again."]
+
+
+NOTEBOOKS: dict[str, list[str]] = {
+    "plain": ["%%chat\necho:a", "%chat echo:b?", "%%chat --last 1\necho:c"],
+    "undo": ["%%chat\necho:a", "%%chat\necho:b", "%chat_undo", "%%chat\necho:c", "%chat_redo"],
+    "reset": ["%%chat\necho:a", "%chat_reset", "%%chat\necho:b", "%%chat\necho:c"],
+    "loop": ["%%chat\necho:a", "for i in range(3):\n    %chat echo:loop?\n", "%%chat\necho:z"],
+    "redo": ["%chat_undo", "%chat echo:a", "%chat_reset", "%chat_undo", "%chat echo:b"],
+    "all": [
+        "%chat_reset",
+        "%%chat\necho:a",
+        "for i in range(2):\n    r = %chat echo:loop?\n",
+        "%chat_undo",
+        "%chat --no-history echo:aside",
+        "%chat_redo",
+        "%chat_redo",
+        "%%chat -o reply\necho:b",
+        "%chat_reset",
+        "%chat echo:{{ reply }}",
+        "%chat_undo",
+        "%chat_undo",
+        "%chat echo:end",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_run_all_twice(shell: Shell, emulator: Emulator, name: str) -> None:
+    """Run All after Run All sends the same bodies in the same order and leaves the same."""
+    runs, lefts = [], []
+    for _ in range(3):
+        before = len(emulator.requests)
+        for number, code in enumerate(NOTEBOOKS[name]):
+            shell.page(code, f"cell-{number}")
+        runs.append(bodies(emulator)[before:])
+        lefts.append([turn.prompt for turn in current_session().conversation])
+    assert runs[0] == runs[1] == runs[2]
+    assert lefts[0] == lefts[1] == lefts[2]
+
+
+def test_history(shell: Shell) -> None:
+    """One line a turn, one turn in full, everything, and one clear line for anything else."""
+    assert shell.do("%chat_history").texts == ["The conversation is empty."]
+    assert "number once there is one." in shell.fails("%chat_history 1").traceback[0]
+    shell.machine("%%chat\necho:first *words*")
+    shell.machine("%%chat\necho:" + "long " * 40)
+    table = shell.do("%chat_history")
+    assert "1. echo:first *words*" in table.texts[0]
+    assert "<th scope" in table.html
+    one = shell.do("%chat_history 1")
+    assert "first *words*" in one.texts[0]
+    assert "<em>words</em>" in one.html
+    assert "long" not in one.texts[0]
+    assert "long " * 40 in shell.do("%chat_history all").texts[0]
+    for wrong in ("0", "3", "-1", "x", "1 2", "²"):
+        assert "1 to 2" in shell.fails(f"%chat_history {wrong}").traceback[0]
+
+
+@pytest.mark.parametrize("name", ["undo", "redo", "reset", "credits"])
+def test_commands_without_words(shell: Shell, name: str) -> None:
+    """A command that takes nothing says so, and does nothing."""
+    shell.machine("%chat echo:a")
+    ran = shell.fails(f"%chat_{name} everything")
+    assert f"%chat_{name} takes nothing" in ran.traceback[0]
+    assert len(current_session().conversation) == 1
+
+
+def test_what_is_said_of_the_conversation_holds_no_inserted_value(shell: Shell) -> None:
+    """History and undo show a prompt as it was typed."""
+    shell.do("secret = 'patient 4711'")
+    shell.do("%%chat\necho:{{ secret }}")
+    said = [shell.do(code) for code in ("%chat_history", "%chat_undo")]
+    assert all("{{ secret }}" in ran.everything for ran in said)
+    assert "echo:patient" not in "".join(ran.everything for ran in said)

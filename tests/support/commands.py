@@ -1,0 +1,86 @@
+"""Commands run as processes of their own: their output, their address, their end."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+import pytest
+
+from chatmagic import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+HERE = Path(cli.__file__).parent.parent
+
+
+with_signals = pytest.mark.skipif(
+    sys.platform == "win32", reason="no signal can be sent to one process there"
+)
+
+
+T = TypeVar("T")
+
+
+def until(look: Callable[[], T | None], seconds: float = 15.0) -> T:
+    """Look again and again for something, and give it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = look()
+        if found:
+            return found
+        time.sleep(0.05)
+    pytest.fail(f"waited {seconds} s in vain")
+
+
+@contextmanager
+def command(
+    said: Path, *words: str, environment: dict[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run Python with these words; all it says goes into a file."""
+    paths = filter(None, [str(HERE), os.environ.get("PYTHONPATH", "")])
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | (environment or {})
+    with said.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, *words], env=env, stdout=out, stderr=subprocess.STDOUT
+        )
+        try:
+            yield process
+        finally:
+            # Killed, a demo could not end what it started.
+            process.terminate()
+            try:
+                process.wait(20)
+            finally:
+                process.kill()
+
+
+def printed_address(said: Path) -> Callable[[], str | None]:
+    """Look for an address in what a command says."""
+
+    def look() -> str | None:
+        found = re.search(r"http://127\.0\.0\.1:\d+\S*", said.read_text())
+        return found[0] if found else None
+
+    return look
+
+
+def asked(address: str, method: str, path: str, **more: Any) -> tuple[int, bytes]:
+    """Send a request; give the status and the body."""
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=10)
+    try:
+        connection.request(method, path, **more)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()

@@ -1,0 +1,370 @@
+"""The demo: what it copies, what it starts and ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+from commands import HERE, asked, command, printed_address, until, with_signals
+
+from chatmagic import cli, demo
+from chatmagic.errors import ChatError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+RUN_WITH_LESSONS = """
+import sys
+from pathlib import Path
+from chatmagic import cli, demo
+demo.lesson_places = lambda: [Path(sys.argv[1])]
+sys.exit(cli.main(sys.argv[2:]))
+"""
+
+
+TELL = """
+import json, os
+with open({file!r} + ".new", "w") as file:
+    json.dump({{"pid": os.getpid(), "server": os.getppid(), "env": dict(os.environ)}}, file)
+os.replace({file!r} + ".new", {file!r})
+"""
+
+
+LISTENING = """
+import json, os, pathlib, socket, sys, time
+runtime = pathlib.Path(os.environ["JUPYTER_RUNTIME_DIR"])
+runtime.mkdir()
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    port = listener.getsockname()[1]
+    note = {"port": port, "url": f"http://127.0.0.1:{port}/", "token": "a b"}
+    (runtime / "jpserver-1.json").write_text(json.dumps(note))
+    listener.accept()
+    time.sleep(float(sys.argv[2]))
+sys.exit(int(sys.argv[1]))
+"""
+
+
+STUBBORN = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def lessons(tmp_path: Path) -> Path:
+    """Make a folder of lessons, with a cassette and a hidden file."""
+    folder = tmp_path / "lessons"
+    (folder / "cassettes").mkdir(parents=True)
+    (folder / ".hidden").mkdir()
+    notebook = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (folder / "01-quickstart.ipynb").write_text(json.dumps(notebook))
+    (folder / "02-more.ipynb").write_text("the lesson's\n")
+    (folder / "cassettes" / "02.json").write_text("{}\n")
+    (folder / ".hidden" / "03.ipynb").write_text("{}\n")
+    return folder
+
+
+@pytest.fixture
+def lab() -> None:
+    """Ask for JupyterLab; the project's own checks must have it."""
+    if find_spec("jupyterlab") is None:
+        if os.environ.get("CI"):
+            pytest.fail("JupyterLab is not installed")
+        pytest.skip("JupyterLab is not installed")
+
+
+@pytest.fixture
+def pretended(monkeypatch: pytest.MonkeyPatch, lessons: Path) -> Callable[..., None]:
+    """Let a small program stand for JupyterLab."""
+
+    def pretend(code: str, *words: str) -> None:
+        command = [sys.executable, "-c", code, *words]
+        monkeypatch.setattr(demo, "lab_command", lambda *_, **__: command)
+
+    monkeypatch.setattr(demo, "find_spec", lambda _: True)
+    monkeypatch.setattr(demo, "lesson_places", lambda: [lessons])
+    return pretend
+
+
+def is_gone(pid: int) -> bool:
+    """Tell whether there is no such process."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_lessons_are_copied_with_their_folders(lessons: Path, tmp_path: Path) -> None:
+    """A new folder gets everything but what is hidden."""
+    folder = tmp_path / "new" / "mine"
+    copied, kept = demo.copy_lessons(lessons, folder)
+    assert copied == ["01-quickstart.ipynb", "02-more.ipynb", "cassettes/02.json"]
+    assert kept == []
+    assert (folder / "cassettes" / "02.json").read_text() == "{}\n"
+    assert not (folder / ".hidden").exists()
+
+
+def test_what_is_there_is_never_overwritten(lessons: Path, tmp_path: Path) -> None:
+    """A changed notebook stays as it is; a missing one comes back."""
+    folder = tmp_path / "mine"
+    demo.copy_lessons(lessons, folder)
+    (folder / "02-more.ipynb").write_text("mine\n")
+    (folder / "01-quickstart.ipynb").unlink()
+    copied, kept = demo.copy_lessons(lessons, folder)
+    assert copied == ["01-quickstart.ipynb"]
+    assert kept == ["02-more.ipynb", "cassettes/02.json"]
+    assert (folder / "02-more.ipynb").read_text() == "mine\n"
+
+
+def test_the_lessons_own_folder_can_be_used(lessons: Path) -> None:
+    """Copied onto themselves, lessons stay whole."""
+    assert demo.copy_lessons(lessons, lessons)[0] == []
+    assert (lessons / "02-more.ipynb").read_text() == "the lesson's\n"
+
+
+def test_a_copy_that_fails_leaves_nothing(
+    lessons: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk leaves no half of a notebook, which would be kept for ever."""
+
+    class Full:
+        def __enter__(self) -> None: ...
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def write(self, _: bytes) -> None:
+            raise OSError(28, "No space left on device")
+
+    def opened(path: Path, _: str) -> Full:
+        path.touch()
+        return Full()
+
+    monkeypatch.setattr(Path, "open", opened)
+    monkeypatch.setattr(Path, "read_bytes", lambda _: b"{}")
+    with pytest.raises(InputError, match="No space left"):
+        demo.copy_lessons(lessons, tmp_path / "mine")
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
+@pytest.mark.parametrize("how", ["a file", "read-only"])
+def test_a_folder_that_cannot_be_written_to_is_one_line(
+    how: str,
+    pretended: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A file in the way, or no permission, is said in one line, and nothing is started."""
+    pretended("raise SystemExit(9)")
+    folder = tmp_path / "mine"
+    if how == "a file":
+        folder.touch()
+    else:
+
+        def refuse(*_: object, **__: object) -> None:
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(Path, "mkdir", refuse)
+    assert cli.main(["demo", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert str(folder) in said
+    assert "chatmagic demo FOLDER" in said
+    assert said.count("\n") == 1
+
+
+def test_the_first_place_with_lessons_counts(lessons: Path, tmp_path: Path) -> None:
+    """Somebody else's folder called notebooks is passed over."""
+    other = tmp_path / "notebooks"
+    other.mkdir()
+    assert demo.find_lessons([tmp_path / "none", other, lessons]) == lessons
+    with pytest.raises(ChatError, match="01-quickstart"):
+        demo.find_lessons([other])
+
+
+def test_lessons_are_looked_for_beside_the_source_and_where_wheels_put_them() -> None:
+    """The source comes first, then the environment."""
+    places = demo.lesson_places()
+    assert places[0] == HERE.resolve() / "notebooks"
+    assert places[1] == Path(sys.prefix) / "share" / "chatmagic" / "notebooks"
+
+
+def test_no_key_comes_into_the_demo(tmp_path: Path) -> None:
+    """What configures chatmagic stays outside; the rest of the environment comes along."""
+    given = {
+        "PATH": "/bin",
+        "CHATMAGIC_API_KEY": "real",
+        "CHATMAGIC_API_KEY_FILE": "/key",
+        "CHATMAGIC_AUTH": "query",
+        "CHATMAGIC_MODE": "replay",
+        "CHATMAGIC_BASE_URL": "https://example.org",
+        "JUPYTER_CONFIG_PATH": "/etc/mine",
+        "JUPYTER_PREFER_ENV_PATH": "0",
+    }
+    found = demo.lab_environment(given, tmp_path)
+    ours = {name: text for name, text in found.items() if name.startswith("CHATMAGIC_")}
+    assert ours == {"CHATMAGIC_BASE_URL": "emulator"}
+    assert found["PATH"] == "/bin"
+    assert found["JUPYTER_PREFER_ENV_PATH"] == "1"
+    assert found["JUPYTER_CONFIG_PATH"].split(os.pathsep) == [str(tmp_path / "config"), "/etc/mine"]
+
+
+def test_lab_command_says_where_and_whether_to_open(tmp_path: Path) -> None:
+    """The folder, the port and the browser reach JupyterLab, which asks the network nothing."""
+    words = demo.lab_command(tmp_path, port=1234, browser=False)
+    assert words[0] == sys.executable
+    assert {
+        f"--ServerApp.root_dir={tmp_path}",
+        "--ServerApp.ip=127.0.0.1",
+        "--ServerApp.port=1234",
+        "--ServerApp.open_browser=False",
+        "--LabApp.default_url=/lab/tree/01-quickstart.ipynb",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.extension_manager=readonly",
+    } <= set(words)
+
+
+def test_a_missing_jupyterlab_is_one_line(
+    pretended: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without JupyterLab the line says what to install, and nothing is copied."""
+    pretended("")
+    monkeypatch.setattr(demo, "find_spec", lambda _: None)
+    assert cli.main(["demo", str(tmp_path / "mine")]) == 1
+    said = capsys.readouterr().err
+    assert "pip install 'chatmagic[lab]'" in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_port_in_use_is_one_line(
+    pretended: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A port that somebody else has is said before anything is started."""
+    pretended("raise SystemExit(9)")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        assert cli.main(["demo", str(tmp_path / "mine"), "--port", str(port)]) == 2
+    said = capsys.readouterr().err
+    assert f"port {port}" in said
+    assert said.count("\n") == 1
+
+
+def test_a_jupyterlab_that_fails_has_the_word(
+    pretended: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it said last is shown, and the exit code is 1."""
+    pretended("import sys; print('no luck'); sys.exit(3)")
+    assert cli.main(["demo", str(tmp_path / "mine")]) == 1
+    said = capsys.readouterr()
+    assert said.err == "no luck\nchatmagic: JupyterLab ended with exit code 3.\n"
+    assert "copied: 01-quickstart.ipynb, 02-more.ipynb, cassettes/02.json" in said.out
+    assert "kept" not in said.out
+
+
+@pytest.mark.parametrize(("ended", "code"), [(0, 0), (4, 1)])
+def test_a_jupyterlab_that_ends_by_itself(
+    ended: int,
+    code: int,
+    pretended: Callable[..., None],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Shut down from its own menu the demo ends well; if it crashes, it says so."""
+    pretended(LISTENING, str(ended), "0.2")
+    assert cli.main(["demo", str(tmp_path / "mine")]) == code
+    said = capsys.readouterr()
+    assert "/lab/tree/01-quickstart.ipynb?token=a+b\n" in said.out
+    assert ("exit code 4" in said.err) == bool(ended)
+
+
+@with_signals
+@pytest.mark.parametrize("patience", [0.1, 30.0])
+def test_a_server_that_will_not_end_is_killed(
+    patience: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is killed when its time is over, or at once when asked to end a second time."""
+    monkeypatch.setattr(demo, "_SECONDS_TO_END", patience)
+    with (
+        subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE) as server,
+        demo._signals_noted() as caught,
+    ):
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"ready\n"
+        caught.append(signal.SIGINT)
+        if patience > 1:
+            signal.signal(signal.SIGALRM, signal.getsignal(signal.SIGINT))
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+        start = time.monotonic()
+        demo._end(server, caught)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        assert time.monotonic() - start < 5
+        assert server.returncode == -signal.SIGKILL
+
+
+@with_signals
+def test_signals_are_handled_as_before_afterwards() -> None:
+    """The handlers are put back."""
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with demo._signals_noted() as caught:
+        os.kill(os.getpid(), signal.SIGTERM)
+        until(lambda: caught)
+    assert caught == [signal.SIGTERM]
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+@with_signals
+@pytest.mark.usefixtures("lab")
+def test_the_demo_starts_and_ends_everything(lessons: Path, tmp_path: Path) -> None:
+    """The real thing: the address opens, a kernel has no key, and Ctrl-C leaves nothing."""
+    startup = tmp_path / "ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    told = tmp_path / "told.json"
+    (startup / "00-tell.py").write_text(TELL.format(file=str(told)))
+    private = tmp_path / "temporary"
+    private.mkdir()
+    environment = {
+        "IPYTHONDIR": str(tmp_path / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(tmp_path / "config"),
+        "JUPYTER_DATA_DIR": str(tmp_path / "data"),
+        "TMPDIR": str(private),
+        "CHATMAGIC_API_KEY": "a-real-key",
+    }
+    said = tmp_path / "said"
+    words = ["-c", RUN_WITH_LESSONS, str(lessons), "demo", str(tmp_path / "mine"), "--no-browser"]
+    with command(said, *words, environment=environment) as demo:
+        address = until(printed_address(said), 60)
+        opened, query = urlsplit(address).path, urlsplit(address).query
+        assert opened == "/lab/tree/01-quickstart.ipynb"
+        status, page = asked(address, "GET", f"{opened}?{query}")
+        assert status == 200
+        assert b"@jupyterlab/apputils-extension:announcements" in page
+        assert asked(address, "GET", "/api/kernels")[0] == 403
+        key = {"Authorization": f"token {query.removeprefix('token=')}"}
+        status, _ = asked(address, "POST", "/api/kernels", body="{}", headers=key)
+        assert status == 201
+        kernel = json.loads(until(lambda: told.read_text() if told.exists() else None, 30))
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(8) == 0
+        until(lambda: is_gone(kernel["server"]) and is_gone(kernel["pid"]), 5)
+    ours = {name: text for name, text in kernel["env"].items() if name.startswith("CHATMAGIC_")}
+    assert ours == {"CHATMAGIC_BASE_URL": "emulator"}
+    assert said.read_text().endswith("Ctrl-C ends it.\n")
+    assert list(private.iterdir()) == []
