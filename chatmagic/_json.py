@@ -62,8 +62,8 @@ def text(value: object) -> str | None:
 
 def word(value: object) -> str | None:
     """Read a text that comes whole; half a surrogate pair has no other half to wait for."""
-    found = text(value)
-    return None if found is None else without_lone_surrogates(found)
+    string = text(value)
+    return None if string is None else without_lone_surrogates(string)
 
 
 def known(**items: Any) -> dict[str, Any]:
@@ -157,19 +157,19 @@ def fields_from_json(kind: type, value: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: a field is missing or makes no sense; it says which.
     """
-    found = {}
+    values = {}
     for item in fields(kind):
         if not (read := item.metadata.get("read")):
             continue
-        told = value.get(item.name)
+        item_value = value.get(item.name)
         try:
-            if told is not None:
-                found[item.name] = read(told)
+            if item_value is not None:
+                values[item.name] = read(item_value)
             elif item.metadata["required"]:
                 raise ValueError("missing")  # noqa: TRY301 - said in one way below
         except ValueError:
             raise ValueError(f"its {item.name!r} cannot be read") from None
-    return found
+    return values
 
 
 def fields_to_json(value: Any, kind: type | None = None) -> dict[str, Any]:

@@ -94,13 +94,13 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
     """
     turns = {turn.number: turn for turn in conversation}
     shown = frozenset(turn.digest for turn in conversation)
-    found: dict[int, Record] = {}
+    records: dict[int, Record] = {}
     for number, turn in turns.items():
         # A turn that Python put there by itself has no record yet.
         record = turn.record or _record(turn, [turns[n] for n in turn.carried if n in turns])
         record = replace(record, values=turn.values) if keep_values else record.bare
-        found[number] = record.listing(shown)
-    return found
+        records[number] = record.listing(shown)
+    return records
 
 
 def turn_of(
@@ -170,10 +170,10 @@ def _fenced(text: str) -> str:
 def _closed(text: str) -> str:
     """End a code block that a reply left open, so that it does not swallow what follows."""
     fence = None
-    for found in _FENCE.finditer(text):
+    for match in _FENCE.finditer(text):
         if fence is None:
-            fence = found[1]
-        elif found[1].startswith(fence):
+            fence = match[1]
+        elif match[1].startswith(fence):
             fence = None
     return text if fence is None else f"{text}\n{fence}"
 
@@ -189,16 +189,16 @@ def _shortened(turns: Sequence[Turn]) -> dict[int, dict[str, Any]]:
 
     A turn that carried another one, and all that this one carried, names it as ``after``.
     """
-    found: dict[int, dict[str, Any]] = {}
+    shortened: dict[int, dict[str, Any]] = {}
     whole: dict[int, tuple[int, ...]] = {}
     for turn in turns:
         carried = turn.carried
         ends = range(len(carried), 0, -1)
         end = next((n for n in ends if whole.get(carried[n - 1]) == carried[:n]), 0)
         after = {"after": carried[end - 1]} if end else {}
-        found[turn.number] = {**after, "carried": list(carried[end:])}
+        shortened[turn.number] = {**after, "carried": list(carried[end:])}
         whole[turn.number] = (*carried, turn.number)
-    return found
+    return shortened
 
 
 def _place(value: object, known: dict[int, tuple[int, ...]]) -> tuple[str | None, list[Turn]]:

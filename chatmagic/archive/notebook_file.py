@@ -303,10 +303,10 @@ def _is_bare(output: object) -> bool:
 def texts_of(output: object) -> list[str]:
     """Return what there is to read in an output, but for pictures and the like."""
     data = get(output, "data")
-    found = [get(output, "text"), get(output, "traceback"), get(output, "evalue")]
+    items = [get(output, "text"), get(output, "traceback"), get(output, "evalue")]
     if isinstance(data, Mapping):
-        found += [item for kind, item in sorted(data.items()) if str(kind).startswith("text/")]
-    return [text for text in map(text_of, found) if text]
+        items += [item for kind, item in sorted(data.items()) if str(kind).startswith("text/")]
+    return [text for text in map(text_of, items) if text]
 
 
 def text_of(value: object) -> str | None:

@@ -65,10 +65,10 @@ def is_untouched(content: bytes) -> bool:
 
 def _fingerprint(cells: object) -> str:
     """Return a digest of what people put into the cells, and of all that is in their outputs."""
-    found = []
+    contents = []
     for cell in cells if isinstance(cells, list) else []:
         outputs = get(cell, "outputs")
-        found.append(
+        contents.append(
             [
                 str(get(cell, "cell_type")),
                 text_of(get(cell, "source")),
@@ -76,7 +76,7 @@ def _fingerprint(cells: object) -> str:
                 [_content(output) for output in outputs] if isinstance(outputs, list) else [],
             ]
         )
-    return _json.digest(canonical(found))
+    return _json.digest(canonical(contents))
 
 
 def _content(output: object) -> list[object]:

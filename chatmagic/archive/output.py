@@ -41,8 +41,8 @@ def of(reply: Reply, record: Record) -> tuple[dict[str, Any], dict[str, Any]]:
         record: the turn's.
     """
     data = bundle(reply, record)
-    told = {**record.to_json(), "versions": dict(versions())}
-    return data, {"chatmagic": sealed(told, data)}
+    content = {**record.to_json(), "versions": dict(versions())}
+    return data, {"chatmagic": sealed(content, data)}
 
 
 def note(

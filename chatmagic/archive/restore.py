@@ -19,7 +19,7 @@ from chatmagic.conversation.turn import newest
 from chatmagic.text import counted, numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from chatmagic.archive.notebook_file import Notebook, SavedOutput
     from chatmagic.conversation.record import Record
@@ -30,6 +30,13 @@ NOT_KEPT: Final = (
     "the value was not kept; until the cell runs again, its prompt is sent with the expression "
     "in its place."
 )
+
+
+_STEPS: Final[Mapping[str, Callable[[Conversation], object]]] = {
+    "undo": Conversation.undo,
+    "redo": Conversation.redo,
+    "reset": Conversation.reset,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,47 +65,61 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
         changed: whether what is not as it was sealed is taken as it stands; otherwise it is
             left out.
     """
-    saved_turns = notebook.turns
     turns, problems = _turns(notebook, by_id=by_id, changed=changed)
-    digests = {index: _digest(saved_turns[index], turn) for index, turn in turns.items()}
-    # Turns are numbered in the order in which they are added, so their numbers are known.
-    numbers = {index: number for number, index in enumerate(turns, 1)}
-    known: dict[str, list[int]] = defaultdict(list)
-    for index, digest in digests.items():
-        known[digest].append(numbers[index])
-    by_number = {numbers[index]: digest for index, digest in digests.items()}
-    lists: dict[str, list[tuple[str, ...]]] = defaultdict(list)
-    conversation = Conversation()
+    replay = _Replay(notebook, turns)
     index = -1
     for saved in notebook.outputs:
+        # A turn is counted also where it is left out.
+        index += saved.kind == "turn"
         if saved.fault and not changed:
-            # A turn is counted also where it is left out.
-            index += saved.kind == "turn"
-        elif saved.kind == "undo":
-            conversation.undo()
-        elif saved.kind == "redo":
-            conversation.redo()
-        elif saved.kind == "reset":
-            conversation.reset()
-        else:
-            index += 1
-            if index in turns:
-                turn = turns[index]
-                context = conversation.context(turn.owner, turn.execution).numbers
-                above = [by_number[number] for number in context]
-                record = _listed(saved_turns[index][1], lists, above)
-                if not record.earlier:
-                    lists[digests[index]].append(record.carried)
-                now = newest(context, turn.last)
-                stand = tuple(by_number[number] for number in now)
-                # Most turns carried what stands above them.
-                same = record.carried == stand
-                carried = now if same else _numbers(record.carried, known, now)
-                # One 0 stands for all those that no digest tells.
-                carried = (0, *carried) if record.earlier else carried
-                conversation.add(replace(turn, carried=carried, record=record))
-    places = range(len(saved_turns))
-    return Restored(conversation, tuple(map(numbers.get, places)), tuple(problems))
+            continue
+        if saved.kind == "turn" and index in turns:
+            replay.add(index)
+        elif saved.kind != "turn":
+            _STEPS[saved.kind](replay.conversation)
+    places = range(len(notebook.turns))
+    numbers = tuple(map(replay.numbers.get, places))
+    return Restored(replay.conversation, numbers, tuple(problems))
+
+
+class _Replay:
+    """A conversation to which a notebook's turns are added, one after the other.
+
+    Args:
+        notebook: as it was read.
+        turns: the turns that were kept, by their places among the notebook's turns.
+    """
+
+    def __init__(self, notebook: Notebook, turns: Mapping[int, Turn]) -> None:
+        self.conversation = Conversation()
+        # Turns are numbered in the order in which they are added, so their numbers are known.
+        self.numbers = {index: number for number, index in enumerate(turns, 1)}
+        self._turns = turns
+        self._records = [record for _, record in notebook.turns]
+        saved_turns = notebook.turns
+        self._digests = {index: _digest(saved_turns[index], turn) for index, turn in turns.items()}
+        self._known: dict[str, list[int]] = defaultdict(list)
+        for index, digest in self._digests.items():
+            self._known[digest].append(self.numbers[index])
+        self._by_number = {self.numbers[index]: digest for index, digest in self._digests.items()}
+        self._lists: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+
+    def add(self, index: int) -> None:
+        """Add a turn, with the numbers of those that it carried."""
+        turn = self._turns[index]
+        context = self.conversation.context(turn.owner, turn.execution).numbers
+        above = [self._by_number[number] for number in context]
+        record = _listed(self._records[index], self._lists, above)
+        if not record.earlier:
+            self._lists[self._digests[index]].append(record.carried)
+        now = newest(context, turn.last)
+        stand = tuple(self._by_number[number] for number in now)
+        # Most turns carried what stands above them.
+        same = record.carried == stand
+        carried = now if same else _numbers(record.carried, self._known, now)
+        # One 0 stands for all those that no digest tells.
+        carried = (0, *carried) if record.earlier else carried
+        self.conversation.add(replace(turn, carried=carried, record=record))
 
 
 def _turns(notebook: Notebook, *, by_id: bool, changed: bool) -> tuple[dict[int, Turn], list[str]]:
@@ -141,9 +162,9 @@ def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
     return owners
 
 
-def _digest(found: tuple[SavedOutput, Record], turn: Turn) -> str:
+def _digest(saved_record: tuple[SavedOutput, Record], turn: Turn) -> str:
     """Return the digest by which later records name the turn."""
-    saved, record = found
+    saved, record = saved_record
     # A prompt whose values were not kept is another text now; its record knows better.
     known = saved.agrees and (not saved.fault or turn.missing)
     return record.turn if record.turn and known else turn_digest(turn.prompt, turn.reply.text)
@@ -163,11 +184,11 @@ def _listed(
     if not count:
         return record
     # Its predecessor carried the same, or it stands as it stood; a replaced one is left out.
-    found = [listed[-count:] for digest in first for listed in lists.get(digest, ())]
+    candidates = [listed[-count:] for digest in first for listed in lists.get(digest, ())]
     ends = [end for end, digest in enumerate(above) if (digest,) == first]
     ends += [len(above), len(above) - 1]
-    found += [tuple(above[max(0, end - count) : max(0, end)]) for end in ends]
-    for listed in found:
+    candidates += [tuple(above[max(0, end - count) : max(0, end)]) for end in ends]
+    for listed in candidates:
         if len(listed) == count and chain_of(listed) == record.chain:
             return replace(record, carried=(*listed, *record.carried), earlier=0, chain=None)
     return record

@@ -49,10 +49,13 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
         paths: notebooks and cassettes; what notebooks show is compared with the cassettes.
     """
     cassettes = [path for path in paths if audit_cassette.is_cassette(path)]
-    found = {path: audit_cassette.audit(path) for path in cassettes}
-    held = [interaction for _, holds in found.values() for interaction in holds]
-    names = " and ".join(one_line(path.name, LONGEST_NAME) for path in found)
-    return [found[path][0] if path in found else _audit(path, names, held) for path in paths]
+    cassette_audits = {path: audit_cassette.audit(path) for path in cassettes}
+    held = [interaction for _, holds in cassette_audits.values() for interaction in holds]
+    names = " and ".join(one_line(path.name, LONGEST_NAME) for path in cassette_audits)
+    return [
+        cassette_audits[path][0] if path in cassette_audits else _audit(path, names, held)
+        for path in paths
+    ]
 
 
 def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
@@ -189,7 +192,7 @@ def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
         if cell.loads or (cell.is_quiet and not _shows(cell, read))
     ]
     turns = restored.conversation.turns
-    found: dict[int, bool | None] = {}
+    in_order: dict[int, bool | None] = {}
     for index, turn in enumerate(turns):
         fits = not is_stale(turns, index)
         own = cells[turn.number]
@@ -199,8 +202,8 @@ def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
             for begin in (0, *(cell for cell in loads if cell <= own))
         )
         untold = not fits and any(_is_untold(some, turn, cells, quiet) for some in above)
-        found[turn.number] = None if untold else fits
-    return found
+        in_order[turn.number] = None if untold else fits
+    return in_order
 
 
 def _is_untold(

@@ -50,8 +50,8 @@ def audit(path: Path) -> tuple[Audit, tuple[Interaction, ...]]:
     if failed:
         return Audit(str(path), (), (failed,), (), (), kind="cassette"), ()
     problems, remarks = _doubles(held)
-    found = Audit(str(path), _turns(held), tuple(problems), tuple(remarks), (), kind="cassette")
-    return found, held
+    result = Audit(str(path), _turns(held), tuple(problems), tuple(remarks), (), kind="cassette")
+    return result, held
 
 
 def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str]:

@@ -67,27 +67,27 @@ def as_csv(audits: Sequence[Audit]) -> str:
     return text.getvalue()
 
 
-def _of_one(found: Audit, *, values: bool) -> str:
-    lines = [one_line(found.path, WIDEST)]
-    what, after = _WORDS[found.kind]
-    if found.turns:
-        lines += _grid([(what, *_HEAD), *map(_cells, found.turns)])
-        lines.append(_totals(found.turns))
-    elif not found.problems:
+def _of_one(audit: Audit, *, values: bool) -> str:
+    lines = [one_line(audit.path, WIDEST)]
+    what, after = _WORDS[audit.kind]
+    if audit.turns:
+        lines += _grid([(what, *_HEAD), *map(_cells, audit.turns)])
+        lines.append(_totals(audit.turns))
+    elif not audit.problems:
         lines.append("No turn of a conversation.")
-    lines += [f"! {one_line(line, WIDEST)}" for line in found.problems]
+    lines += [f"! {one_line(line, WIDEST)}" for line in audit.problems]
     lines += [
         f"! {what} {turn.cell}: the reply is not the one that was recorded."
-        for turn in found.turns
+        for turn in audit.turns
         if not turn.agrees
     ]
     lines += [
-        f"! {what} {turn.cell}: it {after}." for turn in found.turns if turn.in_order is False
+        f"! {what} {turn.cell}: it {after}." for turn in audit.turns if turn.in_order is False
     ]
-    lines += found.remarks
+    lines += audit.remarks
     if values:
-        lines.append("What the file would give away:" if found.values else "No values, no paths.")
-        lines += [f"  {one_line(line, WIDEST)}" for line in found.values]
+        lines.append("What the file would give away:" if audit.values else "No values, no paths.")
+        lines += [f"  {one_line(line, WIDEST)}" for line in audit.values]
     return "\n".join(lines)
 
 

@@ -53,7 +53,7 @@ def _not_repeated(conversation: Conversation, turns: Sequence[Turn]) -> list[str
         "cut-off": [turn for turn in turns if turn.state == "cut off"],
         "panel": [turn for turn in turns if turn.entry == "panel"],
     }
-    reasons = [_count(found, kind) for kind, found in kinds.items() if found]
+    reasons = [_count(some, kind) for kind, some in kinds.items() if some]
     if bare := [turn for turn in turns if turn.missing]:
         reasons.append(f"{_count(bare, 'loaded')} without the values put in")
     return reasons

@@ -151,8 +151,8 @@ class Pages:
         }
         if named:
             named |= {name: "of another notebook" for name in owners if name not in self.ever}
-        found = {name: named[name] for name in owners if name in named}
-        return found if len(set(found.values())) > 1 else {}
+        notebooks = {name: named[name] for name in owners if name in named}
+        return notebooks if len(set(notebooks.values())) > 1 else {}
 
     def by_id(self, known: Mapping[str, _T]) -> dict[str, _T]:
         """Return what is known of cells by the identities that the pages, if any, know them by.

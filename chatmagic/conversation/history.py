@@ -1,7 +1,8 @@
 """What changes a conversation, and how each change is taken back and done again.
 
-Each function gives what a conversation knows after a change, from what it knew before;
-the rules that it names are those of :mod:`chatmagic.conversation.conversation`.
+Each function takes the snapshot before a change as ``now``, and returns the one after it with
+the :class:`Change`, or with ``None`` where nothing changed. The rules that they name are those of
+:mod:`chatmagic.conversation.conversation`, whose methods say what the other arguments are.
 """
 
 from __future__ import annotations

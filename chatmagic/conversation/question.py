@@ -69,14 +69,14 @@ def each(source: str) -> tuple[Question, ...]:
     Returns:
         None of them where the cell may ask otherwise, or that cannot be told.
     """
-    found = []
+    questions = []
     for line in source.split("\n"):
         asked = of(line) if re.match(rf"\s*{_ONE_LINE}", line) else None
         if asked is not None:
-            found.append(asked)
+            questions.append(asked)
         elif re.search(_MENTIONED, line):
             return ()
-    return tuple(found)
+    return tuple(questions)
 
 
 def source(prompt: str, *options: str, has_values: bool = False) -> str:

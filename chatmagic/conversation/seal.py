@@ -41,10 +41,10 @@ def check(record: Mapping[str, Any], data: object) -> Sealed:
     if FIELD not in record:
         return "not sealed"
     try:
-        found = _seal(record, data if isinstance(data, Mapping) else {})
+        seal = _seal(record, data if isinstance(data, Mapping) else {})
     except RecursionError:
         return "changed"
-    return "sealed" if record[FIELD] == found else "changed"
+    return "sealed" if record[FIELD] == seal else "changed"
 
 
 def joined(value: object) -> object:

@@ -40,7 +40,12 @@ def live(slots: Sequence[Slot]) -> tuple[Turn, ...]:
 
 
 def of_execution(slot: Slot, execution: str | None) -> tuple[Turn, ...]:
-    """Return the slot's turns that belong to this execution (rule 3)."""
+    """Return the slot's turns that belong to an execution (rule 3).
+
+    Args:
+        slot: the slot.
+        execution: the execution's identity; an unknown one (``None``) has no turns.
+    """
     if execution is None:
         return ()
     return tuple(turn for turn in slot.turns if turn.execution == execution)
@@ -49,7 +54,13 @@ def of_execution(slot: Slot, execution: str | None) -> tuple[Turn, ...]:
 def with_slot(
     slots: tuple[Slot, ...], owner: str | None, order: Sequence[str] | None
 ) -> tuple[tuple[Slot, ...], int]:
-    """Return the slots, arranged, with one for the owner's next turn, and say which it is."""
+    """Return the slots with one for the owner's next turn, and the index of that.
+
+    Args:
+        slots: those there are.
+        owner: hash of the cell that asks; ``None`` gets a slot of its own at the end.
+        order: hashes of the page's cells from top to bottom, where the page tells them.
+    """
     if order is not None:
         slots = arranged(slots, order)
     owners = [slot.owner for slot in slots]
@@ -63,19 +74,29 @@ def with_slot(
 
 
 def arranged(slots: tuple[Slot, ...], order: Sequence[str]) -> tuple[Slot, ...]:
-    """Sort the slots as the page does; one not on the page goes with the one before it."""
+    """Return the slots in the page's order; one not on the page goes with the one before it.
+
+    Args:
+        slots: in their present order.
+        order: hashes of the page's cells from top to bottom.
+    """
     on_page: dict[str | None, int] = {owner: rank for rank, owner in enumerate(order)}
     return _sorted(slots, [on_page.get(slot.owner) for slot in slots])
 
 
 def ordered(slots: tuple[Slot, ...], keys: Sequence[int]) -> tuple[Slot, ...]:
-    """Sort the slots as they stood once; a newer one goes with the one before it."""
+    """Return the slots in an order of before; a newer one goes with the one before it.
+
+    Args:
+        slots: in their present order.
+        keys: the keys of the slots in the order wanted.
+    """
     stood = {key: rank for rank, key in enumerate(keys)}
     return _sorted(slots, [stood.get(slot.key) for slot in slots])
 
 
 def _sorted(slots: tuple[Slot, ...], given: Sequence[int | None]) -> tuple[Slot, ...]:
-    """Sort the slots by their ranks; one without goes with the one before it."""
+    """Return the slots by rank; one without a rank goes with the one before it."""
     ranks: dict[int, int] = {}
     last = -1
     for slot, rank in zip(slots, given, strict=True):

@@ -58,9 +58,11 @@ def fill(text: str, evaluate: Callable[[str], object]) -> Filled:
         InputError: what stands between the braces is no expression, or has no value.
     """
     # All are found before the first is evaluated: a mistake in the last costs nothing.
-    found = _expressions(text)
-    values = [Value.of(expression, _value(expression, evaluate)) for expression, _, _ in found]
-    return Filled(_put_in(text, found, values), tuple(values))
+    expressions = _expressions(text)
+    values = [
+        Value.of(expression, _value(expression, evaluate)) for expression, _, _ in expressions
+    ]
+    return Filled(_put_in(text, expressions, values), tuple(values))
 
 
 def refill(text: str, values: Sequence[Value]) -> str:
@@ -73,16 +75,16 @@ def refill(text: str, values: Sequence[Value]) -> str:
     Raises:
         InputError: they are not the values of this prompt.
     """
-    found = _expressions(text) if values else []
-    if [expression for expression, _, _ in found] != [value.expression for value in values]:
+    expressions = _expressions(text) if values else []
+    if [expression for expression, _, _ in expressions] != [value.expression for value in values]:
         raise InputError("its values are not those of its prompt")
-    return _put_in(text, found, values)
+    return _put_in(text, expressions, values)
 
 
-def _put_in(text: str, found: list[tuple[str, int, int]], values: Sequence[Value]) -> str:
+def _put_in(text: str, expressions: list[tuple[str, int, int]], values: Sequence[Value]) -> str:
     pieces: list[str] = []
     done = 0
-    for (_, start, end), value in zip(found, values, strict=True):
+    for (_, start, end), value in zip(expressions, values, strict=True):
         named = f"[value of {value.expression}, not kept]"
         pieces += [text[done:start], named if value.text is None else value.text]
         done = end
@@ -91,13 +93,13 @@ def _put_in(text: str, found: list[tuple[str, int, int]], values: Sequence[Value
 
 def _expressions(text: str) -> list[tuple[str, int, int]]:
     """Find the expressions, and where their braces open and end."""
-    found: list[tuple[str, int, int]] = []
+    expressions: list[tuple[str, int, int]] = []
     end = 0
     last_close = text.rfind(CLOSE)
     while (start := text.find(OPEN, end)) != -1 and start + len(OPEN) <= last_close:
         expression, end = _expression(text, start)
-        found.append((expression, start, end))
-    return found
+        expressions.append((expression, start, end))
+    return expressions
 
 
 def _expression(text: str, start: int) -> tuple[str, int]:

@@ -110,12 +110,22 @@ class Context:
 
 
 def newest(items: tuple[_T, ...], last: int | None) -> tuple[_T, ...]:
-    """Return at most so many items, the newest; ``None`` is all of them."""
+    """Return the newest items.
+
+    Args:
+        items: oldest first.
+        last: how many at most; ``None`` is all of them.
+    """
     return items if last is None else items[max(0, len(items) - last) :]
 
 
 def is_stale(turns: tuple[Turn, ...], index: int) -> bool:
-    """Return whether a turn would be asked otherwise now, by the turns that stand before it."""
+    """Return whether a turn would carry other turns now than it did (rule 9).
+
+    Args:
+        turns: the live turns in order.
+        index: index of the turn among them.
+    """
     turn = turns[index]
     now = newest(turns[:index], turn.last)
     return turn.carried != tuple(other.number for other in now)

@@ -1,0 +1,60 @@
+"""A fact of a reply is declared once, and kept wherever a reply is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from chatmagic._json import shared
+from chatmagic.archive import archive
+from chatmagic.cassette import serializer
+from chatmagic.cassette.interaction import Interaction
+from chatmagic.conversation.record import Record
+from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import BodyFacts, Message, Reply, ReplyFacts, Usage
+from chatmagic.protocol.reply_builder import ReplyBuilder
+from chatmagic.protocol.wire import Chunk, Request
+from chatmagic.session.events import Ask
+
+FACTS: dict[str, Any] = {
+    item.name: Usage(1, 2, 3) if item.name == "usage" else f"the {item.name}"
+    for item in fields(BodyFacts)
+}
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["chunk", "whole"])
+def test_the_facts_of_a_body_cross_the_wire(*, whole: bool) -> None:
+    """As it is read, it is written: a replayed reply tells what the recorded one told."""
+    chunk = Chunk("text", whole=whole, **FACTS)
+    read = Chunk.from_json(json.loads(json.dumps(chunk.to_json())))
+    assert read == chunk
+    builder = ReplyBuilder()
+    builder.add(read)
+    assert shared(builder.reply("complete"), BodyFacts) == FACTS
+
+
+def test_a_record_and_a_cassette_keep_them() -> None:
+    """Through their files and back, and from there into a reply again."""
+    reply = Reply("text", **FACTS, took=3, recorded="live", by_order=True)
+    turn = Turn(prompt="q", reply=reply)
+    request = Request((Message("user", "q"),))
+    record = json.loads(json.dumps(turn.to_record((), request.digest()).to_json()))
+    assert archive.turn_of(Record.from_json(record), "text", owner=None).reply == reply
+    interaction = Interaction.asked(request, text="text", took=3, **FACTS)
+    kept = serializer.read(serializer.write([interaction]), "talk.jsonl")
+    assert kept == (interaction,)
+    assert shared(kept[0], BodyFacts) == FACTS
+
+
+def test_what_is_asked_goes_into_the_turn() -> None:
+    """An ask and a turn have all facts of a request, and a record all of a reply."""
+    asked = {item.name for item in fields(RequestFacts)}
+    assert asked <= {item.name for item in fields(Ask)}
+    assert asked <= {item.name for item in fields(Turn)}
+    known = {item.name for item in fields(ReplyFacts)}
+    assert known <= {item.name for item in fields(Record)}
+    assert known <= {item.name for item in fields(Reply)}
