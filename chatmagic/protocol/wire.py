@@ -161,14 +161,14 @@ class Chunk(BodyFacts):
             part = message
         if not isinstance(part, dict):
             part = {"content": choice.get("text")}
-        usage = value.get("usage") or choice.get("usage")
+        usages = (Usage.from_json(part["usage"]) for part in (value, choice) if part.get("usage"))
         finish_reason = _json.word(choice.get("finish_reason"))
         return cls(
             content=_content(part.get("content")),
             # Some servers write the word where they mean the value.
             finish_reason=None if finish_reason == "null" else finish_reason,
             model=_json.word(value.get("model")),
-            usage=None if usage is None else Usage.from_json(usage),
+            usage=next(filter(None, usages), None),
             refusal=_json.text(part.get("refusal")),
             index=whole_number(choice.get("index")) or 0,
             whole=whole,

@@ -195,6 +195,10 @@ class TestChunk:
             (choice(delta={"reasoning_content": "Hm", "reasoning": "Hm"}), Chunk()),
             ({"model": "m", **choice(delta={"content": ""})}, Chunk(model="m")),
             ({"choices": [], "usage": {"total_tokens": 3}}, Chunk(usage=Usage(total_tokens=3))),
+            (
+                {"choices": [{"usage": {"total_tokens": 3}}], "usage": {"tokens": "many"}},
+                Chunk(usage=Usage(total_tokens=3)),
+            ),
         ],
     )
     def test_what_is_there_is_read(self, value: object, chunk: Chunk) -> None:
