@@ -305,7 +305,7 @@ def test_what_is_said_is_said_once(lab: Callable[..., Book], service: Emulator) 
         node.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true})))"""
     )
     book.page.wait_for_function(
-        "window.heard.some(([, data]) => data.content?.ended?.words.startsWith('Taken back'))"
+        "window.heard.some(([, data]) => data.content?.ended?.words.startsWith('Withdrawn'))"
     )
     chat.root.locator(".cm-live").wait_for(state="detached")
     service.settings = Settings()
