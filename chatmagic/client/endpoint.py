@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic.client.url import EMULATOR, origin, shown
 from chatmagic.protocol.auth import redacted
+from chatmagic.protocol.url import EMULATOR, origin, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
