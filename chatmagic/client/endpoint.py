@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic.client.url import EMULATOR, origin, shown
+from chatmagic.protocol.url import EMULATOR, origin, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from chatmagic import _json
 from chatmagic._log import log_swallowed
 from chatmagic.client.deadline import Deadline
-from chatmagic.client.url import same_origin
 from chatmagic.errors import (
     COST_UNKNOWN,
     ChatError,
@@ -28,6 +27,7 @@ from chatmagic.protocol.error_mapping import (
     error_from_response,
     error_in_reply,
 )
+from chatmagic.protocol.url import same_origin
 from chatmagic.protocol.wire import Chunk, first_choice
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from chatmagic._version import __version__
 from chatmagic.client import certificates, network_errors
 from chatmagic.client.connections import Clock, Current, keyed_pools
 from chatmagic.client.deadline import Deadline
-from chatmagic.client.url import origin
 from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.protocol.url import origin
 from chatmagic.protocol.wire import EMULATOR_SERVER
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic.cassette.mode import MODES
-from chatmagic.client import extras, url
+from chatmagic.client import extras
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import InputError
 from chatmagic.models import Message
+from chatmagic.protocol import url
 from chatmagic.protocol.auth import AUTH_WAYS
 from chatmagic.protocol.wire import Request
 from chatmagic.text import one_line

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 from chatmagic import text
 from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
-from chatmagic.client.url import EMULATOR, warnings_for, without_user
 from chatmagic.errors import InputError
 from chatmagic.jupyter.execution import running
 from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.url import EMULATOR, warnings_for, without_user
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

@@ -18,7 +18,6 @@ from served import in_ipython
 
 from chatmagic import _json, errors
 from chatmagic.client import config
-from chatmagic.client import url as address
 from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import Value
@@ -27,6 +26,7 @@ from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse, wire
+from chatmagic.protocol import url as address
 from chatmagic.protocol.auth import SECRET_LENGTH, Secret
 from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.error_mapping import error_from_response
