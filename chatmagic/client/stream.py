@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic._json import shared
-from chatmagic.client import advice, config, url
+from chatmagic.client import advice, config
 from chatmagic.client.arrival import Arrival
 from chatmagic.client.response import ResponseReader, time_of
 from chatmagic.errors import (
@@ -21,6 +21,7 @@ from chatmagic.errors import (
 )
 from chatmagic.models import BodyFacts
 from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import url
 from chatmagic.protocol.error_mapping import LESS_HINT, WHAT_CAME_IS_KEPT
 from chatmagic.protocol.reply_builder import ReplyBuilder
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic.client.url import same_origin
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -23,6 +22,7 @@ from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.body_text import EXCERPT
 from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.error_mapping import error_from_response, error_in_reply, read_error
+from chatmagic.protocol.url import same_origin
 from chatmagic.text import one_line
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
