@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from chatmagic import text
 from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
+from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.errors import InputError
 from chatmagic.jupyter.execution import running
 from chatmagic.protocol.auth import Secret
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from chatmagic.session.session import Session
 
 
+NO_KEY_YET: Final = (
+    "No key for this address yet: %chat_login asks for it; for a server without keys: "
+    f"{SET_AUTH.format('none')}"
+)
 _SHOWN: Final = 60
 
 
@@ -78,8 +83,7 @@ class ConnectCommands:
             lacks_key = endpoint.key is None and endpoint.auth != "none"
             is_told = running(self._shell).audience != "machine"
             if lacks_key and is_told and not self._environment.is_replaying():
-                print("No key for this address yet: %chat_login asks for it.")
-                print(f"For a server without keys: {endpoint.line_to_set('none')}")
+                print(NO_KEY_YET)
         if (model := self._environment.model()) is not None:
             print(f"Model: {text.one_line(model, _SHOWN)}.")
         if elsewhere := self._environment.elsewhere():
@@ -169,10 +173,7 @@ def where(endpoint: Endpoint) -> str:
     if endpoint.auth == "none":
         return f"{at}, without a key."
     if endpoint.key is None:
-        without = endpoint.line_to_set("none")
-        return (
-            f"{at}. No key for this address yet: %chat_login asks for it; without keys: {without}"
-        )
+        return f"{at}. {NO_KEY_YET}"
     return f"{at}; key from {endpoint.key_from}, sent as {endpoint.auth}."
 
 
