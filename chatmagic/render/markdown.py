@@ -13,7 +13,6 @@ whole reply is in its text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     from markdown_it.utils import EnvType
 
 _MOST_MARKDOWN: Final = 500_000  # characters; 5,000,000 take some 8 s to render, plain ones 1 s
-_MOST_FORMULAS: Final = 500  # a page takes some 2 ms to typeset one
 _MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each
+_EACH_FORMULA: Final = 10  # characters that a formula counts besides its own: 2 ms
 _MOST_BLOCKS: Final = 5_000  # paragraphs and the like; a page takes some 0.4 ms to lay one out
 _MOST_HEADINGS: Final = 200  # JupyterLab takes 5 s for 2,000, and has no end with 5,000
 _NEWEST: Final = 20_000  # characters of such a reply while it streams: each update is laid out
@@ -59,33 +58,6 @@ _BLOCKS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CodeBlock:
-    """Fenced code block of a reply.
-
-    Args:
-        language: the first word after the fence, as written; empty without one.
-        code: the lines between the fences, each with its line end.
-    """
-
-    language: str
-    code: str
-
-
-def code_blocks(text: str) -> tuple[CodeBlock, ...]:
-    """Return the fenced code blocks of a reply, in order, those in lists and quotes too.
-
-    A block whose end has not come counts as far as it goes. The code is as
-    :func:`chatmagic.text.visible` gives it: what is taken is what was shown.
-    """
-    try:
-        fences = [token for token in _MARKDOWN.parse(visible(text)) if token.type == "fence"]
-    except Exception as error:  # noqa: BLE001 - a fault of the parser must not lose the reply
-        log_swallowed(error)
-        return ()
-    return tuple(CodeBlock(_language(token), token.content) for token in fences)
-
-
 def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
     """Return a reply as an HTML fragment that cannot act, whatever the reply is.
 
@@ -102,7 +74,7 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
     env: EnvType = {
         "live": live,
         "breaks": breaks,
-        **dict.fromkeys(("coloured", "formulas", "tex", "headings"), 0),
+        **dict.fromkeys(("coloured", "tex", "headings"), 0),
         "above": [],
     }
     try:
@@ -271,10 +243,8 @@ class _Renderer(RendererHTML):
 
     def formula(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         token = tokens[idx]
-        env["formulas"] += 1
-        env["tex"] += len(token.content)
-        few = env["formulas"] <= _MOST_FORMULAS and env["tex"] <= _MOST_TEX
-        if not env["live"] and few and formulas.typesettable(token.content):
+        env["tex"] += len(token.content) + _EACH_FORMULA
+        if not env["live"] and env["tex"] <= _MOST_TEX and formulas.typesettable(token.content):
             left, right = ("\\[", "\\]") if token.meta["display"] else ("\\(", "\\)")
             tex = escape(f"{left}{token.content}{right}", quote=False)
             tag = "div" if token.block else "span"
