@@ -6,8 +6,7 @@ renderer below writes only what it knows, and nh3 drops whatever is not on the s
 
 What Markdown means in a reply is said in :mod:`chatmagic.render.markdown_parser`. A reply is
 not a page: images are links that say so, and headings start at level 4 and leave no level out.
-What is longer than a page can bear is plain text, or left out with a line that says so; the
-whole reply is in its text.
+What is longer than a page can bear is plain text, with a line that says so.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pygments.lexers import get_lexer_by_name
 
 from chatmagic._log import log_swallowed
 from chatmagic.render import bidi, formulas, links, markdown_parser, sanitize
-from chatmagic.text import PROSE, TYPESET, counted, one_line, visible
+from chatmagic.text import PROSE, TYPESET, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +53,7 @@ TABLE: Final = f'<table style="{sanitize.TABLE}"'
 
 _BLOCKS: Final = frozenset(
     """blockquote_open code_block fence formula heading_open hr list_item_open
-    paragraph_open""".split()  # noqa: SIM905 - as above
+    paragraph_open td_open th_open""".split()  # noqa: SIM905 - as above
 )
 
 
@@ -81,11 +80,9 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
         tokens = _MARKDOWN.parse(visible(text), env)
         if any(token.level >= markdown_parser.DEEPEST - 1 for token in tokens):
             return _as_text(text, "its lists or quotations are nested too deeply")
-        blocks = sum(token.type in _BLOCKS and not token.hidden for token in tokens)
-        if blocks > _MOST_BLOCKS:
-            return _too_much(
-                text, f"{blocks:,} paragraphs, points or blocks", live=live and not breaks
-            )
+        if sum(token.type in _BLOCKS and not token.hidden for token in tokens) > _MOST_BLOCKS:
+            what = f"more than {_MOST_BLOCKS:,} paragraphs, list items, blocks and table cells"
+            return _too_much(text, what, live=live and not breaks)
         side = bidi.set_directions(tokens)
         html = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env)
         return sanitize.reply_box(html, side)
@@ -197,14 +194,6 @@ class _Renderer(RendererHTML):
 
     def footnote(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         return f"<sup>{escape(tokens[idx].content)}</sup>"
-
-    def left_out(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        cells = tokens[idx].meta["cells"]
-        return (
-            f"<p><em>Left out from here on: {counted(cells, 'table cell')}; "
-            f"{markdown_parser.MOST_CELLS:,} are shown at most. "
-            "The plain text has them all.</em></p>\n"
-        )
 
     def fence(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         code, language = tokens[idx].content, _language(tokens[idx])
