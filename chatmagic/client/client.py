@@ -6,13 +6,14 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from chatmagic.client import config, extras, url
+from chatmagic.client import config, extras
 from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.stream import ReplyStream
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import InputError, NotRecordedError
 from chatmagic.models import Message, Reply
+from chatmagic.protocol import url
 from chatmagic.protocol.auth import Auth, Secret
 from chatmagic.protocol.wire import Request
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic.client import kernel, key_file
 from chatmagic.client.endpoint import AUTH_LINE, Endpoint
-from chatmagic.client.url import EMULATOR, origin, warnings_for, without_user
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
+from chatmagic.protocol.url import EMULATOR, origin, warnings_for, without_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,10 +8,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from chatmagic.cassette.mode import CassetteOptions, resolve
-from chatmagic.client import config, extras, keystore, url
+from chatmagic.client import config, extras, keystore
 from chatmagic.client.extras import OF_AN_ADDRESS
 from chatmagic.errors import ChatError, InputError
 from chatmagic.jupyter.execution import running
+from chatmagic.protocol import url
 from chatmagic.protocol.auth import Secret
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ import os
 from typing import TYPE_CHECKING, Protocol
 
 from chatmagic.cassette import active
-from chatmagic.client import config, url
+from chatmagic.client import config
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.kernel import Kernel
+from chatmagic.protocol import url
 
 if TYPE_CHECKING:
     from chatmagic.cassette.active import CassetteSetup

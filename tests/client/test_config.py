@@ -20,9 +20,9 @@ from chatmagic.client.config import (
 )
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.keystore import KeyStore
-from chatmagic.client.url import EMULATOR, origin, warnings_for
 from chatmagic.errors import ChatError, ConnectError, InputError
 from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.url import EMULATOR, origin, warnings_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -35,11 +35,11 @@ from chatmagic.client.client import Client
 from chatmagic.client.sockets import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpTransport
-from chatmagic.client.url import origin, request_url
 from chatmagic.emulator.server import Emulator
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError
 from chatmagic.models import Message
 from chatmagic.protocol.auth import Auth, Secret
+from chatmagic.protocol.url import origin, request_url
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
