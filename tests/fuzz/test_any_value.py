@@ -261,7 +261,7 @@ def test_a_tracker_knows_what_was_told_last(
     """The latest figures count, what a turn took is never below 0, and all can be shown."""
     tracker = CreditTracker()
     for seen in answers:
-        tracker.entry()(seen)
+        tracker.enter(seen, tracker.state)
         assert tracker.state.took is None or tracker.state.took >= 0
     state = tracker.state
     told = [seen for seen in answers if seen is not None]
