@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from chatmagic.protocol.auth import redacted
 from chatmagic.protocol.url import EMULATOR, origin, shown
 
 if TYPE_CHECKING:
@@ -74,10 +75,7 @@ class Endpoint:
 
     def posted_to(self) -> str:
         """Return the address that requests are posted to, for a message: no key is in it."""
-        url = shown(self.base_url)
-        for key in self.known_keys:
-            url = key.redact(url)
-        return url
+        return redacted(shown(self.base_url), self.known_keys)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ Nothing is ever sent twice: no retry, no redirect.
 from __future__ import annotations
 
 import os
+import threading
 from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -28,7 +29,6 @@ from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import certificates, network_errors
 from chatmagic.client.connections import Clock, Current, keyed_pools
-from chatmagic.client.deadline import Deadline
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.protocol.url import origin
 from chatmagic.protocol.wire import EMULATOR_SERVER
@@ -67,11 +67,12 @@ class Exchange(Protocol):
     def read(self) -> bytes:
         """Return the next piece of the body as soon as there is one; empty at the end."""
 
-    def finish(self) -> None:
-        """Be done with an answer that was read to its end; the connection may serve again."""
+    def close(self, *, ended: bool) -> None:
+        """Close the connection; harmless when repeated.
 
-    def abort(self) -> None:
-        """Be done at once: close the connection. Harmless after an end."""
+        Args:
+            ended: whether the answer was read to its end, so that it may serve again.
+        """
 
 
 class Transport(Protocol):
@@ -209,7 +210,7 @@ class HttpExchange:
         try:
             piece = self._raw.read1(PIECE_BYTES, decode_content=self._decode)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
-            self.abort()
+            self.close(ended=False)
             log_swallowed(error)
             problem = _reported(error, self._clock)
         else:
@@ -219,7 +220,7 @@ class HttpExchange:
     def _taken(self, piece: bytes) -> bytes:
         """Return a piece; note its arrival and whether the connection is done with."""
         if self._halt.reason is not None:
-            self.abort()
+            self.close(ended=False)
             raise _halted(self._halt.reason, self._clock)
         if self._raw.connection is None:
             # The end was read with the piece: the connection may be another's by now.
@@ -228,32 +229,35 @@ class HttpExchange:
             self._clock.enter("silence")
         return piece
 
-    def finish(self) -> None:
-        """Drain what little is left and give the connection back, or close it."""
+    def close(self, *, ended: bool) -> None:
+        """Close the connection; see :class:`Exchange`."""
         self._clock.stop()
-        # A socket's own time-out begins anew with each byte, and what comes may drip.
-        late = Deadline(DRAIN_SECONDS, self._halt.cut)
+        try:
+            if ended:
+                self._drain()
+        finally:
+            # An answer that was read to its end has given its connection back by itself.
+            self._raw.close()
+            # Last, so that after an interrupt before this the connection can still be cut off.
+            self._halt.watch(None)
+
+    def _drain(self) -> None:
+        """Read what little is left, which gives the connection back."""
+        # A socket's own time-out begins anew with each byte, and a trailer may drip.
+        late = threading.Timer(DRAIN_SECONDS, self._halt.cut)
+        late.daemon = True
         left = DRAIN_BYTES
         try:
             if self._raw.connection:
-                late.extend()
-            while self._raw.connection and left > 0 and not late.passed:
+                late.start()
+            while self._raw.connection and left > 0 and not late.finished.is_set():
                 left -= len(self._raw.read1(left, decode_content=self._decode))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             log_swallowed(error)
         except RuntimeError as error:
             raise _unwrapped(error) from None
         finally:
-            late.stop()
-            # An answer that was read to its end has given its connection back by itself.
-            self.abort()
-
-    def abort(self) -> None:
-        """Close the connection at once."""
-        self._clock.stop()
-        self._raw.close()
-        # Last, so that after an interrupt before this the connection can still be cut off.
-        self._halt.watch(None)
+            late.cancel()
 
 
 class _Session(requests.Session):
@@ -293,7 +297,8 @@ def _headers(*, stream: bool) -> dict[str, str | None]:
 def _halted(reason: Literal["stop"] | Which, clock: Clock, url: str = "") -> BaseException:
     if reason == "stop":
         return ChatInterrupted("Interrupted.")
-    seconds = getattr(clock.timeout, reason)
+    # None where the reader set a time-out of its own, whose error it does not pass on.
+    seconds = getattr(clock.timeout, reason) or 0.0
     at = origin(url) if url else ""
     if reason == "connect" and clock.in_handshake:
         return network_errors.no_handshake(seconds, at)

@@ -8,7 +8,6 @@ their status (fact 8). Whatever the body is, there is one clear line with a shor
 from __future__ import annotations
 
 import json
-import operator
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -26,9 +25,10 @@ from chatmagic.errors import (
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.body_text import decoded, excerpt, quoted
 from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.url import same_origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from chatmagic.models import Credits
@@ -148,7 +148,6 @@ def error_from_response(
     now: datetime,
     key: Secret | None = None,
     base_url: str = "",
-    same_origin: Callable[[str, str], bool] = operator.eq,
 ) -> ChatError:
     """Return the error for a response that holds no reply.
 
@@ -159,7 +158,6 @@ def error_from_response(
         now: the time here, aware, for a response that has no ``Date``.
         key: the key that was used, to be taken out of what is shown.
         base_url: the address that was asked, to tell a redirect of its own from another's.
-        same_origin: tells whether two addresses are on one server.
     """
     text = decoded(body, headers)
     error_body = read_error(text) or ErrorBody()
@@ -173,7 +171,7 @@ def error_from_response(
     elif error_body.is_rate_limit or (status >= _BAD_REQUEST and status != _NOT_FOUND):
         error = _by_status(status, error_body, quote, at, credits)
     elif status in _REDIRECTS:
-        error = _redirect(at, headers, key, base_url, same_origin)
+        error = _redirect(at, headers, key, base_url)
     else:
         error = _no_service(status, error_body, quote, at)
     return _completed(error, status, headers, credits, now)
@@ -298,7 +296,6 @@ def _redirect(
     headers: Sequence[tuple[str, str]],
     key: Secret | None,
     base_url: str,
-    same_origin: Callable[[str, str], bool],
 ) -> NotUnderstoodError:
     """Return the error for a redirect, which names where it points without path and user."""
     where = next((value for name, value in headers if name.lower() == "location"), "").strip()

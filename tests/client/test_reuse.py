@@ -85,7 +85,7 @@ def asking(server: Server) -> Iterator[Callable[..., None]]:
         exchange = transport.send(b"%d" % next(numbers), stream=True, halt=halt or Halt())
         while exchange.read():
             pass
-        exchange.finish()
+        exchange.close(ended=True)
         if exchange.status != HTTPStatus.OK:
             raise ServiceError("refused")
 

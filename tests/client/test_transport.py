@@ -95,7 +95,7 @@ def rest(exchange: HttpExchange) -> bytes:
     body = b""
     while piece := exchange.read():
         body += piece
-    exchange.finish()
+    exchange.close(ended=True)
     return body
 
 
@@ -169,7 +169,7 @@ def test_each_piece_is_handed_on_before_the_next_is_sent(
             assert exchange.read() == piece
             arrived.release()
         assert exchange.read() == b""
-        exchange.finish()
+        exchange.close(ended=True)
 
 
 def test_a_chunk_is_not_waited_for_to_its_end(connect: Callable[..., HttpTransport]) -> None:
@@ -324,11 +324,11 @@ def test_a_reply_left_at_its_end_mark_keeps_the_connection(
         exchange = send(transport)
         assert exchange.read().endswith(DONE)
         arrived.release()
-        exchange.finish()
+        exchange.close(ended=True)
         exchange = send(transport)
         assert exchange.read().endswith(DONE) or packed
         arrived.release()
-        exchange.finish()
+        exchange.close(ended=True)
         assert server.accepted == 1
 
 
@@ -382,7 +382,7 @@ def test_a_server_that_keeps_the_stream_open_does_not_hold_the_caller(
             exchange = send(transport)
             assert exchange.read() == DONE
             began = time.monotonic()
-            exchange.finish()
+            exchange.close(ended=True)
             assert time.monotonic() - began < PATIENCE
             assert gone.get(timeout=PATIENCE)
         assert server.accepted == 2
@@ -405,7 +405,7 @@ def test_a_server_that_goes_on_and_on_is_drained_of_little(
         exchange = send(connect(server))
         assert exchange.read() == DONE
         arrived.set()
-        exchange.finish()
+        exchange.close(ended=True)
     assert server.accepted == 1
 
 
@@ -429,7 +429,7 @@ def test_a_server_that_drips_after_the_end_is_drained_of_little(
     with Server(script) as server:
         exchange = send(connect(server))
         assert exchange.read() == DONE
-        exchange.finish()
+        exchange.close(ended=True)
         wait_for(gone)
 
 
@@ -496,16 +496,16 @@ def test_abort_closes_at_once_and_is_harmless_after_the_end(
     with Server(script) as server:
         exchange = send(connect(server))
         assert exchange.read() == b"some"
-        exchange.abort()
+        exchange.close(ended=False)
         assert gone.get(timeout=PATIENCE)
-        exchange.abort()
-        exchange.finish()
+        exchange.close(ended=False)
+        exchange.close(ended=True)
     with Server(playing(ANSWERS["chunked"])) as server:
         transport = connect(server)
         for _ in range(2):
             exchange = send(transport)
             rest(exchange)
-            exchange.abort()
+            exchange.close(ended=False)
         assert server.accepted == 1
 
 
@@ -587,7 +587,7 @@ def test_stop_after_the_end_leaves_the_kept_connection_alone(
             while exchange.read():
                 pass
             halt.stop()
-            exchange.finish()
+            exchange.close(ended=True)
         assert server.accepted == 1
 
 
@@ -769,7 +769,7 @@ def test_no_clock_runs_on(connect: Callable[..., HttpTransport]) -> None:
     others = set(threading.enumerate())
     with Server(once(ANSWERS["length"])) as server:
         rest(send(connect(server, total=60)))
-        send(connect(server, total=60)).abort()
+        send(connect(server, total=60)).close(ended=False)
     with Server(once(b"")) as server, pytest.raises(ServiceError):
         send(connect(server, total=60))
     with Server(once(head(headers={"Content-Length": "9"}))) as server, pytest.raises(CutOffError):
@@ -811,7 +811,7 @@ def test_a_kept_connection_has_its_time_outs_back(connect: Callable[..., HttpTra
         transport = connect(server)
         exchange = send(transport)
         assert exchange.read() == DONE
-        exchange.finish()
+        exchange.close(ended=True)
         assert rest(send(transport))
         assert server.accepted == 1
 
@@ -1078,7 +1078,7 @@ def test_an_interrupt_in_the_drain_closes_the_connection(
         assert exchange.read() == DONE
         monkeypatch.setattr(socket.SocketIO, "readinto", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            exchange.finish()
+            exchange.close(ended=True)
         monkeypatch.undo()
         assert gone.get(timeout=PATIENCE)
 

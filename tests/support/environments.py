@@ -11,7 +11,7 @@ from unittest import mock
 
 from chatmagic.client import config, keystore
 from chatmagic.client.client import Client
-from chatmagic.jupyter.environment import KernelEnvironment
+from chatmagic.jupyter.kernel import Kernel
 from chatmagic.session.environment import PlainPython
 
 if TYPE_CHECKING:
@@ -95,12 +95,12 @@ def resolved_in_kernel(
     settings = SimpleNamespace(
         base_url=cell_config or file_config,
         auth=auth_config,
-        kept=SimpleNamespace(file_url=file_config),
+        file_url=file_config,
     )
-    environment = KernelEnvironment(cast("Any", None), cast("Any", settings))
-    environment.chosen, environment.typed = chosen, typed or {}
+    kernel = Kernel(cast("Any", None), cast("Any", settings))
+    kernel.chosen, kernel.typed = chosen, typed or {}
     with variables(environ), mock.patch.object(keystore, "open_store", return_value=store):
-        return environment.endpoint()
+        return kernel.endpoint()
 
 
 def resolved_in_client(
