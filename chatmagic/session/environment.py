@@ -22,7 +22,7 @@ class Environment(Kernel, Protocol):
     """Where a session runs: read anew at each ask, so that what is set in between counts.
 
     A plain Python process has :class:`PlainPython`, a kernel
-    :class:`chatmagic.jupyter.environment.KernelEnvironment`.
+    :class:`chatmagic.jupyter.kernel.Kernel`.
     """
 
     def service(self) -> ServiceSetup:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Role = Literal["panel", "gauge", "output"]
 
 
-class Kernel(Protocol):
+class KernelStatus(Protocol):
     """What the hub reads of its kernel, each time anew."""
 
     def now(self) -> datetime:
@@ -71,7 +71,7 @@ class Hub:
         drawing: the kernel's drawing loop, whose thread serves the pages, too.
     """
 
-    def __init__(self, session: Session, kernel: Kernel, drawing: DrawingLoop) -> None:
+    def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
         """Follow the session; pages may join."""
         self._session = session
         self._kernel = kernel
