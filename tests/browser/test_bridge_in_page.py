@@ -247,8 +247,8 @@ def test_a_copy_wears_a_mark_until_it_runs(lab: Open) -> None:
 
 
 BEHIND_A_PROXY = """
-from chatmagic.client import arrival
-arrival.MOST_EVENTS, arrival.SHORT_WAIT, arrival.SHARE = 0, 0.0, 1e9
+from chatmagic.client import response
+response.MOST_EVENTS, response.SHORT_WAIT, response.SHARE = 0, 0.0, 1e9
 """
 """Every reply is taken for one that came all at once after a long wait."""
 

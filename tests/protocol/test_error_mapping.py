@@ -22,7 +22,6 @@ from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.body_text import EXCERPT
 from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.error_mapping import error_from_response, error_in_reply, read_error
-from chatmagic.protocol.url import same_origin
 from chatmagic.text import one_line
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -335,7 +334,6 @@ def redirected(status: int, location: str, key: Secret | None = KEY) -> ChatErro
         now=NOW,
         key=key,
         base_url="https://chat.example.org/v1",
-        same_origin=same_origin,
     )
     assert isinstance(error, NotUnderstoodError)
     assert "was not followed" in str(error)

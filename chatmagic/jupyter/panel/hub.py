@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Role = Literal["panel", "gauge"]
 
 
-class Kernel(Protocol):
+class KernelStatus(Protocol):
     """What the hub reads of its kernel, each time anew."""
 
     def now(self) -> datetime:
@@ -73,7 +73,7 @@ class Hub:
         drawing: the kernel's drawing loop, whose thread serves the pages, too.
     """
 
-    def __init__(self, session: Session, kernel: Kernel, drawing: DrawingLoop) -> None:
+    def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
         """Follow the session; pages may join."""
         self.session = session
         self.kernel = kernel

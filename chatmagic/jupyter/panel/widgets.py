@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from chatmagic.jupyter.drawing import DrawingLoop
-    from chatmagic.jupyter.panel.hub import Kernel, Role
+    from chatmagic.jupyter.panel.hub import KernelStatus, Role
     from chatmagic.session.session import Session
 
     _Key = tuple[Role, str | None]
@@ -48,7 +48,7 @@ class Panels:
         drawing: the kernel's drawing loop.
     """
 
-    def __init__(self, session: Session, kernel: Kernel, drawing: DrawingLoop) -> None:
+    def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
         """Follow the session."""
         self._session = session
         self._kernel = kernel
