@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from IPython.display import display
+
 from chatmagic.archive import output
 from chatmagic.jupyter import views
 from chatmagic.jupyter.ask_command import ask
@@ -16,6 +18,7 @@ from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.history_commands import history, redo, refuse_words, reset, undo
 from chatmagic.jupyter.save_command import load, save
 from chatmagic.jupyter.status import Status
+from chatmagic.text import to_terminal
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
@@ -58,7 +61,7 @@ def panel(kernel: Kernel, line: str) -> None:
     from chatmagic.jupyter.panel import saved  # noqa: PLC0415 - the renderer comes with it
 
     if execution.audience == "machine":
-        views.show_data(saved.PANEL_ABSENT)
+        display(saved.PANEL_ABSENT, raw=True)
         views.show_html(*saved.saved(kernel.session.conversation))
         return
     print(saved.NEEDS_A_PAGE)
@@ -73,5 +76,5 @@ def shown(kernel: Kernel, kind: str, reply: Reply) -> str:
         reply: the value of a cell.
     """
     if kind == "text/plain" and running(kernel.shell).audience == "text":
-        return views.printable(reply.text)
+        return to_terminal(reply.text)
     return str(output.bundle(reply)[kind])
