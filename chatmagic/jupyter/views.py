@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic.archive import output
+from chatmagic.jupyter.drawing import Drawn
 from chatmagic.render import gauge
 from chatmagic.session.events import HELD_BACK, Silent
 from chatmagic.text import to_terminal, unlinked, visible
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.jupyter.drawing import DrawingLoop
-    from chatmagic.session.events import Answer, Ask
+    from chatmagic.session.events import Answer, Ask, Event
 
 WAITING: Final = "… waiting for the reply"
 NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
@@ -65,11 +66,11 @@ class Live(Silent):
         """Show the waiting mark, and what came as it is drawn."""
         self._notes = _notes(notes)
         self._show(output.frame(self._notes + _mark("Waiting for the reply.")))
-        self._drawing.join(self._draw)
+        self._drawing.join(self._hear)
 
     def ended(self, answer: Answer) -> None:
         """Show the last state."""
-        self._drawing.leave(self._draw)
+        self._drawing.leave(self._hear)
         data, metadata = output.of(answer.reply, answer.record)
         if self._handle is None:
             self._handle = DisplayHandle()
@@ -79,7 +80,7 @@ class Live(Silent):
 
     def failed(self) -> None:
         """Take the waiting mark away."""
-        self._drawing.leave(self._draw)
+        self._drawing.leave(self._hear)
         if self._handle is None:
             return
         if self._alone:
@@ -94,10 +95,10 @@ class Live(Silent):
         else:
             self._handle.update({"text/html": html}, raw=True)
 
-    def _draw(self, ask: Ask, html: str) -> None:
+    def _hear(self, event: Event | Drawn) -> None:
         """Show what came, in the drawing loop's thread."""
-        if ask is self._ask:
-            self._context.run(self._show, output.frame(self._notes + html))
+        if isinstance(event, Drawn) and event.ask is self._ask:
+            self._context.run(self._show, output.frame(self._notes + event.html))
 
 
 class Printed(Silent):
