@@ -12,13 +12,14 @@ import re
 from dataclasses import field, fields
 from datetime import UTC, datetime
 from functools import lru_cache, reduce
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args
 
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+_Value = TypeVar("_Value")
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{8}T\d{4}", re.ASCII)
@@ -71,38 +72,28 @@ def known(**items: Any) -> dict[str, Any]:
     return {name: item for name, item in items.items() if item is not None}
 
 
-def exact_text(value: object) -> str:
-    """Return a text as it stands.
+def exact(read: Callable[[object], _Value | None]) -> Callable[[object], _Value]:
+    """Return a function that reads as another does, and raises on what that cannot read.
 
-    Raises:
-        ValueError: it is none.
+    Args:
+        read: gives ``None`` for what it cannot read, for which a :exc:`ValueError` is raised.
     """
-    if not isinstance(value, str):
-        raise ValueError("not a text")
-    return value
+
+    def read_exactly(value: object) -> _Value:
+        result = read(value)
+        if result is None:
+            raise ValueError("not such a value")
+        return result
+
+    return read_exactly
 
 
-def exact_count(value: object) -> int:
-    """Return a count as :func:`whole_number` reads it.
-
-    Raises:
-        ValueError: it is none.
-    """
-    count = whole_number(value)
-    if count is None:
-        raise ValueError("not a count")
-    return count
-
-
-def exact_digest(value: object) -> str:
-    """Return a digest as :func:`digest` writes it.
-
-    Raises:
-        ValueError: it is none.
-    """
-    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
-        raise ValueError("not a digest")
-    return value
+exact_text: Final = exact(lambda value: value if isinstance(value, str) else None)
+exact_count: Final = exact(whole_number)
+exact_time: Final = exact(timestamp)
+exact_digest: Final = exact(
+    lambda value: value if isinstance(value, str) and _DIGEST.fullmatch(value) else None
+)
 
 
 def word_of(words: Any) -> Callable[[object], Any]:
@@ -111,13 +102,7 @@ def word_of(words: Any) -> Callable[[object], Any]:
     Args:
         words: the ``Literal``.
     """
-
-    def read(value: object) -> object:
-        if not isinstance(value, str) or value not in get_args(words):
-            raise ValueError("not one of the words")
-        return value
-
-    return read
+    return exact(lambda value: value if value in get_args(words) else None)
 
 
 def _as_it_is(value: Any) -> Any:
@@ -195,24 +180,19 @@ def shared(value: Any, kind: type) -> dict[str, Any]:
     return {item.name: getattr(value, item.name) for item in fields(kind)}
 
 
-_HASHED_AT_ONCE: Final = 100_000
 _KEPT: Final = 2**14
 """How many chain digests are kept: each request of a long talk carries the same turns."""
 
 
 def digest(value: object) -> str:
     """Return the SHA-256 of a JSON value's canonical form, or of a text, in hexadecimal."""
-    return _sha256(_parts(value if isinstance(value, str) else canonical(value)))
+    text = value if isinstance(value, str) else canonical(value)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def turn_digest(prompt: str, reply: str) -> str:
-    """Return the digest by which a later request's record names a turn that it carried.
-
-    It is that of the JSON array of the two.
-    """
-    quoted = (canonical(part)[1:-1] for part in _parts(prompt))
-    replied = (canonical(part)[1:-1] for part in _parts(reply))
-    return _sha256(chain(['["'], quoted, ['","'], replied, ['"]']))
+    """Return the digest by which a later request's record names a turn that it carried."""
+    return digest([prompt, reply])
 
 
 @lru_cache(maxsize=_KEPT)
@@ -242,18 +222,6 @@ def chain_of(turns: Iterable[str], before: str | None = None) -> str | None:
 def canonical(value: object) -> str:
     """Return a JSON value's canonical form: sorted names, no spaces."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Return a text in parts, so that a long one is not held twice."""
-    return (text[at : at + _HASHED_AT_ONCE] for at in range(0, len(text), _HASHED_AT_ONCE))
-
-
-def _sha256(parts: Iterable[str]) -> str:
-    made = hashlib.sha256()
-    for part in parts:
-        made.update(part.encode("utf-8", "surrogatepass"))
-    return made.hexdigest()
 
 
 # Raw control characters inside a string are let through: the text matters, not the letter.

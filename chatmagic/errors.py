@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from chatmagic.text import unlinked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from chatmagic.models import Credits, Reply
@@ -104,21 +103,6 @@ class _Told(BaseException):
         lines = [f"{type(self).__name__}: {self.message}", self.hint]
         return [unlinked(line) for line in lines if line is not None]
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Pickle by value: the message and the data, and nothing that was chained."""
-        return _restored, (type(self), self.message, dict(self.__dict__))
-
-    @classmethod
-    def _restore(cls, message: str, state: dict[str, Any]) -> Self:
-        error = cls.__new__(cls, message)
-        error.args = (message,)
-        error.__dict__.update(state)
-        return error
-
-
-def _restored(kind: type[_Told], message: str, state: dict[str, Any]) -> _Told:
-    return kind._restore(message, state)  # noqa: SLF001 - this module's own
-
 
 class ChatError(_Told, Exception):
     """Anything that chatmagic reports; catch this to catch them all."""
@@ -175,7 +159,7 @@ class RequestTimeoutError(ChatError):
 
     fault: Fault = "network"
 
-    def __init__(self, message: str, *, which: Which, **data: Any) -> None:
+    def __init__(self, message: str, *, which: Which = "silence", **data: Any) -> None:
         """Return in words which time-out ran out."""
         super().__init__(message, **data)
         self.which = which

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 
 from chatmagic._json import (
     exact_text,
+    exact_time,
     fields_from_json,
     fields_to_json,
     iso,
@@ -21,13 +22,6 @@ from chatmagic._json import (
 
 State = Literal["complete", "interrupted", "cut off"]
 Origin = Literal["live", "replay", "emulator"]
-
-
-def _exact_time(value: object) -> datetime:
-    when = timestamp(value)
-    if when is None:
-        raise ValueError("not a time")
-    return when
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +91,7 @@ class Credits:
     remaining: int | None = json_field(whole_number, default=MISSING)
     used: int | None = json_field(whole_number, default=MISSING)
     resets_at: datetime | None = json_field(timestamp, iso, MISSING)
-    seen_at: datetime = json_field(_exact_time, iso, MISSING, required=True)
+    seen_at: datetime = json_field(exact_time, iso, MISSING, required=True)
     lapsed_at: datetime | None = json_field(timestamp, iso)
 
     @classmethod
@@ -152,7 +146,7 @@ class ReplyFacts(BodyFacts):
 
     took: int | None = json_field(whole_number)
     credits: Credits | None = json_field(Credits.from_json, methodcaller("to_json"))
-    date: datetime | None = json_field(_exact_time, iso)
+    date: datetime | None = json_field(exact_time, iso)
     state: State = json_field(word_of(State), default="complete")
     origin: Origin = json_field(word_of(Origin), default="live")
     recorded: Origin | None = json_field(word_of(Origin))
@@ -175,16 +169,3 @@ class Reply(ReplyFacts):
     def __str__(self) -> str:
         """Return the text."""
         return self.text
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the body of a reply as the interface writes it (fact 4)."""
-        return {
-            "model": self.model,
-            "choices": [
-                {
-                    "message": Message("assistant", self.text).to_json(),
-                    "finish_reason": self.finish_reason,
-                }
-            ],
-            "usage": None if self.usage is None else self.usage.to_json(),
-        }

@@ -109,7 +109,6 @@ def _turns(held: Sequence[Interaction]) -> tuple[Row, ...]:
                 cell=place + 1,
                 prompt=interaction.as_typed,
                 model_asked=interaction.asked_model,
-                agrees=True,
                 sealed=None,
                 rendered=None,
                 in_order=_in_order(place, interaction, first),

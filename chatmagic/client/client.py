@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from chatmagic.client import config, extras, url
+from chatmagic.client import config, extras
 from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.stream import ReplyStream
@@ -71,9 +71,7 @@ class Client:
         if transport is not None and base_url is None:
             endpoint = Endpoint("https://transport.invalid", auth or "none", key, "transport")
         else:
-            endpoint = config.resolve_for_client(
-                os.environ, base_url=base_url, api_key=key, auth=auth
-            )
+            endpoint = config.resolve_for_client(base_url, key, auth)
         fields = extras.fields(extra_body, model)
         self._start(ServiceSetup(endpoint, timeout, fields, extra_headers), transport)
 
@@ -95,30 +93,25 @@ class Client:
         self.credit_tracker = CreditTracker()
         """What the answers so far have told of the credits, and beside them."""
         self._set(setup)
-        self._transport = transport or self._http()
+        # requests comes with the first client, not with the extension.
+        from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
+
+        self._transport = transport or HttpTransport(self.setup)
         for warning in config.new_warnings(self.endpoint.warnings):
             warnings.warn(warning, stacklevel=3)
 
     def _set(self, setup: ServiceSetup) -> None:
-        self.endpoint = setup.endpoint
-        self.timeout = Timeout.of(setup.timeout)
-        self.extra_body = extras.fields(setup.extra_body)
-        self.extra_headers = _headers(setup.extra_headers, setup.endpoint)
-
-    def _http(self) -> Transport:
-        """Return the transport that sends by HTTP, with the key."""
-        # requests comes with the first client, not with the extension.
-        from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
-
-        base_url = self.endpoint.base_url
-        return HttpTransport(
-            url.request_url(base_url),
-            auth=self.endpoint.auth,
-            key=self.endpoint.key,
-            timeout=self.timeout,
-            direct=url.is_loopback(base_url),
-            headers=self.extra_headers,
+        self.setup = replace(
+            setup,
+            timeout=Timeout.of(setup.timeout),
+            extra_body=extras.fields(setup.extra_body),
+            extra_headers=_headers(setup.extra_headers, setup.endpoint),
         )
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it asks, and with which key."""
+        return self.setup.endpoint
 
     def retune(self, setup: ServiceSetup) -> None:
         """Ask the same service with the same key, but otherwise in another way from now on.
@@ -136,8 +129,7 @@ class Client:
 
         self._set(setup)
         if isinstance(self._transport, HttpTransport):
-            self._transport.timeout = self.timeout
-            self._transport.headers = self.extra_headers
+            self._transport.setup = self.setup
 
     @property
     def credits(self) -> Credits | None:
@@ -212,7 +204,7 @@ class Client:
         Raises:
             NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
         """
-        if through is None and (why := config.replaying(os.environ)) is not None:
+        if through is None and (why := config.replaying()) is not None:
             raise NotRecordedError(
                 f"{why}, and a Client by itself has no cassette. Nothing was sent.",
                 hint="chatmagic.ask(…) is answered from the cassette.",
@@ -240,8 +232,8 @@ class Client:
     def __repr__(self) -> str:
         """Return where it asks, and nothing of the key."""
         # One whose making failed may be shown too, in a traceback with its locals.
-        endpoint = getattr(self, "endpoint", None)
-        return f"Client({endpoint.origin!r})" if endpoint else "Client()"
+        setup = getattr(self, "setup", None)
+        return f"Client({setup.endpoint.origin!r})" if setup else "Client()"
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied: a client has a key and an open connection.
@@ -268,7 +260,7 @@ class Client:
                 stream=stream,
                 max_tokens=max_tokens,
                 temperature=temperature,
-                extra=self.extra_body,
+                extra=self.setup.extra_body or {},
             )
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, MISSING, dataclass, replace
 from types import MappingProxyType
@@ -45,7 +45,7 @@ def _count(value: object) -> int:
 
 def _number(value: object) -> float:
     number = value if isinstance(value, float) else _integer(value)
-    if isinstance(number, float) and not math.isfinite(number):
+    if not abs(number) <= sys.float_info.max:  # NaN is not, either
         raise ValueError("not finite")
     return number
 

@@ -36,7 +36,6 @@ from urllib.parse import parse_qs
 from chatmagic._json import iso
 from chatmagic.emulator import replies
 from chatmagic.errors import InputError
-from chatmagic.models import Reply
 from chatmagic.protocol import sse
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.error_body import ErrorBody
@@ -335,7 +334,7 @@ def _accepted(request: Request, settings: Settings) -> HttpResponse:
     if request.stream:
         headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
         return HttpResponse(HTTPStatus.OK, headers, _events(completion, settings), settings.delay)
-    return _json(HTTPStatus.OK, Reply(completion.text, **_facts(completion)).to_json())
+    return _json(HTTPStatus.OK, Chunk(completion.text, whole=True, **_facts(completion)).to_json())
 
 
 def _facts(completion: replies.Completion) -> dict[str, Any]:

@@ -24,12 +24,10 @@ from chatmagic.text import counted, one_line, to_terminal, unlinked
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from IPython.core.interactiveshell import InteractiveShell
-
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
-    from chatmagic.session.session import Session
+    from chatmagic.jupyter.kernel import Kernel
 
 FORMATS: Final = "FILE.json (all of it), FILE.ipynb (a notebook) or FILE.md (to read)"
 FORCE: Final = "--force"
@@ -42,14 +40,12 @@ _MARK: Final = re.compile(r"\n<!-- chatmagic ([0-9a-f]{64}) -->\n\Z")
 _SHOWN: Final = 200
 
 
-def save(line: str, session: Session, shell: InteractiveShell, *, keep_values: bool) -> None:
+def save(kernel: Kernel, line: str) -> None:
     """Save the conversation: ``%chat_save FILE``.
 
     Args:
+        kernel: the kernel.
         line: what stands after the magic's name.
-        session: the session with the conversation.
-        shell: the kernel's shell.
-        keep_values: whether what ``{{ }}`` put in is written, too.
 
     Raises:
         InputError: it was not saved; nothing was overwritten.
@@ -60,10 +56,10 @@ def save(line: str, session: Session, shell: InteractiveShell, *, keep_values: b
     content = _CONTENTS.get(path.suffix.lower())
     if content is None:
         raise InputError(f"%chat_save writes {FORMATS}, not {_name(path)}.")
-    conversation = session.conversation
+    conversation, keep_values = kernel.session.conversation, kernel.settings.keep_values
     if not len(conversation):
         raise InputError("There is no turn to save yet; nothing was written.")
-    here = this_notebook(shell.user_ns, os.environ)
+    here = this_notebook(kernel.shell.user_ns, os.environ)
     if here is not None and path.exists() and path.samefile(here):
         raise InputError(f"{_name(path)} is this notebook; save the conversation beside it.")
     if not force:
@@ -81,19 +77,18 @@ def save(line: str, session: Session, shell: InteractiveShell, *, keep_values: b
         print(f"Values that were put in ({shown}) are not in it, only their expressions{keeps}.")
 
 
-def load(line: str, session: Session, shell: InteractiveShell) -> None:
+def load(kernel: Kernel, line: str) -> None:
     """Load a conversation: ``%chat_load [FILE]``; without a file, this notebook's.
 
     Args:
+        kernel: the kernel.
         line: what stands after the magic's name.
-        session: the session whose conversation is replaced.
-        shell: the kernel's shell.
 
     Raises:
         InputError: it was not loaded; the conversation is as it was.
     """
     path, force = _arguments(line, "chat_load")
-    here = this_notebook(shell.user_ns, os.environ)
+    here = this_notebook(kernel.shell.user_ns, os.environ)
     path = path or here
     if path is None:
         raise InputError(
@@ -112,9 +107,9 @@ def load(line: str, session: Session, shell: InteractiveShell) -> None:
     else:
         # VS Code knows a cell by another name than the one on disk.
         is_here = here is not None and path.exists() and path.samefile(here)
-        by_id = is_here and IN_VS_CODE not in shell.user_ns
+        by_id = is_here and IN_VS_CODE not in kernel.shell.user_ns
         conversation, lines = _from_notebook(path, by_id=by_id, changed=force)
-    session.change(lambda current: current.load(conversation))
+    kernel.session.change(lambda current: current.load(conversation))
     print("\n".join(unlinked(to_terminal(line)) for line in lines))
 
 

@@ -8,7 +8,6 @@ their status (fact 8). Whatever the body is, there is one clear line with a shor
 from __future__ import annotations
 
 import json
-import operator
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -26,9 +25,10 @@ from chatmagic.errors import (
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.body_text import decoded, excerpt, quoted
 from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.url import same_origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from chatmagic.models import Credits
@@ -38,7 +38,6 @@ BODY_BYTES: Final = 65_536
 """How much of a body is read for its error."""
 KEY_REFUSED: Final = "The service did not accept the key"
 NO_KEY_SENT: Final = "The service requires a key, and none was sent"
-ANOTHER_KEY: Final = "%chat shows where the key comes from; %chat_login asks for another one"
 ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
 WHAT_CAME_IS_KEPT: Final = (
     "What came is kept, marked; nothing was sent again. Ask again for a complete reply."
@@ -74,7 +73,11 @@ _REFUSED: Final = _Rule(
     "(--temperature, --max-tokens, ChatMagics.extra_body); %chat shows that.",
 )
 _FAILED: Final = _Rule(ServiceError, "The service failed", _UNSENT)
-_BAD_KEY: Final = _Rule(AuthenticationError, KEY_REFUSED, f"{ANOTHER_KEY}.")
+_BAD_KEY: Final = _Rule(
+    AuthenticationError,
+    KEY_REFUSED,
+    "%chat shows where the key comes from; %chat_login asks for another one.",
+)
 _LIMITED: Final = _Rule(RateLimitError, "The service says that the limit is reached", None)
 _TOO_LONG: Final = _Rule(
     RequestRejectedError, "The conversation is too long for the service", LESS_HINT
@@ -145,7 +148,6 @@ def error_from_response(
     now: datetime,
     key: Secret | None = None,
     base_url: str = "",
-    same_origin: Callable[[str, str], bool] = operator.eq,
 ) -> ChatError:
     """Return the error for a response that holds no reply.
 
@@ -156,7 +158,6 @@ def error_from_response(
         now: the time here, aware, for a response that has no ``Date``.
         key: the key that was used, to be taken out of what is shown.
         base_url: the address that was asked, to tell a redirect of its own from another's.
-        same_origin: tells whether two addresses are on one server.
     """
     text = decoded(body, headers)
     error_body = read_error(text) or ErrorBody()
@@ -170,7 +171,7 @@ def error_from_response(
     elif error_body.is_rate_limit or (status >= _BAD_REQUEST and status != _NOT_FOUND):
         error = _by_status(status, error_body, quote, at, credits)
     elif status in _REDIRECTS:
-        error = _redirect(at, headers, key, base_url, same_origin)
+        error = _redirect(at, headers, key, base_url)
     else:
         error = _no_service(status, error_body, quote, at)
     return _completed(error, status, headers, credits, now)
@@ -295,7 +296,6 @@ def _redirect(
     headers: Sequence[tuple[str, str]],
     key: Secret | None,
     base_url: str,
-    same_origin: Callable[[str, str], bool],
 ) -> NotUnderstoodError:
     """Return the error for a redirect, which names where it points without path and user."""
     where = next((value for name, value in headers if name.lower() == "location"), "").strip()

@@ -9,7 +9,7 @@ ignored, and a missing field is the same as a null one.
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -60,7 +60,7 @@ class Request:
         if self.temperature is not None and (
             isinstance(self.temperature, bool)
             or not isinstance(self.temperature, int | float)
-            or not _is_finite(self.temperature)
+            or not abs(self.temperature) <= sys.float_info.max  # NaN is not, either
         ):
             raise ValueError(f"temperature is a finite number, not {self.temperature!r}")
         if own := OWN_FIELDS & set(self.extra):
@@ -92,9 +92,7 @@ class Request:
     def to_json(self) -> dict[str, Any]:
         """Return the body as it is sent: four fields at most, and what ``extra`` adds."""
         body: dict[str, Any] = {
-            "messages": [
-                {"role": message.role, "content": message.content} for message in self.messages
-            ],
+            "messages": [message.to_json() for message in self.messages],
             "stream": self.stream,
         }
         if self.max_tokens is not None:
@@ -184,13 +182,6 @@ class Chunk(BodyFacts):
             choice["finish_reason"] = self.finish_reason
         usage = None if self.usage is None else self.usage.to_json()
         return {**_json.known(model=self.model, usage=usage), "choices": [choice]}
-
-
-def _is_finite(number: float) -> bool:
-    try:
-        return math.isfinite(number)
-    except OverflowError:  # a whole number beyond every float
-        return False
 
 
 def _content(value: object) -> str:

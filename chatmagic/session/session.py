@@ -288,7 +288,8 @@ class Session:
             state.context = self.conversation.context(
                 state.ask.owner, state.ask.execution, last=state.ask.last, order=state.order
             )
-        source = self._clients.given or setup or state.service
+        given = self._clients.given
+        source = given.setup if given is not None else setup or state.service
         state.make_request((source and source.extra_body) or {})
         if cassette is not None:
             state.lookup = self._look_up(state, cassette)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -189,32 +190,34 @@ def test_a_cassette_that_cannot_be_read_is_told_and_taken_out(shell: Shell) -> N
     told = shell.do("%chat_cassette").printed
     assert "Cassette talk.jsonl" in told
     assert "line 1: it is a merge conflict" in told
-    assert "--off ends its use" in told
     shell.do("%chat_cassette --off")
     shell.do("%chat echo:one")
 
 
-def test_the_state_says_what_takes_a_cassette_out(
-    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        f"%env CHATMAGIC_CASSETTE={FILE}",
+        "%env CHATMAGIC_MODE=replay",
+        "%config ChatMagics.mode = 'replay'",
+        f"%config ChatMagics.cassette = '{FILE}'",
+    ],
+)
+def test_the_state_says_what_asks_without_a_cassette(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, chosen: str
 ) -> None:
-    """Not --off, where the environment names the cassette or says that it is replayed."""
-    live = "CHATMAGIC_MODE=live in the environment asks without it"
-    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
-    assert live in shell.do("%chat_cassette").printed
-    monkeypatch.delenv("CHATMAGIC_MODE")
-    monkeypatch.setenv("CHATMAGIC_CASSETTE", FILE)
+    """One line to be typed as it is, whatever has chosen what cannot be used."""
+    for name in ("CHATMAGIC_CASSETTE", "CHATMAGIC_MODE"):
+        monkeypatch.setenv(name, "")
     Path(FILE).write_text("no cassette", encoding="utf-8")
-    assert live in shell.do("%chat_cassette").printed
-    monkeypatch.setenv("CHATMAGIC_MODE", "live")
+    shell.do(chosen)
+    shell.fails("%chat echo:no")
+    told = shell.do("%chat_cassette").printed
+    line = re.search(r"%env \S+(?= asks without it)", told)
+    assert line is not None
+    shell.do(line[0])
     shell.do("%chat echo:one")
-    monkeypatch.delenv("CHATMAGIC_MODE")
-    monkeypatch.delenv("CHATMAGIC_CASSETTE")
-    shell.do("%config ChatMagics.mode = 'replay'")
-    setting = '%config ChatMagics.mode = "live"'
-    assert f"{setting} asks without it" in shell.do("%chat_cassette").printed
-    shell.do(setting)
-    shell.do("%chat echo:two")
-    assert asked(emulator) == ["echo:one", "echo:two"]
+    assert asked(emulator) == ["echo:one"]
 
 
 def test_a_refresh_asks_again_and_drops_nothing(

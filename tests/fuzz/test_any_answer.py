@@ -88,12 +88,9 @@ class Played:
             raise self._fault
         return b""
 
-    def finish(self) -> None:
+    def close(self, *, ended: bool) -> None:
         """Be done."""
-        self.over = True
-
-    def abort(self) -> None:
-        """Be done at once."""
+        del ended
         self.over = True
 
 
@@ -313,7 +310,8 @@ def test_what_the_interface_writes_is_read(
     chunks.append(Chunk(finish_reason=told.finish_reason, model=told.model, usage=told.usage))
     events = [sse.encode(chunk.to_json(), **form) for chunk in chunks]
     streamed = noise.join([b"", *events, sse.encode_done(**form)])
-    whole = json.dumps(Reply(**{**_fields(told), "text": "".join(parts)}).to_json()).encode()
+    document = Chunk(**{**_fields(told), "content": "".join(parts), "whole": True})
+    whole = json.dumps(document.to_json()).encode()
     for kind, body in (("text/event-stream", streamed), ("application/json", whole)):
         answer = Answer(200, (("Content-Type", kind),), body)
         found = outcome(answer, pieces_of(body, places))

@@ -14,7 +14,6 @@ from chatmagic._json import turn_digest
 from chatmagic.client.client import Client
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
-from chatmagic.models import Reply
 from chatmagic.protocol import sse
 from chatmagic.protocol.wire import Chunk
 from chatmagic.session.events import Answer, Ask
@@ -79,21 +78,15 @@ class Service:
             raise KeyboardInterrupt
         return b""
 
-    def finish(self) -> None:
-        """Be done."""
-
-    def abort(self) -> None:
-        """Be done at once."""
-
-    def close(self) -> None:
+    def close(self, *, ended: bool = False) -> None:
         """Have nothing to close."""
 
     def _answer(self) -> list[bytes]:
         if self.fate in {"refused", "stopped while waiting"}:
             return []
         if self.fate == "whole in one piece":
-            reply = Reply(self.text, finish_reason="stop")
-            return [json.dumps(reply.to_json()).encode()]
+            chunk = Chunk(self.text, whole=True, finish_reason="stop")
+            return [json.dumps(chunk.to_json()).encode()]
         if self.fate == "nothing to say":
             return [sse.encode(Chunk("").to_json()), sse.encode_done()]
         pieces = [sse.encode(Chunk(self.text[:1]).to_json())]

@@ -11,7 +11,7 @@ import pytest
 from comms import WidgetComm, Widgets
 from shells import Shell, alone
 
-from chatmagic.client.arrival import Arrival
+from chatmagic.client import response
 from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.errors import ChatInterrupted, ServiceError
@@ -208,7 +208,8 @@ def test_a_reply_that_was_held_back_is_told_to_the_page(
     front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first one of an address, until its cell runs again; nothing of it is in its output."""
-    monkeypatch.setattr(Arrival, "at_once", property(lambda _: True))
+    for name, value in {"MOST_EVENTS": 0, "SHORT_WAIT": 0.0, "SHARE": 1e9}.items():
+        monkeypatch.setattr(response, name, value)
     for name in "ab":
         front.ask(name)
     front.say("ab", opened=True)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic.client.url import same_origin
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -335,7 +334,6 @@ def redirected(status: int, location: str, key: Secret | None = KEY) -> ChatErro
         now=NOW,
         key=key,
         base_url="https://chat.example.org/v1",
-        same_origin=same_origin,
     )
     assert isinstance(error, NotUnderstoodError)
     assert "was not followed" in str(error)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.client.url import (
+from chatmagic.errors import InputError
+from chatmagic.protocol.url import (
     EMULATOR,
     is_loopback,
     origin,
@@ -13,7 +14,6 @@ from chatmagic.client.url import (
     warnings_for,
     without_user,
 )
-from chatmagic.errors import InputError
 
 
 def refusal(url: str) -> InputError:
