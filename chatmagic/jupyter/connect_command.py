@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from chatmagic import text
 from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
+from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.errors import InputError
 from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import running
@@ -130,9 +131,9 @@ def where(endpoint: Endpoint, *, of_key: bool = True) -> str:
     if endpoint.auth == "none":
         return f"{at}, without a key."
     if endpoint.key is None:
-        without = endpoint.line_to_set("none")
         return (
-            f"{at}. No key for this address yet: %chat_login asks for it; without keys: {without}"
+            f"{at}. No key for this address yet: %chat_login asks for it; for a server without "
+            f"keys: {SET_AUTH.format('none')}"
         )
     return f"{at}; key from {endpoint.key_from}, sent as {endpoint.auth}."
 
