@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
-from chatmagic import _json
 from chatmagic.conversation.record import Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.conversation.seal import Sealed, check, joined
 from chatmagic.errors import InputError
@@ -67,15 +66,6 @@ class SavedOutput:
     text: str | None = None
     html: str | None = None
     versions: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the text is the one that was recorded."""
-        return (
-            self.record is not None
-            and self.text is not None
-            and _json.digest(self.text) == self.record.reply
-        )
 
     @property
     def fault(self) -> str:

@@ -40,7 +40,6 @@ def test_turns_are_found_in_the_order_of_the_cells() -> None:
         (3, "turn", text, None),
         (4, "undo", None, None),
     ]
-    assert [told.agrees for told in found.outputs] == [True, True, False]
     assert found.problems == []
     assert found.missing == ""
 

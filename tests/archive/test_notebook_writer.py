@@ -23,7 +23,7 @@ def test_what_is_written_is_a_notebook_and_is_known_again() -> None:
     assert content == notebook_writer.write(cells)
     nbformat.validate(nbformat.reads(content, as_version=4))  # type: ignore[no-untyped-call]
     found = notebook_file.parse(content.encode(), HERE)
-    assert [told.agrees for told in found.outputs] == [True]
+    assert [told.text for told in found.outputs] == ["r\u2028s\n"]
     value = json.loads(content)
     value["metadata"]["language_info"] = {"name": "python"}
     value["cells"][0]["metadata"]["x"] = 1

@@ -69,7 +69,7 @@ def test_what_is_not_in_order_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     bad = page()
     bad["outputs"][0]["metadata"]["chatmagic"]["state"] = 1
     faults = {
-        "changed": ([changed(page())], "! cell 1: the reply is not the one that was recorded."),
+        "changed": ([changed(page())], f"! cell 1: {notebook_file.CHANGED}."),
         "stale": ([page(carried=("0" * 64,))], "! cell 1: it was asked after other turns"),
         "bad": ([bad], "! cell 1: a malformed record was left out: its 'state'"),
         "none": (None, "is not there."),
