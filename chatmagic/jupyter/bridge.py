@@ -85,18 +85,6 @@ class Bridge:
         # In its thread, so that nothing is heard of what was put before.
         drawing.put(partial(drawing.join, self._hear))
 
-    def say(self, text: str) -> None:
-        """Announce a sentence in the page's status region (ARIA ``status``: polite, once).
-
-        Args:
-            text: a short sentence. It is shown as text, whatever it holds.
-        """
-        if not self.pages.reports:
-            # No page was there for the sentences before, and now they are old.
-            self._to_say.clear()
-        self._to_say.append({"kind": "say", "text": text})
-        self._publish_later()
-
     def close(self) -> None:
         """Close the bridge; the page takes away what it has put into it."""
         self._drawing.leave(self._hear)
@@ -119,12 +107,16 @@ class Bridge:
                 self._quiet = ask.entry == "panel"
             case Fragment() if not self._quiet:
                 self._quiet = True
-                self.say(STARTED)
+                self._say(STARTED)
             case Fragment() | Drawn():
                 return
             case Ended(ask) if ask.entry != "panel":
-                self.say(event.words)
+                self._say(event.words)
         self._publish_later()
+
+    def _say(self, text: str) -> None:
+        """Announce a sentence in the page's status region (ARIA ``status``: polite, once)."""
+        self._to_say.append({"kind": "say", "text": text})
 
     def _publish_later(self) -> None:
         self._drawing.put(partial(self._context.run, self._publish))
@@ -133,6 +125,9 @@ class Bridge:
         """Send what has changed, in the drawing loop's thread."""
         with self._lock:
             opened, self._opened = self._opened, False
+        if opened or not self.pages.reports:
+            # No page was there for the sentences before the last, and now they are old.
+            del self._to_say[:-1]
         if not self.pages.reports:
             return
         if opened:

@@ -285,7 +285,7 @@ def test_history_names_the_notebooks(front: Front) -> None:
 
 
 def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
-    """The panel can have it said, though."""
+    """The bridge says what cells ask."""
     front.ask("a")
     front.say("a", opened=True)
     front.is_told("Complete, 1 word.")
@@ -293,8 +293,8 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
     ask = Ask("x", entry="panel")
     for event in (Began(ask, (), ()), Fragment("x"), Ended(ask, None, ServiceError("no"))):
         session.followers.tell(event)
-    front.bridge.say("From the panel.")
-    front.is_told("From the panel.")
+    front.ask("b", "%%chat\necho:one two")
+    front.is_told("Reply started.", "Complete, 2 words.")
 
 
 def test_what_cannot_be_read_changes_nothing(front: Front) -> None:
