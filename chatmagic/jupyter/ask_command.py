@@ -113,12 +113,12 @@ class AskCommand:
     def _ask(self, parsed: options.ParsedLine, text: str) -> Reply:
         """Ask, and put the reply, whole or in part, into the variable that the line names."""
         execution = running(self._shell)
-        filled = template.Filled(text, ()) if parsed.raw else template.fill(text, self._evaluate)
+        sent, values = (text, ()) if parsed.raw else template.fill(text, self._evaluate)
         ask = Ask(
-            filled.text,
+            sent,
             **shared(parsed, Parameters),
-            typed=text if filled.values else None,
-            values=filled.values,
+            typed=text if values else None,
+            values=values,
             keep_values=self._settings.keep_values,
             owner=execution.cell,
             execution=execution.id,
