@@ -29,20 +29,20 @@ from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import certificates, network_errors
 from chatmagic.client.connections import Clock, Current, keyed_pools
+from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.protocol.url import origin
+from chatmagic.protocol.url import is_loopback, origin, request_url
 from chatmagic.protocol.wire import EMULATOR_SERVER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from urllib3.connectionpool import HTTPConnectionPool
 
+    from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.client.sockets import Halt
-    from chatmagic.client.timeouts import Timeout
     from chatmagic.errors import Which
     from chatmagic.models import Origin
-    from chatmagic.protocol.auth import Auth, Secret
 
 PIECE_BYTES = 65_536
 DRAIN_BYTES = 4_096
@@ -96,36 +96,21 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Sends to one address, with one key.
+    """Transport that sends to one address by HTTP, with one key.
 
     Args:
-        url: the whole address of the endpoint.
-        auth: in which of the interface's ways the key is given (fact 12).
-        key: the key; ``None`` with ``auth="none"``.
-        timeout: how long to wait for what.
-        direct: never go through a proxy (for loopback).
-        headers: more headers for each request.
+        setup: where and how to send; another one of the same endpoint may take its place.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        auth: Auth,
-        key: Secret | None,
-        timeout: Timeout,
-        direct: bool,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, setup: ServiceSetup) -> None:
         """Open nothing yet."""
-        self._url = url
-        self.timeout = timeout
-        self.headers = headers or {}
-        self._direct = direct
+        self.setup = setup
+        endpoint = setup.endpoint
+        self._url = request_url(endpoint.base_url)
         self._has_answered = False
         self._current = Current()
         self._opened: list[HTTPConnectionPool] = []
-        self._pools = keyed_pools(auth, key, self._current, self._opened)
+        self._pools = keyed_pools(endpoint.auth, endpoint.key, self._current, self._opened)
         self._begin()
 
     def _begin(self) -> None:
@@ -149,19 +134,20 @@ class HttpTransport:
             ChatError: what went wrong, as the tree in :mod:`chatmagic.errors` has it.
             ChatInterrupted: ``halt`` was stopped by a person.
         """
-        clock = self._current.clock = Clock(self.timeout, halt)
+        timeout = Timeout.of(self.setup.timeout)
+        clock = self._current.clock = Clock(timeout, halt)
         bundle = certificates.bundle(os.environ)
         try:
             clock.start()
             response = self._session.post(
                 self._url,
                 data=body,
-                headers={**_headers(stream=stream), **self.headers},
+                headers={**_headers(stream=stream), **(self.setup.extra_headers or {})},
                 stream=True,
                 # The clock has the time-outs from there on.
-                timeout=(self.timeout.connect, self.timeout.first_byte),
+                timeout=(timeout.connect, timeout.first_byte),
                 allow_redirects=False,
-                proxies={} if self._direct else get_environ_proxies(self._url),
+                proxies={} if is_loopback(self._url) else get_environ_proxies(self._url),
                 verify=True if bundle is None else bundle[1],
             )
             exchange = HttpExchange(response, clock)

@@ -28,6 +28,7 @@ from loopback import (
 from urllib3.util.wait import wait_for_read
 
 from chatmagic.client import reuse
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.sockets import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpTransport
@@ -76,9 +77,8 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 def asking(server: Server) -> Iterator[Callable[..., None]]:
     """Give a way to ask a server through one transport."""
     waits = Timeout(PATIENCE, PATIENCE, PATIENCE)
-    transport = HttpTransport(
-        server.url, auth="bearer", key=Secret("key-1"), timeout=waits, direct=True
-    )
+    endpoint = Endpoint(server.url, "bearer", Secret("key-1"), "test")
+    transport = HttpTransport(ServiceSetup(endpoint, waits))
     numbers = itertools.count()
 
     def ask(halt: Halt | None = None) -> None:

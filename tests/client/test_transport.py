@@ -36,6 +36,7 @@ from urllib3.util.ssltransport import SSLTransport
 from urllib3.util.wait import wait_for_write
 
 from chatmagic.client import network_errors
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.sockets import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpExchange, HttpTransport
@@ -70,13 +71,10 @@ def connect() -> Iterator[Callable[..., HttpTransport]]:
 
     def make(server: Server | str, auth: Auth = "bearer", **times: float | None) -> HttpTransport:
         waits = {"connect": PATIENCE, "first_byte": PATIENCE, "silence": PATIENCE, **times}
-        transport = HttpTransport(
-            server if isinstance(server, str) else server.url,
-            auth=auth,
-            key=None if auth == "none" else Secret(KEY),
-            timeout=Timeout(**waits),
-            direct=True,
-        )
+        base_url = server if isinstance(server, str) else server.url
+        key = None if auth == "none" else Secret(KEY)
+        endpoint = Endpoint(base_url, auth, key, "test")
+        transport = HttpTransport(ServiceSetup(endpoint, Timeout(**waits)))
         made.append(transport)
         return transport
 
@@ -933,9 +931,9 @@ def test_no_failure_tells_the_key(
 
     with Server(script) as server:
         for what, url in failing.items():
-            transport = connect(url.replace("{port}", str(server.port)), auth, first_byte=SHORT)
+            base_url = url.replace("{port}", str(server.port))
             with pytest.raises(ChatError) as caught:
-                rest(send(transport))
+                rest(send(connect(base_url, auth, first_byte=SHORT)))
             for error in chain(caught.value):
                 told = f"{error} {error!r} {error.args!r} {vars(error)!r}"
                 assert "7d1f" not in told, what
@@ -989,13 +987,8 @@ def test_elsewhere_the_environments_proxy_is_used(monkeypatch: pytest.MonkeyPatc
             monkeypatch.setenv(name, proxy.origin)
         monkeypatch.setenv("no_proxy", "")
         for scheme in ("http", "https"):
-            transport = HttpTransport(
-                f"{scheme}://chat.invalid/v1",
-                auth="query",
-                key=Secret(KEY),
-                timeout=Timeout(),
-                direct=False,
-            )
+            endpoint = Endpoint(f"{scheme}://chat.invalid", "query", Secret(KEY), "test")
+            transport = HttpTransport(ServiceSetup(endpoint))
             if scheme == "http":
                 assert rest(send(transport)) == b""
             else:
@@ -1006,7 +999,7 @@ def test_elsewhere_the_environments_proxy_is_used(monkeypatch: pytest.MonkeyPatc
                 assert all("7d1f" not in repr(error) for error in chain(caught.value))
             transport.close()
     through, tunnel = proxy.asked
-    assert through.target.startswith("http://chat.invalid/v1?api_key=key-7d1f")
+    assert through.target.startswith("http://chat.invalid/v1/chat/completions?api_key=key-7d1f")
     assert tunnel.raw.startswith(b"CONNECT chat.invalid:443 ")
     assert b"7d1f" not in tunnel.raw
 

@@ -83,7 +83,7 @@ WATCHED: Final = (
         "jupyter/commands",
         "jupyter/ask_command",
         "jupyter/page",
-        "jupyter/environment",
+        "jupyter/kernel",
         "jupyter/status",
         "jupyter/magics",
     ),

@@ -32,6 +32,7 @@ from shells import Shell, alone, forget_warnings
 
 import chatmagic
 from chatmagic.client.client import Client
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.sockets import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpTransport
@@ -456,9 +457,7 @@ def connected_to(url: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, i
 
     with monkeypatch.context() as patch:
         patch.setattr("chatmagic.client.connections.reach", note)
-        transport = HttpTransport(
-            request_url(url), auth="none", key=None, timeout=Timeout(), direct=True
-        )
+        transport = HttpTransport(ServiceSetup(Endpoint(url, "none", None, "test")))
         with contextlib.closing(transport), contextlib.suppress(ConnectError, InputError):
             transport.send(b"{}", stream=True, halt=Halt())
     return found
