@@ -212,6 +212,18 @@ def parse(line: str, defaults: Mapping[str, Any] = _NOTHING) -> ParsedLine:
     return ParsedLine(**fields, prompt=prompt)
 
 
+def typed(parameters: Parameters) -> list[str]:
+    """Return the options that ask with these parameters, as they are typed."""
+    words = []
+    for option in OPTIONS:
+        value = getattr(parameters, option.dest, None)
+        if option.convert is not None and value is not None:
+            words.append(f"{option.flags[0]} {value}")
+        elif option.convert is None and value is option.on:
+            words.append(option.flags[0])
+    return words
+
+
 def usage(examples: Sequence[str] = ()) -> str:
     """Return the help text of ``%%chat?``.
 
