@@ -125,7 +125,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "last",
         "send only the newest N turns before this one",
         default="all turns",
-        convert=exact_count,
+        convert=lambda word: exact_count(int(word)),
         metavar="N",
         takes="a whole number, 0 or more",
     ),
