@@ -239,9 +239,9 @@ def _read(block: _Block) -> tuple[str, Interaction]:
     if not block.you or not answer:
         raise _DamagedError(block.number, "its exchange is not complete")
     is_error = isinstance(answer.get("error"), dict)
-    prompt, told = "".join(block.you), {**answer}
+    prompt, facts = "".join(block.you), {**answer}
     try:
-        if told.pop("check", None) != _check(request, prompt, told, None if is_error else text):
+        if facts.pop("check", None) != _check(request, prompt, facts, None if is_error else text):
             raise _DamagedError(block.number, "the exchange is not the one that was recorded")
         values = {
             name: _typed(request, key, kind)

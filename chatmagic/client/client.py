@@ -269,10 +269,5 @@ class Client:
 def _headers(extra_headers: object, endpoint: Endpoint) -> dict[str, str]:
     """Return the headers, once neither they nor the address hold a key, which a log would show."""
     given = extras.headers(extra_headers)
-    extras.refuse_keys(given, endpoint.known_keys)
-    if any(key.is_in(endpoint.base_url) for key in endpoint.known_keys):
-        raise InputError(
-            "The base address holds your API key. Nothing was sent.",
-            hint="Leave it out: %chat shows how the key is sent.",
-        )
+    extras.refuse_keys([endpoint.base_url, *given, *given.values()], endpoint.known_keys)
     return given

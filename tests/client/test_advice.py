@@ -234,6 +234,6 @@ def test_a_key_in_the_query_is_added_to_what_is_there() -> None:
 
 def test_an_address_that_holds_the_key_is_not_asked() -> None:
     """Its path would be in logs; the error does not repeat it."""
-    with pytest.raises(InputError, match="base address holds your API key") as caught:
+    with pytest.raises(InputError, match="the address holds your API key") as caught:
         Client(f"https://chat.invalid/{KEY}/v1", KEY)
     assert KEY not in f"{caught.value!r}{caught.value}"
