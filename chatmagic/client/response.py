@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from chatmagic.client.endpoint import Endpoint
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.client.transport import Exchange
     from chatmagic.protocol.reply_builder import ReplyBuilder
 

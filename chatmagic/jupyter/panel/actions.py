@@ -13,14 +13,14 @@ from copy import copy
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import _lazy
 from chatmagic._log import log_swallowed, swallowed
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.jupyter import transcript
 from chatmagic.jupyter.panel import cell_export
 from chatmagic.jupyter.panel.saved import saved
-from chatmagic.session.events import Ask, Silent
+from chatmagic.session.events import Ask, View
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
@@ -181,11 +181,6 @@ class Actions:
     def _go(self, pending: PendingAsk | None) -> None:
         if pending is None or pending.stage != "asked":
             return
-        # requests comes with the first question, and by one way: two threads that load it from
-        # two ends, as when a cell asks at the same moment, may each find the other's half.
-        _lazy.load("chatmagic.client.transport")
-        from chatmagic.client.sockets import Halt  # noqa: PLC0415
-
         pending.stage = "sending"
         ask, halt = pending.ask, Halt()
         pending.halt = halt
@@ -205,11 +200,8 @@ class Actions:
             self._pending.drop(pending)
             self._over(pending, WITHDRAWN)
             return
-        stopped = self._session.stop(pending.ask)
         if pending.halt is not None:
             pending.halt.stop()
-            stopped = True
-        if stopped:
             answer({"kind": "stopping"})
 
     def _step(self, step: str, answer: Send) -> None:
@@ -245,7 +237,7 @@ class Actions:
                 work()
 
 
-class _Waiting(Silent):
+class _Waiting(View):
     """The view of the panel's own asks: what else there is to know comes by following."""
 
     def __init__(self, waiting: Callable[[str], object]) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from chatmagic.client.halt import Halt
     from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.panel import messages
@@ -125,8 +126,8 @@ class Hub:
 
     def _follow(self, event: Event) -> None:
         match event:
-            case Began(ask, notes, turns):
-                self._drawing.put(partial(self._began, ask, notes, turns))
+            case Began(ask, notes, turns, halt):
+                self._drawing.put(partial(self._began, ask, notes, turns, halt))
             case Ended(ask, answer, error):
                 self._drawing.put(partial(self._end, ask, answer, error))
             case Changed():
@@ -235,10 +236,10 @@ class Hub:
 
     # How an ask goes.
 
-    def _began(self, ask: Ask, notes: Sequence[str], turns: Sequence[Turn]) -> None:
+    def _began(self, ask: Ask, notes: Sequence[str], turns: Sequence[Turn], halt: Halt) -> None:
         pending = self._pending.of(ask) or self._pending.add(ask)
         pending.place(turns)
-        pending.stage, pending.note = "began", "; ".join(notes)
+        pending.stage, pending.note, pending.halt = "began", "; ".join(notes), halt
         self._show(pending)
 
     def _draw(self, ask: Ask, html: str) -> None:
