@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -72,9 +71,7 @@ class Client:
         if transport is not None and base_url is None:
             endpoint = Endpoint("https://transport.invalid", auth or "none", key, "transport")
         else:
-            endpoint = config.resolve_for_client(
-                os.environ, base_url=base_url, api_key=key, auth=auth
-            )
+            endpoint = config.resolve_for_client(base_url, key, auth)
         fields = extras.fields(extra_body, model)
         self._start(ServiceSetup(endpoint, timeout, fields, extra_headers), transport)
 
@@ -207,7 +204,7 @@ class Client:
         Raises:
             NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
         """
-        if through is None and (why := config.replaying(os.environ)) is not None:
+        if through is None and (why := config.replaying()) is not None:
             raise NotRecordedError(
                 f"{why}, and a Client by itself has no cassette. Nothing was sent.",
                 hint="chatmagic.ask(…) is answered from the cassette.",
@@ -272,10 +269,5 @@ class Client:
 def _headers(extra_headers: object, endpoint: Endpoint) -> dict[str, str]:
     """Return the headers, once neither they nor the address hold a key, which a log would show."""
     given = extras.headers(extra_headers)
-    extras.refuse_keys(given, endpoint.known_keys)
-    if any(key.is_in(endpoint.base_url) for key in endpoint.known_keys):
-        raise InputError(
-            "The base address holds your API key. Nothing was sent.",
-            hint="Leave it out: %chat shows how the key is sent.",
-        )
+    extras.refuse_keys([endpoint.base_url, *given, *given.values()], endpoint.known_keys)
     return given

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Halt:
-    """Stops one exchange from any thread; an end that comes after it is never a clean end."""
+    """Switch that stops one exchange from any thread; no end after it is a clean end."""
 
     def __init__(self) -> None:
         """Start with nothing to stop."""

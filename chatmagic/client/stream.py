@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic._json import shared
-from chatmagic.client import advice, config
+from chatmagic.client import advice, config, extras
 from chatmagic.client.halt import Halt
 from chatmagic.client.response import ResponseReader, time_of
 from chatmagic.errors import (
@@ -138,11 +138,7 @@ class ReplyStream:
             raise InputError(f"{error}. Nothing was sent.") from None
         # As typed and as JSON writes it, which differ where a key holds a quotation mark.
         texts = [body.decode(), *(message.content for message in self._request.messages)]
-        if any(key.is_in(text) for key in {*endpoint.known_keys} for text in texts):
-            raise InputError(
-                "The prompt, the conversation or extra_body holds your API key. Nothing was sent.",
-                hint="Remove it; a key that others may have seen should be revoked.",
-            )
+        extras.refuse_keys(texts, endpoint.known_keys)
         return body
 
     def _note_headers(self, exchange: Exchange, asked: datetime) -> None:

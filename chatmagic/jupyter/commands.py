@@ -11,9 +11,10 @@ from chatmagic.archive import output
 from chatmagic.jupyter import views
 from chatmagic.jupyter.ask_command import ask
 from chatmagic.jupyter.cassette_command import cassette
+from chatmagic.jupyter.command_line import read, refuse_words
 from chatmagic.jupyter.connect_command import connect, login
 from chatmagic.jupyter.execution import running
-from chatmagic.jupyter.history_commands import history, redo, refuse_words, reset, undo
+from chatmagic.jupyter.history_commands import history, redo, reset, undo
 from chatmagic.jupyter.save_command import load, save
 from chatmagic.jupyter.status import Status
 
@@ -41,10 +42,11 @@ __all__ = [
 def credits(kernel: Kernel, line: str) -> None:
     """Run ``%chat_credits``."""
     execution = running(kernel.shell)
-    if line.strip() == "--live" and execution.audience == "page":
+    words, given = read("chat_credits", line, "--live")
+    refuse_words("chat_credits", words)
+    if given and execution.audience == "page":
         kernel.page.panels(Status(kernel)).show_gauge(execution.cell)
         return
-    refuse_words("chat_credits", line.replace("--live", "", 1))
     views.show_html(*Status(kernel).credits())
 
 

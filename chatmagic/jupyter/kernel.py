@@ -182,9 +182,9 @@ class Kernel:
             ChatError: nothing is connected, or a setting cannot be used.
         """
         return config.resolve(
-            os.environ,
-            **self._addresses(),
-            auth_config=self.settings.auth,
+            self._addresses(),
+            [config.variable(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
+            file_url=self.settings.file_url,
             typed=self.typed,
             store=keystore.open_store(),
         )
@@ -225,7 +225,7 @@ class Kernel:
             return None
         if self._here() == _normalized(base_url):
             return None
-        by = config.resolve_address(os.environ, **self._addresses()).url_from
+        by = config.address(self._addresses()).url_from
         return (
             f"ChatMagics.base_url is not used: {by} names another address. "
             "%chat_connect URL has precedence."
@@ -236,7 +236,7 @@ class Kernel:
         try:
             endpoint = self.endpoint()
         except ChatError:
-            return (*config.known_keys(os.environ), *self.typed.values())
+            return (*config.known_keys(), *self.typed.values())
         return endpoint.known_keys
 
     def has_shown(self, value: object) -> bool:
@@ -273,15 +273,19 @@ class Kernel:
     def _here(self) -> str | None:
         """Return where requests are posted to now; ``None`` while nothing is connected."""
         try:
-            return _normalized(config.resolve_address(os.environ, **self._addresses()).base_url)
+            return _normalized(config.address(self._addresses()).base_url)
         except ChatError:
             return None
 
-    def _addresses(self) -> dict[str, str | None]:
-        """Return the addresses that were set here, by what set them."""
+    def _addresses(self) -> list[config.Setting]:
+        """Return the addresses that may be set, the one that counts first before the others."""
         base_url, file_url = self.settings.base_url, self.settings.file_url
-        cell_url = base_url if base_url != file_url else None
-        return {"chosen": self.chosen, "cell_config": cell_url, "file_config": file_url}
+        return [
+            (self.chosen, "%chat_connect"),
+            config.variable(config.URL_VARIABLE),
+            (base_url if base_url != file_url else None, "%config"),
+            (file_url, "configuration file"),
+        ]
 
 
 def _normalized(base_url: str) -> str:

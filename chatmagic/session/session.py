@@ -295,7 +295,7 @@ class Session:
         """Return what answers the request while a cassette is active."""
         ask = state.ask
         asked = Interaction.asked(state.request, typed=ask.typed, owner=ask.owner)
-        query = Query(asked, ask.execution, state.order)
+        query = Query(asked, ask.execution, state.order, state.request.messages)
         before = self.conversation.context(ask.owner, ask.execution, order=state.order).turns
         below = [
             turn

@@ -16,6 +16,7 @@ from kernels import kernel
 from shells import KEY, Ran, Shell, forget
 
 import chatmagic
+from chatmagic.cassette import serializer
 from chatmagic.cassette.active import CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.errors import (
@@ -312,7 +313,7 @@ def test_replies_of_the_emulator_go_into_no_cassette_of_a_service(
         shell.page("%chat echo:one", "a").messages
     )
     shell.do("%chat_cassette --off")
-    lesson = Path(FILE).read_text(encoding="utf-8").replace('"from": "emulator"', '"from": "live"')
+    lesson = serializer.write([replace(one, origin="live") for one in held()])
     Path(FILE).write_text(lesson, encoding="utf-8")
     shell.do("%chat_reset")
     shell.do(f"%chat_cassette {FILE}")
