@@ -84,12 +84,12 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
         shell = kernel.shell
         return eval(expression, shell.user_global_ns, shell.user_ns)  # noqa: S307 - the user's own words
 
-    filled = template.Filled(text, ()) if parsed.raw else template.fill(text, evaluate)
+    sent, values = (text, ()) if parsed.raw else template.fill(text, evaluate)
     ask = Ask(
-        filled.text,
+        sent,
         **shared(parsed, Parameters),
-        typed=text if filled.values else None,
-        values=filled.values,
+        typed=text if values else None,
+        values=values,
         keep_values=kernel.settings.keep_values,
         owner=execution.cell,
         execution=execution.id,

@@ -61,7 +61,6 @@ def refusal(line: str, defaults: dict[str, Any] | None = None) -> InputError:
         ("--raw", {"raw": True}),
         ("-q", {"quiet": True}),
         ("-o=reply", {"output": "reply"}),
-        ("-qt0.5", {"quiet": True, "temperature": 0.5}),
         ("--quiet --no-quiet --raw --no-raw", {}),
         ("--no-history --history --no-stream --stream", {}),
         ("-t 1 -n 2 -t 3", {"temperature": 3.0, "max_tokens": 2}),

@@ -48,7 +48,7 @@ FAILED: Final = "{what}: the panel's part of the kernel failed ({error}). %%chat
 
 
 class Actions:
-    """Does what pages ask for.
+    """Handlers of the messages by which pages ask for something.
 
     Args:
         hub: tells the pages.
