@@ -233,7 +233,12 @@ def common_headers(now: datetime) -> dict[str, str]:
 
 
 def event(value: object, settings: Settings) -> bytes:
-    """Return one event of a stream as the settings want it."""
+    """Return one event of a stream as the settings want it.
+
+    Args:
+        value: a JSON value.
+        settings: say how lines end, and whether a blank one follows.
+    """
     return sse.encode(value, line_end=settings.line_end, blank_line=settings.blank_lines)
 
 
