@@ -37,11 +37,6 @@ _QUIET: Final = "ChatMagics.quiet"
 _MAY_REPEAT: Final = re.compile(r"\(|\b(?:for|while)\b")
 
 
-def audit(path: Path) -> Audit:
-    """Look through one file."""
-    return audit_all([path])[0]
-
-
 def audit_all(paths: Sequence[Path]) -> list[Audit]:
     """Look through files; one that cannot be read has a problem and no turns.
 

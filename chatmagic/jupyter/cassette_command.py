@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from chatmagic.cassette import active, reproducibility
 from chatmagic.cassette.mode import CassetteOptions
 from chatmagic.client.config import MODE_VARIABLE
 from chatmagic.errors import ChatError, InputError
+from chatmagic.jupyter.command_line import read
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ DOES: Final = {
 NOTHING_IS_SENT: Final = (
     f"Nothing is sent until that is resolved; %env {MODE_VARIABLE}=live asks without it."
 )
-_WORD: Final = re.compile(r"\S+")
-_MODES: Final = ("--record", "--replay", "--refresh")
 
 
 def cassette(kernel: Kernel, line: str) -> str:
@@ -150,31 +147,19 @@ def parse(line: str, before: str | None = None) -> CassetteOptions:
     Raises:
         InputError: an option is not known, or does not go with the others.
     """
-    chosen, rest = CassetteOptions(), line
-    while match := re.search(r"(?<!\S)--\S*", rest):
-        word = match[0]
-        rest, after = rest[: match.start()], rest[match.end() :]
-        if word in _MODES:
-            if chosen.mode is not None:
-                _wrong(f"{word} and --{chosen.mode} do not go together.")
-            chosen = replace(chosen, mode=word[2:])
-        elif word == "--by-order":
-            chosen = replace(chosen, by_order=True)
-        elif word == "--else":
-            value = _WORD.search(after)
-            if value is None or value[0].lower() != "emulator":
-                _wrong("--else takes one word: emulator.")
-            chosen, after = replace(chosen, fallback="emulator"), after[value.end() :]
-        else:
-            _wrong(f"{word[:20]} is not an option of %chat_cassette, or has to stand alone.")
-        rest += after
-    name = rest.strip()
-    if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'":
-        name = name[1:-1]
-    if (chosen.fallback or chosen.by_order) and chosen.mode not in (None, "replay"):
-        _wrong("--else and --by-order go with --replay.")
-    return replace(chosen, file=name or before)
-
-
-def _wrong(what: str) -> NoReturn:
-    raise InputError(what, hint=USAGE)
+    modes = [f"--{mode}" for mode in DOES]
+    name, given = read("chat_cassette", line, *modes, "--by-order", valued=["--else"], hint=USAGE)
+    chosen = [mode[2:] for mode in modes if mode in given]
+    if len(chosen) > 1:
+        raise InputError(f"--{chosen[0]} and --{chosen[1]} do not go together.", hint=USAGE)
+    if given.get("--else", "emulator").lower() != "emulator":
+        raise InputError("--else takes one word: emulator.", hint=USAGE)
+    options = CassetteOptions(
+        name or before,
+        chosen[0] if chosen else None,
+        "emulator" if "--else" in given else None,
+        by_order="--by-order" in given,
+    )
+    if (options.fallback or options.by_order) and options.mode not in (None, "replay"):
+        raise InputError("--else and --by-order go with --replay.", hint=USAGE)
+    return options

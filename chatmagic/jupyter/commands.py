@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chatmagic.archive import output
 from chatmagic.jupyter import views
 from chatmagic.jupyter.ask_command import ask
 from chatmagic.jupyter.cassette_command import cassette
+from chatmagic.jupyter.command_line import read, refuse_words
 from chatmagic.jupyter.connect_command import connect, login
 from chatmagic.jupyter.execution import running
-from chatmagic.jupyter.history_commands import history, redo, refuse_words, reset, undo
+from chatmagic.jupyter.history_commands import history, redo, reset, undo
 from chatmagic.jupyter.save_command import load, save
 from chatmagic.jupyter.status import Status
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
-    from chatmagic.models import Reply
 
 __all__ = [
     "ask",
@@ -33,7 +32,6 @@ __all__ = [
     "redo",
     "reset",
     "save",
-    "shown",
     "undo",
 ]
 
@@ -41,10 +39,11 @@ __all__ = [
 def credits(kernel: Kernel, line: str) -> None:
     """Run ``%chat_credits``."""
     execution = running(kernel.shell)
-    if line.strip() == "--live" and execution.audience == "page":
+    words, given = read("chat_credits", line, "--live")
+    refuse_words("chat_credits", words)
+    if given and execution.audience == "page":
         kernel.page.panels(Status(kernel)).show_gauge(execution.cell)
         return
-    refuse_words("chat_credits", line.replace("--live", "", 1))
     views.show_html(*Status(kernel).credits())
 
 
@@ -62,16 +61,3 @@ def panel(kernel: Kernel, line: str) -> None:
         views.show_html(*saved.saved(kernel.session.conversation))
         return
     print(saved.NEEDS_A_PAGE)
-
-
-def shown(kernel: Kernel, kind: str, reply: Reply) -> str:
-    """Return a reply that is a cell's value as one of a bundle's types.
-
-    Args:
-        kernel: the kernel.
-        kind: ``text/html`` or ``text/plain``.
-        reply: the value of a cell.
-    """
-    if kind == "text/plain" and running(kernel.shell).audience == "text":
-        return views.printable(reply.text)
-    return str(output.bundle(reply)[kind])

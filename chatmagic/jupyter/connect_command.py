@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import re
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import text
@@ -11,6 +10,7 @@ from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
 from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.errors import InputError
+from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import running
 from chatmagic.protocol.auth import Secret, redacted
 from chatmagic.protocol.url import EMULATOR, warnings_for, without_user
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
 
 
+USAGE: Final = "%chat_connect URL --model NAME names the model to ask for."
 _SHOWN: Final = 200
 
 
@@ -33,7 +34,13 @@ def connect(kernel: Kernel, line: str) -> None:
     Raises:
         InputError: the line names no address that can be used; nothing was changed.
     """
-    word, model = _words(line)
+    word, given = read("chat_connect", line, valued=["--model"], hint=USAGE)
+    model = given.get("--model")
+    if len(word.split()) != 1 or model == "":
+        raise InputError(
+            "No address was given: %chat_connect URL, or %chat_connect emulator.",
+            hint=USAGE,
+        )
     is_here = word.lower() == EMULATOR
     chosen = EMULATOR if is_here else without_user(word)
     if model is not None:
@@ -78,18 +85,17 @@ def login(kernel: Kernel, line: str) -> None:
         )
     origin = endpoint.origin
     store = keystore.open_store()
-    if line.strip() == "--forget":
+    words, given = read("chat_login", line, "--forget")
+    if words:
+        raise InputError(
+            "%chat_login takes no key on its line, where it would be saved with the notebook."
+        )
+    if given:
         typed = ["this kernel"] if kernel.typed.pop(origin, None) else []
         gone = ", ".join([*typed, *store.forget(origin)])
         kernel.session.disconnect()
         print(f"Forgotten for {origin}: {gone or 'there was no key'}.")
         return
-    if line.strip():
-        raise InputError(
-            "%chat_login takes no key on its line, where it would be saved with the notebook."
-            if not line.strip().startswith("-")
-            else "%chat_login has one option: --forget."
-        )
     key = _hidden(f"API key for {origin} (hidden): ")
     kernel.typed[origin] = key
     kernel.session.disconnect()
@@ -105,26 +111,6 @@ def login(kernel: Kernel, line: str) -> None:
     place = places.get(answer.strip().lower()[:1])
     kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"
     print(f"Key for {origin}: {kept}.")
-
-
-def _words(line: str) -> tuple[str, str | None]:
-    """Read the line of ``%chat_connect``: an address, and maybe a model."""
-    match = re.search(r"(?<!\S)--model(?:=|\s+)(\S*)", line)
-    model = None if match is None else match[1]
-    words = (line if match is None else line[: match.start()] + line[match.end() :]).split()
-    flag = next((word.partition("=")[0] for word in words if word.startswith("-")), "--model")
-    if flag != "--model":
-        raise InputError(
-            f"{text.one_line(flag, _SHOWN)} is not an option of %chat_connect. Nothing was "
-            "changed.",
-            hint="%chat_connect URL --model NAME names the model to ask for.",
-        )
-    if len(words) != 1 or words[0].startswith("-") or model == "":
-        raise InputError(
-            "No address was given: %chat_connect URL, or %chat_connect emulator.",
-            hint="%chat_connect URL --model NAME names the model to ask for.",
-        )
-    return words[0], model
 
 
 def where(endpoint: Endpoint, *, of_key: bool = True) -> str:

@@ -9,6 +9,7 @@ from chatmagic.conversation import record
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
+from chatmagic.jupyter.command_line import refuse_words
 from chatmagic.render import gauge
 from chatmagic.text import UNTYPESET, counted
 
@@ -71,17 +72,6 @@ def reset(kernel: Kernel, line: str) -> None:
     gone = len(change.went) if change is not None else 0
     aside = f" {counted(gone, 'turn')} set aside; %chat_undo takes that back." if gone else ""
     _show_change(f"A new conversation begins.{aside}", "reset")
-
-
-def refuse_words(name: str, line: str) -> None:
-    """Raise an error for a line of a magic that takes nothing.
-
-    Args:
-        name: the magic's name.
-        line: what stands after it.
-    """
-    if line.strip():
-        raise InputError(f"%{name} takes nothing after its name.", hint=f"%{name}? shows its help.")
 
 
 def _show_change(words: str, kind: record.Did) -> None:

@@ -480,12 +480,12 @@ def test_values_go_in_once_in_their_order(parts: list[str], values: list[str]) -
     text = parts[0] + "".join(
         f"{{{{ {name} }}}}{part}" for name, part in zip(names, parts[1:], strict=True)
     )
-    filled = fill(text, evaluate)
+    sent, put_in = fill(text, evaluate)
     assert asked == names
     values = [without_lone_surrogates(value) for value in values]
-    assert filled.text == parts[0] + "".join(
+    assert sent == parts[0] + "".join(
         value + part for value, part in zip(values, parts[1:], strict=False)
     )
-    assert [(value.expression, value.size) for value in filled.values] == [
+    assert [(value.expression, value.size) for value in put_in] == [
         (name, len(value)) for name, value in zip(names, values, strict=False)
     ]

@@ -12,6 +12,7 @@ from comms import WidgetComm, Widgets
 from shells import Shell, alone
 
 from chatmagic.client import response
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.errors import ChatInterrupted, ServiceError
@@ -48,7 +49,7 @@ class Front:
     @property
     def bridge(self) -> Bridge:
         """The bridge, which the first reply has built."""
-        found = self.shell.shell.magics_manager.registry["ChatMagics"].environment.bridge
+        found = self.shell.shell.magics_manager.registry["ChatMagics"].kernel.page.bridge
         assert isinstance(found, module.Bridge)
         return found
 
@@ -164,9 +165,7 @@ def test_a_deleted_cells_turns_are_set_aside_when_next_shown(front: Front) -> No
     front.say("ach")
     assert "2 turns, 0" not in front.shell.page("%chat", "h").printed
     assert prompts() == ["a", "c"]
-    assert (
-        "Brought back what was set aside (1 turn)" in front.shell.page("%chat_undo", "h").texts[0]
-    )
+    assert "Took back the setting aside (1 turn)" in front.shell.page("%chat_undo", "h").texts[0]
     assert prompts() == ["a", "c", "b"]
 
 
@@ -294,7 +293,7 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
     front.is_told("Reply complete, 1 word.")
     session = current_session()
     ask = Ask("x", entry="panel")
-    for event in (Began(ask, (), ()), Fragment("x"), Ended(ask, None, ServiceError("no"))):
+    for event in (Began(ask, (), (), Halt()), Fragment("x"), Ended(ask, None, ServiceError("no"))):
         session.followers.tell(event)
     front.bridge.say("From the panel.")
     front.is_told("From the panel.")
@@ -337,13 +336,13 @@ def test_a_page_that_cannot_be_reached_ends_nothing(front: Front) -> None:
 
 def test_machines_and_terminals_get_no_bridge(front: Front) -> None:
     """Only a person's page that tells its cells can have one; loading builds none."""
-    environment = front.shell.shell.magics_manager.registry["ChatMagics"].environment
+    page = front.shell.shell.magics_manager.registry["ChatMagics"].kernel.page
     front.shell.machine("%%chat\necho:a")
     front.shell.do("%%chat\necho:a")
     front.shell.fails("%%chat", cell="a")
-    assert environment.bridge is None
+    assert page.bridge is None
     front.ask("a")
-    assert environment.bridge is not None
+    assert page.bridge is not None
 
 
 def test_without_anywidget_all_works_in_the_order_as_run(
