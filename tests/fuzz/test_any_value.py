@@ -244,12 +244,10 @@ HEADERS = st.lists(
 def test_the_order_and_letters_of_headers_count_for_nothing(
     headers: list[tuple[str, str]], data: st.DataObject
 ) -> None:
-    """Credits are the same in any order, in any case, twice, and as a mapping."""
+    """Credits are the same in any order, in any case, and twice."""
     seen = crediting.from_headers(headers, NOW)
     mixed = data.draw(st.permutations([*headers, *headers]))
     assert crediting.from_headers([(name.swapcase(), value) for name, value in mixed], NOW) == seen
-    if len(dict(headers)) == len(headers):
-        assert crediting.from_headers(dict(headers), NOW) == seen
     for figure in (seen.limit, seen.remaining, seen.used) if seen else ():
         assert figure is None or figure >= 0
 
