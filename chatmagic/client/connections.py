@@ -11,7 +11,6 @@ import http.client
 import socket
 import ssl
 import threading
-from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
@@ -25,7 +24,6 @@ from urllib3.exceptions import (
     NewConnectionError,
 )
 
-from chatmagic.client.deadline import Deadline
 from chatmagic.client.reuse import ConnectionUse, IdleConnections, ReusePolicy
 from chatmagic.client.sockets import reach
 
@@ -44,7 +42,7 @@ class Clock:
     """Time-outs of one exchange: stops it when the time for what it waits for is up.
 
     A socket's own time-out begins anew with each byte, so connecting and the first byte
-    have a deadline besides; silence is what a socket's time-out measures.
+    have a timer besides; silence is what a socket's time-out measures.
 
     Args:
         timeout: how long to wait for what.
@@ -58,7 +56,7 @@ class Clock:
         self.which: Which = "connect"
         self.in_handshake = False
         """Whether there is a TCP connection to the service, on which TLS has begun."""
-        self._deadlines: dict[str, Deadline] = {}
+        self._timers: dict[str, threading.Timer] = {}
 
     def start(self) -> None:
         """Start the total time-out."""
@@ -66,8 +64,8 @@ class Clock:
 
     def enter(self, which: Which) -> None:
         """Start another time-out, which ends the one before."""
-        if (before := self._deadlines.get(self.which)) is not None:
-            before.stop()
+        if (before := self._timers.get(self.which)) is not None:
+            before.cancel()
         self.which = which
         self.halt.settimeout(getattr(self.timeout, which))
         if which != "silence":
@@ -75,14 +73,15 @@ class Clock:
 
     def stop(self) -> None:
         """Stop all time-outs."""
-        for deadline in list(self._deadlines.values()):
-            deadline.stop()
+        for timer in list(self._timers.values()):
+            timer.cancel()
 
     def _count(self, which: Which) -> None:
         seconds = getattr(self.timeout, which)
         if seconds is not None:
-            self._deadlines[which] = deadline = Deadline(seconds, partial(self.halt.stop, which))
-            deadline.extend()
+            self._timers[which] = timer = threading.Timer(seconds, self.halt.stop, [which])
+            timer.daemon = True
+            timer.start()
 
 
 class Current(threading.local):

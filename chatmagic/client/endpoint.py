@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from chatmagic.protocol.auth import redacted
 from chatmagic.protocol.url import EMULATOR, origin, shown
 
 if TYPE_CHECKING:
@@ -75,10 +76,7 @@ class Endpoint:
 
     def posted_to(self) -> str:
         """Return the address that requests are posted to, for a message: no key is in it."""
-        url = shown(self.base_url)
-        for key in self.known_keys:
-            url = key.redact(url)
-        return url
+        return redacted(shown(self.base_url), self.known_keys)
 
     def line_to_set(self, way: Auth) -> str:
         """Return the line that sends the key in another way from then on, to be typed as it is."""

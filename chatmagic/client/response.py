@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import _json
 from chatmagic._log import log_swallowed
-from chatmagic.client.deadline import Deadline
 from chatmagic.errors import (
     COST_UNKNOWN,
     ChatError,
@@ -83,7 +83,7 @@ class ResponseReader:
         self._key = key
         self._arrival = arrival
         self._base_url = base_url
-        self._grace = Deadline(GRACE_SECONDS, halt.cut)
+        self._until = 0.0
         self._foreign = ""
         self._complaint: ErrorBody | None = None
 
@@ -126,25 +126,22 @@ class ResponseReader:
     def _events(self, head: bytes) -> Iterator[str]:
         """Read a stream (facts 6, 7), and what else servers make of it."""
         decoder = sse.Decoder()
-        try:
-            piece = head
-            while piece:
-                events = decoder.feed(piece)
-                self._arrival.came(sum(event is not sse.DONE for event in events))
-                self.came = self._arrival.events > 0
-                for event in events:
-                    if fragment := self._event(event):
-                        yield fragment
-                if decoder.done:
-                    break
-                self._arrival.wait_again()
-                piece = self._next(had_event=bool(events))
-            else:
-                for event in decoder.end():
-                    if fragment := self._event(event):
-                        yield fragment
-        finally:
-            self._grace.stop()
+        piece = head
+        while piece:
+            events = decoder.feed(piece)
+            self._arrival.came(sum(event is not sse.DONE for event in events))
+            self.came = self._arrival.events > 0
+            for event in events:
+                if fragment := self._event(event):
+                    yield fragment
+            if decoder.done:
+                break
+            self._arrival.wait_again()
+            piece = self._next(had_event=bool(events))
+        else:
+            for event in decoder.end():
+                if fragment := self._event(event):
+                    yield fragment
         if rest := self._builder.rest():
             yield rest
         # An end mark alone ends no reply.
@@ -160,14 +157,20 @@ class ResponseReader:
         if self._builder.facts.finish_reason is None:
             return self._exchange.read()
         if had_event:
-            self._grace.extend()
-        if self._grace.passed:
+            self._until = monotonic() + GRACE_SECONDS
+        return self._read_until(self._until)
+
+    def _read_until(self, until: float) -> bytes:
+        """Return the next piece of the body; empty at its end, or at a time of ``monotonic``."""
+        left = until - monotonic()
+        if left <= 0:
             return b""
+        # Before each read: a socket's own time-out begins anew with each byte.
+        self._halt.settimeout(left)
         try:
             return self._exchange.read()
-        except (CutOffError, RequestTimeoutError) as error:
-            fell_silent = isinstance(error, RequestTimeoutError) and error.which == "silence"
-            if not fell_silent and not self._grace.passed:
+        except RequestTimeoutError as error:
+            if error.which != "silence":
                 raise
             return b""
 
@@ -325,26 +328,20 @@ class ResponseReader:
         return error
 
     def _beginning(self, head: bytes = b"") -> tuple[bytes, bool]:
-        """Read on to the bounds from the head of a body; say whether that is all of it.
-
-        A body that drips is cut: by then the connection is good for nothing else.
-        """
-        deadline = Deadline(BODY_SECONDS, self._halt.cut)
-        deadline.extend()
+        """Read on to the bounds from the head of a body; say whether that is all of it."""
+        until = monotonic() + BODY_SECONDS
         pieces = [head]
         size = len(head)
         try:
-            while size < BODY_BYTES and not deadline.passed:
-                piece = self._exchange.read()
+            while size < BODY_BYTES:
+                piece = self._read_until(until)
                 if not piece:
-                    return b"".join(pieces), not deadline.passed
+                    return b"".join(pieces), monotonic() < until
                 pieces.append(piece)
                 size += len(piece)
         except ChatError as error:
             # The status is known, which is more than how its body ended.
             log_swallowed(error)
-        finally:
-            deadline.stop()
         return b"".join(pieces)[:BODY_BYTES], False
 
 

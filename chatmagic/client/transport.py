@@ -16,6 +16,7 @@ Nothing is ever sent twice: no retry, no redirect.
 from __future__ import annotations
 
 import os
+import threading
 from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -28,7 +29,6 @@ from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import certificates, network_errors
 from chatmagic.client.connections import Clock, Current, keyed_pools
-from chatmagic.client.deadline import Deadline
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.protocol.url import origin
 from chatmagic.protocol.wire import EMULATOR_SERVER
@@ -231,20 +231,21 @@ class HttpExchange:
     def finish(self) -> None:
         """Drain what little is left and give the connection back, or close it."""
         self._clock.stop()
-        # A socket's own time-out begins anew with each byte, and what comes may drip.
-        late = Deadline(DRAIN_SECONDS, self._halt.cut)
+        # A socket's own time-out begins anew with each byte, and a trailer may drip.
+        late = threading.Timer(DRAIN_SECONDS, self._halt.cut)
+        late.daemon = True
         left = DRAIN_BYTES
         try:
             if self._raw.connection:
-                late.extend()
-            while self._raw.connection and left > 0 and not late.passed:
+                late.start()
+            while self._raw.connection and left > 0 and not late.finished.is_set():
                 left -= len(self._raw.read1(left, decode_content=self._decode))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             log_swallowed(error)
         except RuntimeError as error:
             raise _unwrapped(error) from None
         finally:
-            late.stop()
+            late.cancel()
             # An answer that was read to its end has given its connection back by itself.
             self.abort()
 
@@ -293,7 +294,8 @@ def _headers(*, stream: bool) -> dict[str, str | None]:
 def _halted(reason: Literal["stop"] | Which, clock: Clock, url: str = "") -> BaseException:
     if reason == "stop":
         return ChatInterrupted("Interrupted.")
-    seconds = getattr(clock.timeout, reason)
+    # None where the reader set a time-out of its own, whose error it does not pass on.
+    seconds = getattr(clock.timeout, reason) or 0.0
     at = origin(url) if url else ""
     if reason == "connect" and clock.in_handshake:
         return network_errors.no_handshake(seconds, at)

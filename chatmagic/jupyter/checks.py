@@ -11,7 +11,7 @@ from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import InputError
 from chatmagic.models import Message
 from chatmagic.protocol import url
-from chatmagic.protocol.auth import AUTH_WAYS
+from chatmagic.protocol.auth import AUTH_WAYS, redacted
 from chatmagic.protocol.wire import Request
 from chatmagic.text import one_line
 
@@ -81,6 +81,4 @@ def check(name: str, value: object, keys: Iterable[Secret] = ()) -> None:
 
 def without_keys(words: str, keys: Iterable[Secret]) -> str:
     """Return the words of an error on one line, without any key."""
-    for key in keys:
-        words = key.redact(words)
-    return one_line(words, _SHOWN)
+    return one_line(redacted(words, keys), _SHOWN)

@@ -11,7 +11,7 @@ from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
 from chatmagic.errors import InputError
 from chatmagic.jupyter.execution import running
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.auth import Secret, redacted
 from chatmagic.protocol.url import EMULATOR, warnings_for, without_user
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from chatmagic.session.session import Session
 
 
-_SHOWN: Final = 60
+_SHOWN: Final = 200
 
 
 class ConnectCommands:
@@ -69,21 +69,13 @@ class ConnectCommands:
             self._environment.belong_here({"model"})
         self._session.disconnect()
         endpoint = self._environment.endpoint()
-        if endpoint.is_emulator:
-            print(where(endpoint))
-        else:
-            # It is the same with a key and without one, so that a replay without a key repeats it.
-            print(f"Connected to {endpoint.origin} ({endpoint.url_from}).")
+        # With a key it is as for a machine, so that a replay without one repeats it.
+        lacks_key = endpoint.key is None and running(self._shell).audience != "machine"
+        print(where(endpoint, of_key=lacks_key and not self._environment.is_replaying()))
+        if not endpoint.is_emulator:
             print("Nothing was sent; the first question shows whether it answers.")
-            lacks_key = endpoint.key is None and endpoint.auth != "none"
-            is_told = running(self._shell).audience != "machine"
-            if lacks_key and is_told and not self._environment.is_replaying():
-                print("No key for this address yet: %chat_login asks for it.")
-                print(f"For a server without keys: {endpoint.line_to_set('none')}")
-        if (model := self._environment.model()) is not None:
-            print(f"Model: {text.one_line(model, _SHOWN)}.")
-        if elsewhere := self._environment.elsewhere():
-            print(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
+        for words in of_this_address(self._environment):
+            print(words)
         if count := len(self._session.conversation):
             turns = text.counted(count, "turn")
             print(f"The conversation so far ({turns}) is sent along; %chat_reset begins a new one.")
@@ -158,14 +150,21 @@ def _words(line: str) -> tuple[str, str | None]:
     return words[0], model
 
 
-def where(endpoint: Endpoint) -> str:
-    """Return where a session asks and where its key comes from, in a line without the key."""
+def where(endpoint: Endpoint, *, of_key: bool = True) -> str:
+    """Return where a session asks and where its key comes from, in a line without the key.
+
+    Args:
+        endpoint: where it asks.
+        of_key: whether the line says where the key comes from.
+    """
     if endpoint.is_emulator:
         return (
             f"Connected to the emulator of this kernel ({endpoint.url_from}): practice "
             "replies, no account, no key."
         )
     at = f"Connected to {endpoint.origin} ({endpoint.url_from})"
+    if not of_key:
+        return f"{at}."
     if endpoint.auth == "none":
         return f"{at}, without a key."
     if endpoint.key is None:
@@ -174,6 +173,21 @@ def where(endpoint: Endpoint) -> str:
             f"{at}. No key for this address yet: %chat_login asks for it; without keys: {without}"
         )
     return f"{at}; key from {endpoint.key_from}, sent as {endpoint.auth}."
+
+
+def of_this_address(environment: KernelEnvironment) -> list[str]:
+    """Return the lines on the model, and on settings that belong to another address.
+
+    Raises:
+        InputError: two models are named.
+    """
+    lines = []
+    if (model := environment.model()) is not None:
+        # A key that was put there by mistake is not shown.
+        lines.append(f"Model: {text.one_line(redacted(model, environment.known_keys()), _SHOWN)}.")
+    if elsewhere := environment.elsewhere():
+        lines.append(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
+    return lines
 
 
 def _hidden(question: str) -> Secret:

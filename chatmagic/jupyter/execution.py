@@ -65,17 +65,14 @@ def running(shell: InteractiveShell) -> Execution:
 
 def cell_source(shell: InteractiveShell) -> str:
     """Return the running cell as it was typed; empty where it is not known."""
-    return str(_inputs(shell)[-1])
+    history = shell.history_manager
+    return str(history.input_hist_raw[-1]) if history else ""
 
 
 def _number(shell: InteractiveShell) -> int:
     """Return the running cell's number: the count may be the next cell's already."""
-    return len(_inputs(shell)) - 1 or shell.execution_count
-
-
-def _inputs(shell: InteractiveShell) -> list[str]:
-    history = getattr(shell, "history_manager", None)
-    return getattr(history, "input_hist_raw", None) or [""]
+    history = shell.history_manager
+    return (len(history.input_hist_raw) - 1 if history else 0) or shell.execution_count
 
 
 def _request(shell: InteractiveShell) -> dict[str, Any]:

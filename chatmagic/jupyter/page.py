@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from chatmagic import _lazy
 from chatmagic._log import swallowed
-from chatmagic.errors import InputError
 from chatmagic.jupyter.drawing import DrawingLoop
 from chatmagic.session.events import Ended, Fragment
 
@@ -52,19 +51,10 @@ class LivePage:
         self._unfollow = session.follow(self.drawing.hear)
 
     def panels(self) -> Panels:
-        """Return the kernel's panels and gauges.
-
-        Raises:
-            InputError: there are no widgets here.
-        """
+        """Return the kernel's panels and gauges."""
         if self._panels is None:
-            try:
-                from chatmagic.jupyter.panel.widgets import Panels  # noqa: PLC0415 - ipywidgets takes its time
-            except ImportError as error:
-                raise InputError(
-                    f"Widgets are not available here ({error}). %%chat works without them.",
-                    hint="pip install anywidget, then restart the kernel.",
-                ) from None
+            from chatmagic.jupyter.panel.widgets import Panels  # noqa: PLC0415 - ipywidgets takes its time
+
             self._panels = Panels(self._session, self._status, self.drawing)
             # Any cell may have set what they show, the environment too.
             self._shell.events.register("post_run_cell", self._look)

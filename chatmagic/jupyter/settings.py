@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from traitlets import Any as AnyTrait
-from traitlets import Bool, Dict, Enum, Float, Integer, TraitError, Unicode, validate
+from traitlets import Bool, Dict, Enum, Float, Integer, TraitError, TraitType, Unicode, validate
 from traitlets.config import Configurable
 
 from chatmagic.errors import InputError
@@ -47,24 +47,22 @@ class Kept:
     cassette: CassetteOptions | None = None
 
 
-class _Number(Float[Any, Any]):
-    """A number; Python takes True for one."""
+class _NoSwitch(TraitType[Any, Any]):
+    """A trait that does not take True and False, which Python takes for numbers."""
 
     def validate(self, obj: Any, value: Any) -> Any:
-        """Refuse what is no number."""
+        """Refuse True and False."""
         if isinstance(value, bool):
             self.error(obj, value)
-        return super().validate(obj, value)
+        return super().validate(obj, value)  # type: ignore[misc]
 
 
-class _WholeNumber(Integer[Any, Any]):
-    """A whole number; Python takes True for one."""
+class _Number(_NoSwitch, Float[Any, Any]):
+    """A number."""
 
-    def validate(self, obj: Any, value: Any) -> Any:
-        """Refuse what is no whole number."""
-        if isinstance(value, bool):
-            self.error(obj, value)
-        return super().validate(obj, value)
+
+class _WholeNumber(_NoSwitch, Integer[Any, Any]):
+    """A whole number."""
 
 
 class KernelSettings(Configurable):

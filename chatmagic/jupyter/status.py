@@ -12,9 +12,10 @@ from chatmagic._json import shared
 from chatmagic.conversation import options
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import ChatError
-from chatmagic.jupyter.connect_command import where
+from chatmagic.jupyter.connect_command import of_this_address, where
 from chatmagic.jupyter.execution import running
 from chatmagic.protocol import ratelimit
+from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
 
 if TYPE_CHECKING:
@@ -164,13 +165,9 @@ class Status:
                 lines.append(where(connection))
                 if not connection.is_emulator:
                     lines.append(f"Requests are posted to {connection.posted_to()}.")
-            if self._environment.model() is not None:
-                lines.append(f"Model: {self._in_force()['model']}.")
+            return lines + of_this_address(self._environment)
         except ChatError as error:
-            lines.append(str(error))
-        if elsewhere := self._environment.elsewhere():
-            lines.append(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
-        return lines
+            return [*lines, str(error)]
 
     def _values(self) -> list[str]:
         """Return the settings for every question; of fields and headers the names alone."""
@@ -208,9 +205,7 @@ class Status:
 def _names(value: Any, keys: Iterable[Secret]) -> str | None:
     """Return a name, or the names that a mapping has, whose values may be private."""
     words = ", ".join([value] if isinstance(value, str) else map(str, value or ()))
-    for key in keys:
-        words = key.redact(words)
-    return text.one_line(words, SHOWN) or None
+    return text.one_line(redacted(words, keys), SHOWN) or None
 
 
 def _set(value: Any, unset: str) -> str:

@@ -6,8 +6,11 @@ import base64
 import html
 import re
 from html.entities import codepoint2name
-from typing import Final, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Final, Literal, NoReturn, Self
 from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Auth = Literal["bearer", "x-api-key", "query", "none"]
 
@@ -140,6 +143,13 @@ class Secret:
             TypeError: always.
         """
         raise TypeError("an API key is not pickled")
+
+
+def redacted(text: str, keys: Iterable[Secret]) -> str:
+    """Return ``text`` with every occurrence of these keys taken out (:meth:`Secret.redact`)."""
+    for key in keys:
+        text = key.redact(text)
+    return text
 
 
 def _writings(letter: str) -> str:

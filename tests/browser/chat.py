@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator
+    from playwright.sync_api import Locator, Page
     from rig import Book
 
     from chatmagic.emulator.server import Emulator
@@ -24,6 +24,16 @@ MESSAGES: Final = """
   });
 """
 """Note in the page what it and the kernel say to each other."""
+
+SETTLED: Final = """([root, turns]) => {
+  const said = window.heard.filter(([, data]) => data.method === 'custom')
+    .map(([, data]) => data.content);
+  const count = kind => said.filter(content => content.kind === kind).length;
+  const last = said.findLast(content => content.kind === 'snapshot');
+  return last?.count === turns && count('want') === count('entries')
+    && root.querySelectorAll('.cm-turn:not(.cm-live)').length === last.entries.length;
+}"""
+"""Whether the panel shows all of a conversation of so many turns, and has asked for no more."""
 
 OTHERS: Final = frozenset({"ping", "pong", "tell", "cells", "say", "marks"})
 """What keeps the line awake, and what the bridge says, which opens after the first reply."""
@@ -61,6 +71,10 @@ class Chat:
             "node => !node.classList.contains('cm-busy')", arg=self.root.element_handle()
         )
 
+    def settled(self, turns: int) -> None:
+        """Wait until the panel has everything of so many turns, as ``MESSAGES`` has noted it."""
+        self.page.wait_for_function(SETTLED, arg=[self.root.element_handle(), turns])
+
     def send(self, text: str) -> None:
         """Type and press Enter."""
         self.box.fill(text)
@@ -93,6 +107,15 @@ class Chat:
         """How far the log is from its end, in pixels."""
         measured = "node => node.scrollHeight - node.scrollTop - node.clientHeight"
         return float(self.log.evaluate(measured))
+
+
+def heard(page: Page) -> list[tuple[str, dict[str, Any]]]:
+    """Give what ``MESSAGES`` has noted: who says it, and the message; not what ``OTHERS`` are."""
+    return [
+        (direction, data["content"])
+        for direction, data in page.evaluate("window.heard")
+        if data.get("method") == "custom" and data["content"]["kind"] not in OTHERS
+    ]
 
 
 def prompts(service: Emulator) -> list[list[str]]:

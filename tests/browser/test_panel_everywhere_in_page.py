@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from chat import HELD, LOAD, MESSAGES, OTHERS, PANEL, Chat
+from chat import HELD, LOAD, MESSAGES, PANEL, Chat, heard
 from contrast import CONTRAST
 
 from chatmagic.emulator.server import Settings
@@ -173,8 +173,7 @@ def test_the_gauge_counts_without_the_kernel(lab: Callable[..., Book]) -> None:
     assert "As of" in gauge.inner_text()
     assert " ago" in gauge.inner_text()
     book.page.evaluate("() => { performance.now = window.own; }")
-    said = [data for _, data in book.page.evaluate("window.heard")]
-    assert [data for data in said if data["content"]["kind"] not in OTHERS] == []
+    assert heard(book.page) == []
 
 
 LIMITED = """

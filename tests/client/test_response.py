@@ -224,8 +224,9 @@ def test_before_a_finish_reason_a_stream_is_waited_for(monkeypatch: pytest.Monke
     assert ask_played(Played(200, *pieces, DONE)).text == "Hello"
 
 
-def test_silence_after_a_finish_reason_is_an_end() -> None:
+def test_silence_after_a_finish_reason_is_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits no longer than a moment gets no error for a reply that is there."""
+    monkeypatch.setattr(response, "GRACE_SECONDS", 0.1)
 
     def script(peer: Peer) -> None:
         peer.request()

@@ -65,7 +65,6 @@ WATCHED: Final = (
     *BELOW_REPLIES,
     *watched(
         "client/response",
-        "client/deadline",
         "client/credit_tracker",
         "protocol/reply_builder",
         "session/events",

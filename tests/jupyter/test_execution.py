@@ -19,7 +19,7 @@ CELL = "0f1d6a2e-1c5b-4d51-9d62-4a4a9f0f2b11"
 
 def shell(parent: object = None, *, kernel: bool = True) -> InteractiveShell:
     """Give as much of a shell as is looked at."""
-    made = SimpleNamespace(execution_count=7)
+    made = SimpleNamespace(execution_count=7, history_manager=None)
     if kernel:
         made.get_parent = lambda: parent
     return cast("InteractiveShell", made)

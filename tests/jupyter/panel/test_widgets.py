@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -128,17 +127,6 @@ def test_a_machine_shows_what_a_page_saves(shell: Shell) -> None:
     assert machines == pages
     assert "hello" in machines[1]["text/plain"]
     assert "credits" in shell.machine("%chat_credits --live").texts[0].lower()
-
-
-def test_without_the_widgets_installed_one_line_says_so(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The cell fails with what to do, and asking goes on."""
-    monkeypatch.delitem(sys.modules, "chatmagic.jupyter.panel.widgets", raising=False)
-    monkeypatch.setitem(sys.modules, "anywidget", None)
-    failed = shell.fails("%chat_panel", cell="P")
-    assert "pip install anywidget" in str(failed.error)
-    shell.page("%%chat\necho:hello", "A")
 
 
 @pytest.mark.parametrize("line", ["%chat_panel now", "%chat_credits --live now"])
