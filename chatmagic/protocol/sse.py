@@ -67,13 +67,8 @@ DONE: Final = Done.DONE
 Event: TypeAlias = Payload | Malformed | Done
 
 
-class _NotJson(Enum):
-    """Type of :data:`_NOT_JSON`: a text that does not parse, since ``None`` is JSON too."""
-
-    NOT_JSON = 0
-
-
-_NOT_JSON: Final = _NotJson.NOT_JSON
+_NOT_JSON: Final = object()
+"""What stands for a text that does not parse, since ``None`` is JSON too."""
 
 
 class Decoder:
