@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import re
+import sys
 from dataclasses import field, fields
 from datetime import UTC, datetime
 from functools import lru_cache, reduce
@@ -35,6 +36,14 @@ def whole_number(value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     return None
+
+
+def finite_number(value: object) -> float | None:
+    """Read a number that a float can hold; anything else is ``None``."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    # NaN is not less than anything.
+    return value if abs(value) <= sys.float_info.max else None
 
 
 def timestamp(value: object) -> datetime | None:
@@ -90,6 +99,7 @@ def exact(read: Callable[[object], _Value | None]) -> Callable[[object], _Value]
 
 exact_text: Final = exact(lambda value: value if isinstance(value, str) else None)
 exact_count: Final = exact(whole_number)
+exact_number: Final = exact(finite_number)
 exact_time: Final = exact(timestamp)
 exact_digest: Final = exact(
     lambda value: value if isinstance(value, str) and _DIGEST.fullmatch(value) else None

@@ -105,17 +105,21 @@ class Finder:
         if name == "urllib3":
             seen.append(threading.current_thread().name)
 sys.meta_path.insert(0, Finder())
+from queue import SimpleQueue
+from types import SimpleNamespace
+from chatmagic.jupyter.drawing import DrawingLoop
 from chatmagic.jupyter.panel.actions import Actions
+from chatmagic.jupyter.panel.hub import Hub, Shown
 from chatmagic.session.session import Session
-from chatmagic.jupyter.panel.pending import PendingAsks
-answers = []
-nothing = lambda *_: None
-actions = Actions(
-    Session(), PendingAsks(), defaults=dict, later=nothing, show=nothing, over=nothing
-)
-actions.take({"kind": "ask", "text": "hello", "nonce": "1", "replaces": None}, answers.append)
+hub = Hub(Session(), SimpleNamespace(defaults=dict), DrawingLoop())
+actions, answers, done = Actions(hub), SimpleQueue(), threading.Event()
+page = Shown("panel", answers.put, print)
+actions.receive(page, {"kind": "ask", "text": "hello", "nonce": "1", "replaces": None})
+key = answers.get(timeout=30)["key"]
 assert not seen
-actions.take({"kind": "go", "key": answers[0]["key"]}, answers.append)
+actions.receive(page, {"kind": "go", "key": key})
+hub.drawing.put(done.set)
+done.wait(30)
 print(seen)
 """
     ran = subprocess.run(

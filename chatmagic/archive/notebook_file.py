@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
-from chatmagic import _json
 from chatmagic.conversation.record import Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.conversation.seal import Sealed, check, joined
 from chatmagic.errors import InputError
@@ -54,9 +53,9 @@ class SavedOutput:
         kind: a ``turn``, or what was done to the conversation.
         sealed: whether the record and its output are as they were sealed.
         record: a turn's record.
-        text: the reply's exact text; ``None`` where it is not there.
-        html: the reply as it is shown; ``None`` where it is not there.
-        versions: of what rendered it, by package.
+        text: its exact text; ``None`` where it is not there.
+        html: the same as it is shown; ``None`` where it is not there.
+        versions: of what rendered a reply, by package.
     """
 
     cell: int
@@ -67,15 +66,6 @@ class SavedOutput:
     text: str | None = None
     html: str | None = None
     versions: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the text is the one that was recorded."""
-        return (
-            self.record is not None
-            and self.text is not None
-            and _json.digest(self.text) == self.record.reply
-        )
 
     @property
     def fault(self) -> str:
@@ -197,25 +187,22 @@ class Notebook:
             return
         try:
             kind = kind_of(value)
-            saved = SavedOutput(
-                cell,
-                own,
-                cast("Literal['turn'] | Did", kind),
-                check(cast("Mapping[str, Any]", value), get(output, "data")),
-            )
-            if kind == "turn":
-                versions = get(value, "versions")
-                saved = replace(
-                    saved,
-                    record=Record.from_json(value),
+            if kind != "turn" and kind not in get_args(Did):
+                self.problems.append(f"cell {cell}: its record is of an unknown kind.")
+                return
+            versions = get(value, "versions")
+            self.outputs.append(
+                SavedOutput(
+                    cell,
+                    own,
+                    cast("Literal['turn'] | Did", kind),
+                    check(cast("Mapping[str, Any]", value), get(output, "data")),
+                    record=Record.from_json(value) if kind == "turn" else None,
                     text=text_of(get(output, "data", "text/plain")),
                     html=text_of(get(output, "data", "text/html")),
                     versions=versions if isinstance(versions, Mapping) else {},
                 )
-            if kind == "turn" or kind in get_args(Did):
-                self.outputs.append(saved)
-            else:
-                self.problems.append(f"cell {cell}: its record is of an unknown kind.")
+            )
         except NewerVersionError as error:
             self.problems.append(f"cell {cell}: its record was left out, because {error}.")
         except ValueError as error:
@@ -268,20 +255,10 @@ def parse(content: bytes, path: Path) -> Notebook:
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
-        raise InputError(f"{path} is not a notebook: it is not JSON.") from None
-    version = value.get("nbformat") if isinstance(value, dict) else None
-    if isinstance(version, bool) or not isinstance(version, int):
-        raise InputError(f"{path} is not a notebook.")
-    if version < READABLE:
-        raise InputError(
-            f"{path} is a notebook of format {version}, from before 2015.",
-            hint="Open it in JupyterLab and save it; then it has format 4.",
-        )
-    if version > READABLE:
-        raise InputError(f"{path} is a notebook of format {version}; this release reads 4.")
-    listed = value.get("cells")
+        value = None
+    listed = get(value, "cells") if get(value, "nbformat") == READABLE else None
     if not isinstance(listed, list):
-        raise InputError(f"{path} is a damaged notebook: it has no list of cells.")
+        raise InputError(f"{path} is not a notebook of format {READABLE}.")
     notebook = Notebook(path)
     for number, cell in enumerate(listed, 1):
         notebook.add_cell(number, cell)
@@ -290,14 +267,10 @@ def parse(content: bytes, path: Path) -> Notebook:
 
 def _is_bare(output: object) -> bool:
     """Return whether an output shows a reply as we do, and has no record."""
-    html = text_of(get(output, "data", "text/html"))
-    return (
-        get(output, "metadata", "chatmagic") is None
-        # A cell's value may be a reply, too.
-        and get(output, "output_type") == "display_data"
-        and html is not None
-        and _REPLY.match(html) is not None
-    )
+    html = text_of(get(output, "data", "text/html")) or ""
+    # A cell's value may be a reply, too.
+    is_shown = get(output, "output_type") == "display_data" and _REPLY.match(html) is not None
+    return is_shown and get(output, "metadata", "chatmagic") is None
 
 
 def texts_of(output: object) -> list[str]:

@@ -1,4 +1,4 @@
-"""A notebook's records to the conversation they tell of, without asking anything again.
+"""The conversation that saved records tell of, without asking anything again.
 
 The cells are gone through from top to bottom, as Run All would: each turn is put where its
 cell puts it, and what was undone, done again or reset is so again. A turn that carried
@@ -7,23 +7,23 @@ others than those that now stand above it is stale, as it was before.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from chatmagic import text
-from chatmagic._json import chain_of, turn_digest
-from chatmagic.archive import archive
+from chatmagic import _json, text
+from chatmagic._json import shared
+from chatmagic.conversation import template
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.turn import newest
+from chatmagic.conversation.turn import Turn, newest
+from chatmagic.models import Reply, ReplyFacts
 from chatmagic.text import counted, numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from chatmagic.archive.notebook_file import Notebook, SavedOutput
+    from chatmagic.archive.notebook_file import Notebook
     from chatmagic.conversation.record import Record
-    from chatmagic.conversation.turn import Turn
 
 SHOWN: Final = 200
 NOT_KEPT: Final = (
@@ -66,7 +66,7 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
             left out.
     """
     turns, problems = _turns(notebook, by_id=by_id, changed=changed)
-    replay = _Replay(notebook, turns)
+    replay = Replay(turns.values())
     index = -1
     for saved in notebook.outputs:
         # A turn is counted also where it is left out.
@@ -74,52 +74,103 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
         if saved.fault and not changed:
             continue
         if saved.kind == "turn" and index in turns:
-            replay.add(index)
+            replay.add(turns[index])
         elif saved.kind != "turn":
             _STEPS[saved.kind](replay.conversation)
+    numbers = {index: number for number, index in enumerate(turns, 1)}
     places = range(len(notebook.turns))
-    numbers = tuple(map(replay.numbers.get, places))
-    return Restored(replay.conversation, numbers, tuple(problems))
+    return Restored(replay.conversation, tuple(map(numbers.get, places)), tuple(problems))
 
 
-class _Replay:
-    """A conversation to which a notebook's turns are added, one after the other.
+def turn_of(record: Record, text: str, **place: Any) -> Turn:
+    """Return the turn that a record tells of.
 
     Args:
-        notebook: as it was read.
-        turns: the turns that were kept, by their places among the notebook's turns.
+        record: its record.
+        text: the reply's text.
+        **place: what no record keeps: the turn's owner, execution and entry.
+
+    Raises:
+        ValueError: the record's values are not those of its prompt.
+    """
+    return Turn(
+        prompt=template.refill(record.prompt, record.values),
+        reply=Reply(text, **shared(record, ReplyFacts)),
+        typed=record.prompt if record.values else None,
+        values=record.values,
+        **record.parameters,
+        asked_model=record.asked_model,
+        record=record,
+        **place,
+    )
+
+
+class Replay:
+    """A conversation to which saved turns are added, one after the other.
+
+    Args:
+        turns: those that will be added, in their order, each with its record.
     """
 
-    def __init__(self, notebook: Notebook, turns: Mapping[int, Turn]) -> None:
+    def __init__(self, turns: Iterable[Turn]) -> None:
+        """Start without any turn."""
         self.conversation = Conversation()
         # Turns are numbered in the order in which they are added, so their numbers are known.
-        self.numbers = {index: number for number, index in enumerate(turns, 1)}
-        self._turns = turns
-        self._records = [record for _, record in notebook.turns]
-        saved_turns = notebook.turns
-        self._digests = {index: _digest(saved_turns[index], turn) for index, turn in turns.items()}
-        self._known: dict[str, list[int]] = defaultdict(list)
-        for index, digest in self._digests.items():
-            self._known[digest].append(self.numbers[index])
-        self._by_number = {self.numbers[index]: digest for index, digest in self._digests.items()}
-        self._lists: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+        self._digests = dict(enumerate((_digest(turn) for turn in turns), 1))
+        self._numbers = {digest: number for number, digest in reversed(self._digests.items())}
+        self._lists: dict[str | None, tuple[str, ...]] = {None: ()}
 
-    def add(self, index: int) -> None:
-        """Add a turn, with the numbers of those that it carried."""
-        turn = self._turns[index]
+    def add(self, turn: Turn) -> None:
+        """Add a turn, with the numbers of those that it carried; 0 is one that is not known."""
         context = self.conversation.context(turn.owner, turn.execution).numbers
-        above = [self._by_number[number] for number in context]
-        record = _listed(self._records[index], self._lists, above)
-        if not record.earlier:
-            self._lists[self._digests[index]].append(record.carried)
         now = newest(context, turn.last)
-        stand = tuple(self._by_number[number] for number in now)
-        # Most turns carried what stands above them.
-        same = record.carried == stand
-        carried = now if same else _numbers(record.carried, self._known, now)
+        above = tuple(self._digests[number] for number in context)
+        stand = newest(above, turn.last)
+        record = self._listed(cast("Record", turn.record))
+        if record.carried != above:
+            self._lists |= {_json.chain_of(listed): listed for listed in (above, stand)}
+            record = self._listed(record)
+        carried = now if record.carried == stand else self._known(record.carried, stand, now)
         # One 0 stands for all those that no digest tells.
         carried = (0, *carried) if record.earlier else carried
         self.conversation.add(replace(turn, carried=carried, record=record))
+
+    def _listed(self, record: Record) -> Record:
+        """Return a record with all turns that its request carried, where these can be known.
+
+        Most requests carried what stands above their turn, or what the first turn that the
+        record lists carried itself.
+        """
+        chain, carried = _json.chain_of(record.carried, record.chain), record.carried
+        if chain not in self._lists:
+            if record.chain not in self._lists:
+                return record
+            self._lists[chain] = (*self._lists[record.chain], *carried)
+        return replace(record, carried=self._lists[chain], earlier=0, chain=None)
+
+    def _known(
+        self, carried: Sequence[str], stand: Sequence[str], now: Sequence[int]
+    ) -> tuple[int, ...]:
+        """Return the numbers of turns by their digests: those above where they fit, else any."""
+        here = dict(zip(_occurrences(stand), now, strict=True))
+        return tuple(
+            here.get((digest, count)) or self._numbers.get(digest, 0)
+            for digest, count in _occurrences(carried)
+        )
+
+
+def _digest(turn: Turn) -> str:
+    """Return the digest by which later records name a turn; that of its record is the older."""
+    # A prompt whose values were not kept is another text now.
+    return (turn.record and turn.record.turn) or turn.digest
+
+
+def _occurrences(digests: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Give each digest with how often it stood before: equal turns are carried once each."""
+    counts: Counter[str] = Counter()
+    for digest in digests:
+        yield digest, counts[digest]
+        counts[digest] += 1
 
 
 def _turns(notebook: Notebook, *, by_id: bool, changed: bool) -> tuple[dict[int, Turn], list[str]]:
@@ -136,16 +187,15 @@ def _turns(notebook: Notebook, *, by_id: bool, changed: bool) -> tuple[dict[int,
         if saved.text is None:
             problems.append(f"cell {saved.cell}: its reply is gone, so its turn was left out.")
             continue
+        place = {"owner": owners[saved.cell], "execution": f"cell {saved.cell}", "shown": True}
         try:
-            turns[index] = archive.turn_of(
-                record,
-                saved.text,
-                owner=owners[saved.cell],
-                execution=f"cell {saved.cell}",
-                shown=True,
-            )
+            turn = turn_of(record, saved.text, **place)
         except ValueError as error:
             problems.append(f"cell {saved.cell}: its record was left out: {error}.")
+            continue
+        # What was changed by hand is no longer the turn that its record names.
+        known = record if not saved.fault or turn.missing else replace(record, turn=turn.digest)
+        turns[index] = replace(turn, record=known)
     return turns, problems
 
 
@@ -162,54 +212,6 @@ def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
     return owners
 
 
-def _digest(saved_record: tuple[SavedOutput, Record], turn: Turn) -> str:
-    """Return the digest by which later records name the turn."""
-    saved, record = saved_record
-    # A prompt whose values were not kept is another text now; its record knows better.
-    known = saved.agrees and (not saved.fault or turn.missing)
-    return record.turn if record.turn and known else turn_digest(turn.prompt, turn.reply.text)
-
-
-def _listed(
-    record: Record, lists: Mapping[str, Sequence[tuple[str, ...]]], above: Sequence[str]
-) -> Record:
-    """Return a record that lists all turns its request carried, where these can be found out.
-
-    Args:
-        record: as it was read: of the earlier turns it has the number and the chain digest.
-        lists: what turns carried, by the turns' digests.
-        above: digests of the turns that stand above it now.
-    """
-    count, first = record.earlier, record.carried[:1]
-    if not count:
-        return record
-    # Its predecessor carried the same, or it stands as it stood; a replaced one is left out.
-    candidates = [listed[-count:] for digest in first for listed in lists.get(digest, ())]
-    ends = [end for end, digest in enumerate(above) if (digest,) == first]
-    ends += [len(above), len(above) - 1]
-    candidates += [tuple(above[max(0, end - count) : max(0, end)]) for end in ends]
-    for listed in candidates:
-        if len(listed) == count and chain_of(listed) == record.chain:
-            return replace(record, carried=(*listed, *record.carried), earlier=0, chain=None)
-    return record
-
-
-def _numbers(
-    carried: Sequence[str], known: dict[str, list[int]], context: Sequence[int]
-) -> tuple[int, ...]:
-    """Find the turns that a request carried: those above where they fit, else any, else 0."""
-    here = set(context)
-    fitting: dict[str, Iterator[int]] = {}
-    numbers = []
-    for digest in carried:
-        candidates = known.get(digest, [0])
-        if digest not in fitting:
-            # Of several equal turns each is carried once, in their order.
-            fitting[digest] = iter([number for number in candidates if number in here])
-        numbers.append(next(fitting[digest], candidates[0]))
-    return tuple(numbers)
-
-
 def summary(restored: Restored, notebook: Notebook) -> list[str]:
     """Return in words what was restored and what was not, a line each."""
     conversation = restored.conversation
@@ -217,19 +219,10 @@ def summary(restored: Restored, notebook: Notebook) -> list[str]:
     what = f"{counted(count, 'turn')}{f' ({stale:,} stale)' if stale else ''}"
     lines = [f"Restored {what} from {notebook.path.name} as last saved. Nothing was sent."]
     live = {turn.number: turn for turn in conversation}
-    changed = []
     for (saved, _), number in zip(notebook.turns, restored.numbers, strict=True):
         turn = live.get(number or 0)
-        if turn is None:
-            continue
-        if not saved.agrees:
-            changed.append(saved.cell)
-        if turn.missing:
+        if turn is not None and turn.missing:
             lines.append(f"cell {saved.cell}: {named(turn)}: {NOT_KEPT}")
-    if changed:
-        lines.append(
-            f"{numbered(changed, 'cell')}: the reply was changed by hand; it is sent as it is."
-        )
     return [*lines, *restored.problems, *gaps(restored, notebook)]
 
 

@@ -1,8 +1,8 @@
 """What notebooks and cassettes tell of their conversations: no kernel, and nothing is run.
 
-A notebook is in order when each record and its output are as they were sealed, each reply is
-the text that was recorded, each turn was asked after those that stand above it and with the
-question that its cell holds now, and every record can be read. A cassette is in order when it
+A notebook is in order when each record and its output are as they were sealed, each turn was
+asked after those that stand above it and with the question that its cell holds now, and every
+record can be read. A cassette is in order when it
 can be read and each request carried what stands above it. Given both, each reply that a
 notebook shows is to be in a cassette.
 """
@@ -13,7 +13,7 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.archive import archive, notebook_file, output, restore
+from chatmagic.archive import notebook_file, output, restore
 from chatmagic.audit import cassettes as audit_cassette
 from chatmagic.audit import disclosures, findings
 from chatmagic.audit.findings import Audit
@@ -35,11 +35,6 @@ if TYPE_CHECKING:
 LONGEST_NAME: Final = 100
 _QUIET: Final = "ChatMagics.quiet"
 _MAY_REPEAT: Final = re.compile(r"\(|\b(?:for|while)\b")
-
-
-def audit(path: Path) -> Audit:
-    """Look through one file."""
-    return audit_all([path])[0]
 
 
 def audit_all(paths: Sequence[Path]) -> list[Audit]:
@@ -90,7 +85,6 @@ def _turns(read: Notebook, restored: Restored) -> tuple[findings.Row, ...]:
                 cell=saved.cell,
                 prompt=record.prompt,
                 model_asked=record.asked_model,
-                agrees=saved.agrees,
                 sealed=not saved.fault,
                 rendered=_rendered(saved, record),
                 in_order=None if number is None else order.get(number, True),
@@ -104,7 +98,7 @@ def _rendered(saved: SavedOutput, record: Record) -> bool | None:
     if saved.versions != output.versions() or saved.fault or saved.text is None:
         return None
     try:
-        reply = archive.turn_of(record, saved.text, owner=None).reply
+        reply = restore.turn_of(record, saved.text, owner=None).reply
     except ValueError:
         return None
     return bool(output.bundle(reply, record)["text/html"] == saved.html)

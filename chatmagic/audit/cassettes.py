@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._json import shared
 from chatmagic.audit.findings import Audit, Row
 from chatmagic.cassette.storage import CassetteFile
 from chatmagic.errors import InputError
-from chatmagic.models import BodyFacts, Message, ReplyFacts
+from chatmagic.models import BodyFacts, ReplyFacts
 from chatmagic.protocol import credits as crediting
 from chatmagic.text import numbered
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from chatmagic.archive.notebook_file import Notebook
     from chatmagic.cassette.interaction import Interaction
     from chatmagic.conversation.record import Record
-
-    _Exchange = tuple[str, str | None]
 
 _LEFT: Final = "x-ratelimit-remaining"
 
@@ -90,10 +87,10 @@ def _ended(interaction: Record | Interaction) -> tuple[object, ...]:
 
 
 def _turns(held: Sequence[Interaction]) -> tuple[Row, ...]:
-    first: dict[_Exchange, int] = {}
+    first: dict[str, int] = {}
     for place, interaction in enumerate(held):
-        if interaction.is_reply:
-            first.setdefault((interaction.prompt, interaction.text), place)
+        if (turn := interaction.turn) is not None:
+            first.setdefault(turn, place)
     rows = []
     for place, interaction in enumerate(held):
         date = crediting.date(interaction.headers)
@@ -112,7 +109,6 @@ def _turns(held: Sequence[Interaction]) -> tuple[Row, ...]:
                 cell=place + 1,
                 prompt=interaction.as_typed,
                 model_asked=interaction.asked_model,
-                agrees=True,
                 sealed=None,
                 rendered=None,
                 in_order=_in_order(place, interaction, first),
@@ -121,14 +117,9 @@ def _turns(held: Sequence[Interaction]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _in_order(place: int, interaction: Interaction, first: Mapping[_Exchange, int]) -> bool | None:
+def _in_order(place: int, interaction: Interaction, first: Mapping[str, int]) -> bool | None:
     """Return whether the turns that a request carried stand above it; ``None`` is not known."""
-    unknown = [item for item in (interaction.after, *interaction.before) if isinstance(item, str)]
-    stand: list[int | None] = [None for _ in unknown]
-    messages = [item for item in interaction.before if isinstance(item, Message)]
-    for asked, answered in pairwise(messages):
-        if (asked.role, answered.role) == ("user", "assistant"):
-            stand.append(first.get((asked.content, answered.content)))
+    stand = [first.get(turn) for turn in interaction.before]
     if any(other is not None and other >= place for other in stand):
         return False
     return None if None in stand else True

@@ -77,11 +77,6 @@ def _of_one(audit: Audit, *, values: bool) -> str:
         lines.append("No turn of a conversation.")
     lines += [f"! {one_line(line, WIDEST)}" for line in audit.problems]
     lines += [
-        f"! {what} {turn.cell}: the reply is not the one that was recorded."
-        for turn in audit.turns
-        if not turn.agrees
-    ]
-    lines += [
         f"! {what} {turn.cell}: it {after}." for turn in audit.turns if turn.in_order is False
     ]
     lines += audit.remarks
@@ -125,7 +120,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         "?" if row.took is None else f"{row.took:,}",
         one_line(ended, EXCERPT),
         row.origin,
-        "yes" if row.agrees and row.sealed is not False else "NO",
+        "NO" if row.sealed is False else "yes",
         order,
     )
 

@@ -156,7 +156,7 @@ class Cassette:
         if interaction is None and config.by_order:
             interaction, by_order = self._matcher.by_order(query), True
             if interaction is not None:
-                differs = mismatch.difference(query.asked, interaction)
+                differs = mismatch.difference(query, interaction, self.interactions)
                 note = (
                     f"replayed from {name} by order, though another request was recorded: {differs}"
                 )
@@ -166,12 +166,12 @@ class Cassette:
         if config.fallback == "emulator":
             note = f"not in {name}: the emulator answers, practice only"
             return Lookup("emulator", query, (note,))
-        raise self._not_recorded(query.asked)
+        raise self._not_recorded(query)
 
-    def _not_recorded(self, asked: Interaction) -> NotRecordedError:
-        nearest = mismatch.nearest(asked, self._matcher.standing)
+    def _not_recorded(self, query: Query) -> NotRecordedError:
+        nearest = mismatch.nearest(query.asked, self._matcher.standing)
         if nearest is not None:
-            hint = mismatch.difference(asked, nearest)
+            hint = mismatch.difference(query, nearest, self.interactions)
         elif self.interactions:
             hint = "All that it holds is superseded, and differs from this request."
         else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from chatmagic import _json
 from chatmagic._json import shared
 from chatmagic.archive import notebook_file
-from chatmagic.cassette.interaction import Interaction, headers_for
+from chatmagic.cassette.interaction import DIGITS, Interaction, headers_for
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts
 from chatmagic.text import numbered
@@ -32,7 +32,7 @@ def recorded(path: Path) -> tuple[Interaction, ...]:
             not what was recorded.
     """
     notebook = notebook_file.read(path)
-    changed = [saved.cell for saved, _ in notebook.turns if saved.fault or not saved.agrees]
+    changed = [saved.cell for saved, _ in notebook.turns if saved.fault]
     if changed:
         held = "holds" if len(changed) == 1 else "hold"
         raise InputError(
@@ -45,12 +45,14 @@ def recorded(path: Path) -> tuple[Interaction, ...]:
     for saved, record in notebook.turns:
         # A record lists the newest turns; the others are those that the first of these carried.
         earlier = carried.get((next(iter(record.carried), None), record.chain), ())
-        before, after = record.carried, record.chain
+        before = record.carried
         if len(earlier) == record.earlier:
-            before, after = (*earlier, *before), None
+            before = (*earlier, *before)
             carried[record.turn, _json.chain_of(record.carried, record.chain)] = before
+        elif record.chain is not None:
+            before = (record.chain, *before)
         if record.state == "complete":
-            interactions.append(_interaction(record, saved.text or "", before, after))
+            interactions.append(_interaction(record, saved.text or "", before))
     if not interactions:
         why = notebook.missing or "none of its outputs holds a reply."
         lines = " ".join([why[:1].upper() + why[1:], *notebook.problems[:1]])
@@ -58,23 +60,20 @@ def recorded(path: Path) -> tuple[Interaction, ...]:
     return tuple(interactions)
 
 
-def _interaction(
-    record: Record, text: str, before: tuple[str, ...], after: str | None
-) -> Interaction:
+def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interaction:
     """Return the interaction of a turn.
 
     Args:
         record: the turn's record.
         text: the reply.
-        before: digests of the turns that its request carried.
-        after: chain digest of those before them, where these are not known.
+        before: digests of the turns that its request carried; first the chain digest of those
+            that are not known.
     """
     sent = {name: record.parameters[name] for name in _SENT if name in record.parameters}
     return Interaction(
         request=record.request,
         prompt=record.prompt,
-        before=before,
-        after=after,
+        before=tuple(digest[:DIGITS] for digest in before),
         asked_model=record.asked_model,
         parameters={"stream": True, **sent},
         typed=record.prompt if record.values else None,

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic import _json
 from chatmagic.conversation.request_facts import AsTyped
-from chatmagic.models import BodyFacts, Message, Origin
+from chatmagic.models import BodyFacts, Origin
 from chatmagic.protocol import wire
-from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
     from chatmagic.models import Credits
+    from chatmagic.protocol.wire import Request
 
 KEPT_HEADERS: Final = (
     "content-type",
@@ -27,6 +27,8 @@ KEPT_HEADERS: Final = (
     "x-ratelimit-reset",
 )
 """The only headers of an answer that are recorded."""
+DIGITS: Final = 16
+"""How many digits of its digest name a turn in a cassette."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +37,9 @@ class Interaction(BodyFacts, AsTyped):
 
     Args:
         request: digest of the canonical request, by which it is matched.
-        prompt: the last message; as sent, or as typed where ``before`` holds digests.
-        before: the messages before it, oldest first; of a turn whose text is not known the
-            digest, or the beginning of it.
-        after: the beginning of the chain digest of the messages before ``before``, where a file
-            lacks them; ``None`` where it lacks none.
-        last: how many of the newest parts that ``after`` names were carried; ``None`` is all.
+        prompt: the last message; as sent, or in a notebook as typed.
+        before: the names of the turns before it, oldest first (see :attr:`turn`); an unknown
+            number of turns before those that are known has one name, too.
         parameters: the other fields of the body: ``stream``, ``max_tokens``, ``temperature``
             and those of ``extra_body``, as far as known; without ``wire.NOT_IN_DIGEST``.
         asked_model: the model that was asked for; ``None`` where none was set.
@@ -58,9 +57,7 @@ class Interaction(BodyFacts, AsTyped):
 
     request: str
     prompt: str
-    before: tuple[Message | str, ...] = ()
-    after: str | None = None
-    last: int | None = None
+    before: tuple[str, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
     asked_model: str | None = None
     typed: str | None = None
@@ -72,28 +69,6 @@ class Interaction(BodyFacts, AsTyped):
     took: int | None = None
     origin: Origin = "live"
     superseded: bool = False
-
-    @property
-    def body(self) -> Request | None:
-        """The request whose digest :attr:`request` is; ``None`` where a message is not known.
-
-        Raises:
-            ValueError: the parameters are not those of a request.
-        """
-        messages = [item for item in self.before if isinstance(item, Message)]
-        if len(messages) < len(self.before) or self.after or "stream" not in self.parameters:
-            return None
-        known = {name: self.parameters.get(name) for name in ("max_tokens", "temperature")}
-        return Request(
-            (*messages, Message("user", self.prompt)),
-            stream=bool(self.parameters["stream"]),
-            extra={
-                name: value
-                for name, value in self.parameters.items()
-                if name not in wire.OWN_FIELDS
-            },
-            **known,
-        )
 
     def answers(self, asked: Interaction) -> bool:
         """Return whether a request is the recorded one.
@@ -113,24 +88,25 @@ class Interaction(BodyFacts, AsTyped):
 
     @property
     def turn(self) -> str | None:
-        """Digest of the turn that the prompt and the reply make; ``None`` for an error."""
-        return None if self.text is None else _json.turn_digest(self.prompt, self.text)
+        """Name of the turn that the prompt and the reply make; ``None`` for an error."""
+        return None if self.text is None else _json.turn_digest(self.prompt, self.text)[:DIGITS]
 
     @classmethod
     def asked(cls, request: Request, **known: Any) -> Self:
         """Return the interaction of a request that is not answered yet.
 
         Args:
-            request: as it is sent; its last message is the prompt.
+            request: as it is sent: prompts and replies in turn, and the prompt at the end.
             **known: fields that the request does not tell.
         """
         *before, prompt = request.messages
+        turns = zip(before[::2], before[1::2], strict=True)
         body = request.to_json()
         model = body.get("model")
         return cls(
             request=request.digest(),
             prompt=prompt.content,
-            before=tuple(before),
+            before=tuple(_json.turn_digest(a.content, b.content)[:DIGITS] for a, b in turns),
             parameters={
                 name: value
                 for name, value in body.items()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from chatmagic.cassette.interaction import Interaction
+    from chatmagic.models import Message
 
 RefreshOutcome = Literal["kept", "changed", "new", "failed", "not asked"]
 
@@ -40,11 +41,13 @@ class Query:
         asked: the request, as it would be recorded.
         execution: identity of the cell's execution; ``None`` is an execution of its own.
         order: hashes of the notebook's cells from top to bottom; ``None`` where not known.
+        messages: what is sent, for a message that tells what differs.
     """
 
     asked: Interaction
     execution: str | None = None
     order: tuple[str, ...] | None = None
+    messages: Sequence[Message] = ()
 
     @property
     def owner(self) -> str | None:

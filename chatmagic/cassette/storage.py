@@ -38,7 +38,6 @@ class CassetteFile:
         with swallowed(OSError, RuntimeError, ValueError):
             self.path = path.resolve()
         self._text: str | None = None
-        self._writer = serializer.Writer()
         self.held: tuple[Interaction, ...] = ()
         """The interactions of the file when it was last read or written."""
 
@@ -78,7 +77,7 @@ class CassetteFile:
                 before, now = self.held, self.read()
                 # A deleted file does not mean that its interactions are to be forgotten.
                 new = merge(before, before if self._text is None else now)
-                text = self._writer.write(new)
+                text = serializer.write(new)
                 if text != self._text:
                     replace_content(self.path, text.encode())
                 self._text, self.held = text, new

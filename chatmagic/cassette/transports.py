@@ -115,10 +115,7 @@ class _ReplayExchange:
             raise ChatInterrupted("Interrupted.")
         return next(self._pieces, b"")
 
-    def finish(self) -> None:
-        """Do nothing, as no connection is open."""
-
-    def abort(self) -> None:
+    def close(self, *, ended: bool) -> None:
         """Do nothing, as no connection is open."""
 
 
@@ -179,14 +176,12 @@ class _RecordingExchange:
             self._body += piece
         return piece
 
-    def finish(self) -> None:
+    def close(self, *, ended: bool) -> None:
         """Give the connection back, and record then: a slow disk must not hold it."""
-        self._inner.finish()
-        headers = _kept(self.headers, self._came_at)
-        self._record(Response(self.status, headers, self.origin, bytes(self._body)))
-
-    def abort(self) -> None:
-        self._inner.abort()
+        self._inner.close(ended=ended)
+        if ended:
+            headers = _kept(self.headers, self._came_at)
+            self._record(Response(self.status, headers, self.origin, bytes(self._body)))
 
 
 def recorded(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.client.endpoint import KEY_STEP
+from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.errors import (
     HTTPS_WANTED,
     AuthenticationError,
@@ -14,23 +15,15 @@ from chatmagic.errors import (
     RequestRejectedError,
     ServiceError,
 )
-from chatmagic.protocol.error_mapping import ANOTHER_KEY, KEY_REFUSED, NO_KEY_SENT
+from chatmagic.protocol.error_mapping import KEY_REFUSED, NO_KEY_SENT
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from chatmagic.client.endpoint import Endpoint
-    from chatmagic.protocol.auth import Auth
 
 HOW_TO_SET_A_MODEL: Final = (
     '%config ChatMagics.model = "NAME", %chat_connect URL --model NAME, or Client(model="NAME")'
 )
-_OTHER_WAYS: Final[Mapping[Auth, Auth]] = {
-    "bearer": "x-api-key",
-    "x-api-key": "bearer",
-    "query": "bearer",
-}
 _MAY_LACK_A_MODEL: Final = {400, 404, 422}
 _SHOWN: Final = 60
 
@@ -47,31 +40,20 @@ def advised(
         replayed: whether a recording answered, so that nothing was posted.
     """
     steps = [error.hint]
-    if not replayed:
-        if error.status == 404 and isinstance(error, NotUnderstoodError):  # noqa: PLR2004 - HTTP's
-            _reword(error, f"{error.message} It was posted to {endpoint.posted_to()}.")
-        if isinstance(error, AuthenticationError) and error.status == 401:  # noqa: PLR2004 - HTTP's
-            steps = [_about_the_key(error, endpoint)]
+    if replayed:
+        pass
+    elif error.status == HTTPStatus.NOT_FOUND and isinstance(error, NotUnderstoodError):
+        steps.insert(0, f"It was posted to {endpoint.posted_to()}.")
+    elif error.status == HTTPStatus.UNAUTHORIZED and isinstance(error, AuthenticationError):
+        if endpoint.auth == "none":
+            error.message = error.message.replace(KEY_REFUSED, NO_KEY_SENT)
+            error.args = (error.message,)
+        other = "bearer" if endpoint.auth in ("none", "x-api-key") else "x-api-key"
+        steps.append(f"Or is it to be sent in another way? {SET_AUTH.format(other)}")
     if _is_about_a_model(error, model):
         steps.insert(0, _about_the_model(model))
     error.hint = " ".join(step for step in steps if step) or None
     return error
-
-
-def _reword(error: ChatError, message: str) -> None:
-    error.message = message
-    error.args = (message,)
-
-
-def _about_the_key(error: ChatError, endpoint: Endpoint) -> str:
-    if endpoint.auth == "none":
-        _reword(error, error.message.replace(KEY_REFUSED, NO_KEY_SENT))
-        line, step = endpoint.line_to_set("bearer"), endpoint.key_step
-        return f"{line} sends one; {step.format('one')}."
-    hint, other = error.hint or "", endpoint.line_to_set(_OTHER_WAYS[endpoint.auth])
-    if endpoint.key_step != KEY_STEP:
-        hint = hint.replace(ANOTHER_KEY, endpoint.key_step.format("another one"))
-    return f"{hint.rstrip('.')}; or is it to be sent in another way? {other}"
 
 
 def _is_about_a_model(error: ChatError, model: object) -> bool:
@@ -81,7 +63,7 @@ def _is_about_a_model(error: ChatError, model: object) -> bool:
         return False
     if model is None and error.status in _MAY_LACK_A_MODEL:
         return True
-    is_refusal = not isinstance(error, NotUnderstoodError) or error.status == 404  # noqa: PLR2004
+    is_refusal = not isinstance(error, NotUnderstoodError) or error.status == HTTPStatus.NOT_FOUND
     return is_refusal and re.search(r"\bmodels?\b", error.message, re.IGNORECASE) is not None
 
 

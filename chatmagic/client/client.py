@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from chatmagic.client import config, extras
@@ -13,7 +13,6 @@ from chatmagic.client.stream import ReplyStream
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import InputError, NotRecordedError
 from chatmagic.models import Message, Reply
-from chatmagic.protocol import url
 from chatmagic.protocol.auth import Auth, Secret
 from chatmagic.protocol.wire import Request
 
@@ -72,9 +71,7 @@ class Client:
         if transport is not None and base_url is None:
             endpoint = Endpoint("https://transport.invalid", auth or "none", key, "transport")
         else:
-            endpoint = config.resolve_for_client(
-                os.environ, base_url=base_url, api_key=key, auth=auth
-            )
+            endpoint = config.resolve_for_client(base_url, key, auth)
         fields = extras.fields(extra_body, model)
         self._start(ServiceSetup(endpoint, timeout, fields, extra_headers), transport)
 
@@ -96,30 +93,25 @@ class Client:
         self.credit_tracker = CreditTracker()
         """What the answers so far have told of the credits, and beside them."""
         self._set(setup)
-        self._transport = transport or self._http()
+        # requests comes with the first client, not with the extension.
+        from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
+
+        self._transport = transport or HttpTransport(self.setup)
         for warning in config.new_warnings(self.endpoint.warnings):
             warnings.warn(warning, stacklevel=3)
 
     def _set(self, setup: ServiceSetup) -> None:
-        self.endpoint = setup.endpoint
-        self.timeout = Timeout.of(setup.timeout)
-        self.extra_body = extras.fields(setup.extra_body)
-        self.extra_headers = _headers(setup.extra_headers, setup.endpoint)
-
-    def _http(self) -> Transport:
-        """Return the transport that sends by HTTP, with the key."""
-        # requests comes with the first client, not with the extension.
-        from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
-
-        base_url = self.endpoint.base_url
-        return HttpTransport(
-            url.request_url(base_url),
-            auth=self.endpoint.auth,
-            key=self.endpoint.key,
-            timeout=self.timeout,
-            direct=url.is_loopback(base_url),
-            headers=self.extra_headers,
+        self.setup = replace(
+            setup,
+            timeout=Timeout.of(setup.timeout),
+            extra_body=extras.fields(setup.extra_body),
+            extra_headers=_headers(setup.extra_headers, setup.endpoint),
         )
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it asks, and with which key."""
+        return self.setup.endpoint
 
     def retune(self, setup: ServiceSetup) -> None:
         """Ask the same service with the same key, but otherwise in another way from now on.
@@ -137,8 +129,7 @@ class Client:
 
         self._set(setup)
         if isinstance(self._transport, HttpTransport):
-            self._transport.timeout = self.timeout
-            self._transport.headers = self.extra_headers
+            self._transport.setup = self.setup
 
     @property
     def credits(self) -> Credits | None:
@@ -213,7 +204,7 @@ class Client:
         Raises:
             NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
         """
-        if through is None and (why := config.replaying(os.environ)) is not None:
+        if through is None and (why := config.replaying()) is not None:
             raise NotRecordedError(
                 f"{why}, and a Client by itself has no cassette. Nothing was sent.",
                 hint="chatmagic.ask(…) is answered from the cassette.",
@@ -241,8 +232,8 @@ class Client:
     def __repr__(self) -> str:
         """Return where it asks, and nothing of the key."""
         # One whose making failed may be shown too, in a traceback with its locals.
-        endpoint = getattr(self, "endpoint", None)
-        return f"Client({endpoint.origin!r})" if endpoint else "Client()"
+        setup = getattr(self, "setup", None)
+        return f"Client({setup.endpoint.origin!r})" if setup else "Client()"
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied: a client has a key and an open connection.
@@ -269,7 +260,7 @@ class Client:
                 stream=stream,
                 max_tokens=max_tokens,
                 temperature=temperature,
-                extra=self.extra_body,
+                extra=self.setup.extra_body or {},
             )
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
@@ -278,10 +269,5 @@ class Client:
 def _headers(extra_headers: object, endpoint: Endpoint) -> dict[str, str]:
     """Return the headers, once neither they nor the address hold a key, which a log would show."""
     given = extras.headers(extra_headers)
-    extras.refuse_keys(given, endpoint.known_keys)
-    if any(key.is_in(endpoint.base_url) for key in endpoint.known_keys):
-        raise InputError(
-            "The base address holds your API key. Nothing was sent.",
-            hint="Leave it out: %chat shows how the key is sent.",
-        )
+    extras.refuse_keys([endpoint.base_url, *given, *given.values()], endpoint.known_keys)
     return given

@@ -10,7 +10,6 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import timedelta
 
     from chatmagic.models import Credits
@@ -49,27 +48,21 @@ class CreditTracker:
         """Start without any figures."""
         self.state = CreditState()
 
-    def entry(self) -> Callable[[Credits | None], None]:
-        """Return a function that enters one answer's credits; called again, it replaces them.
+    def enter(self, seen: Credits | None, before: CreditState) -> None:
+        """Enter one answer's credits; again with the same ``before``, replace them.
 
-        It takes the answer's figures; ``None`` for none, also for a request without an answer:
-        the answer after that has no figure to be compared with.
+        Args:
+            seen: the answer's figures; ``None`` for none, also for a request without an
+                answer: the answer after that has no figure to be compared with.
+            before: the state before the answer.
         """
-        before: CreditState | None = None
-        received_at: datetime | None = None
-
-        def enter(seen: Credits | None) -> None:
-            nonlocal before, received_at
-            before, received_at = before or self.state, received_at or datetime.now(UTC)
-            self.state = replace(
-                self.state,
-                credits=seen or before.credits,
-                took=crediting.took(before.last, seen),
-                received_at=self.state.received_at if seen is None else received_at,
-                last=seen,
-            )
-
-        return enter
+        self.state = replace(
+            self.state,
+            credits=seen or before.credits,
+            took=crediting.took(before.last, seen),
+            received_at=before.received_at if seen is None else datetime.now(UTC),
+            last=seen,
+        )
 
     def note_headers(
         self, headers: crediting.Headers, *, asked: datetime, now: datetime, is_live: bool

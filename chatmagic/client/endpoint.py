@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from chatmagic.client.timeouts import Timeout
     from chatmagic.protocol.auth import Auth, Secret
 
-AUTH_LINE: Final = '%config ChatMagics.auth = "{}"'
-KEY_STEP: Final = "%chat_login asks for {}"
+SET_AUTH: Final = 'CHATMAGIC_AUTH={0}, Client(auth="{0}") or %config ChatMagics.auth = "{0}"'
+"""What sends the key in another way; the environment counts before the setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,6 @@ class Endpoint:
         elsewhere: what the environment's key belongs to, in words, where that is not here.
         guarded: the keys that are known, for whichever address: no request may hold one.
         warnings: what is unwise about the address or the key's file, a line each.
-        auth_line: the line that sets another way of the key, with ``{}`` for the way.
-        key_step: how to give a key, in words, with ``{}`` for which.
     """
 
     base_url: str
@@ -43,8 +41,6 @@ class Endpoint:
     elsewhere: str | None = None
     guarded: tuple[Secret, ...] = ()
     warnings: tuple[str, ...] = ()
-    auth_line: str = AUTH_LINE
-    key_step: str = KEY_STEP
 
     @property
     def origin(self) -> str:
@@ -71,16 +67,15 @@ class Endpoint:
         what = f"There is no API key for {self.origin}. Nothing was sent."
         if self.elsewhere is not None:
             what += f" The environment's key belongs to {self.elsewhere}."
-        none = self.line_to_set("none")
-        return what, f"{self.key_step.format('one')}; for a server without keys: {none}"
+        keyless = SET_AUTH.format("none")
+        return what, (
+            "%chat_login asks for one, Client(api_key=…) takes one; "
+            f"for a server without keys: {keyless}"
+        )
 
     def posted_to(self) -> str:
         """Return the address that requests are posted to, for a message: no key is in it."""
         return redacted(shown(self.base_url), self.known_keys)
-
-    def line_to_set(self, way: Auth) -> str:
-        """Return the line that sends the key in another way from then on, to be typed as it is."""
-        return self.auth_line.format(way)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,9 @@ OWN_HEADERS: Final = re.compile(
 )
 """Headers that the connection sets itself."""
 
-_TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110, 5.6.2
+# A name and a value (RFC 9110, 5.6.2 and 5.5).
+_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VALUE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _SHOWN: Final = 60
 
 
@@ -70,42 +72,39 @@ def headers(extra_headers: object) -> dict[str, str]:
             f"not {type(extra_headers).__name__}."
         )
     given = dict(extra_headers or {})
-    for name, value in given.items():
-        if not isinstance(name, str) or _TOKEN.fullmatch(name) is None:
-            raise InputError("extra_headers has a name that is not valid for a header.")
-        shown = one_line(name, _SHOWN)
-        if is_secret_name(name):
+    are_texts = all(isinstance(text, str) for item in given.items() for text in item)
+    are_headers = are_texts and all(
+        _NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, value in given.items()
+    )
+    if not are_headers or len({name.lower() for name in given}) < len(given):
+        raise InputError(
+            "extra_headers holds a name or a value that no header can have: a name is one word and "
+            "stands there once, a value is printable ASCII text without spaces around it."
+        )
+    for name in given:
+        if is_secret_name(name) or OWN_HEADERS.fullmatch(name):
             raise InputError(
-                f"extra_headers cannot set {shown}, which is a secret's name.",
+                f"extra_headers cannot set {one_line(name, _SHOWN)}, which the connection sets.",
                 hint="A key is set by %chat_login or CHATMAGIC_API_KEY, how it is sent by "
                 "ChatMagics.auth.",
             )
-        if OWN_HEADERS.fullmatch(name):
-            raise InputError(f"extra_headers cannot set {shown}, which the connection sets.")
-        is_text = isinstance(value, str) and value.isascii() and value.isprintable()
-        if not is_text or not value or value != value.strip():
-            raise InputError(
-                f"extra_headers has no value for {shown} that can be sent: a value is printable "
-                "ASCII text without spaces around it."
-            )
-    if len({name.lower() for name in given}) < len(given):
-        raise InputError("extra_headers names a header twice.")
     return given
 
 
-def refuse_keys(given: Mapping[str, str], keys: Iterable[Secret]) -> None:
-    """Refuse headers that hold a key.
+def refuse_keys(texts: Iterable[str], keys: Iterable[Secret]) -> None:
+    """Refuse to send texts that hold a key, or to log them.
 
     Args:
-        given: the headers.
-        keys: the keys.
+        texts: what would be sent.
+        keys: the keys that are known.
 
     Raises:
-        InputError: one does.
+        InputError: one of the texts holds one of the keys.
     """
-    texts = [text for item in given.items() for text in item]
-    if any(key.is_in(text) for key in keys for text in texts):
+    known = {*keys}
+    if any(key.is_in(text) for text in texts for key in known):
         raise InputError(
-            "extra_headers holds your API key. Nothing was sent.",
+            "The prompt, the conversation, extra_body, extra_headers or the address holds your API "
+            "key. Nothing was sent.",
             hint="Remove it; a key that others may have seen should be revoked.",
         )

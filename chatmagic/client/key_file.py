@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from chatmagic._log import swallowed
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import Secret, looks_like_a_key
 from chatmagic.text import one_line
@@ -16,23 +17,21 @@ VARIABLE: Final = "CHATMAGIC_API_KEY_FILE"
 
 _SHOWN: Final = 200
 _ASSIGNED: Final = re.compile(r"^\s*(?:export\s+)?[A-Za-z_]\w*\s*=\s*([^=\s].*)$", re.MULTILINE)
-_SUFFIX: Final = re.compile(r"\.[a-z]{2,5}")
 
 
-def key_in(path: str) -> Secret | None:
-    """Return the key that a file holds; ``None`` where what it holds is none.
+def key_in(path: str) -> tuple[Secret | None, tuple[str, ...]]:
+    """Return the key that a file holds, and a warning where others can read it.
 
     Args:
         path: the file, as the variable names it.
 
+    Returns:
+        The key, ``None`` where what the file holds is none; and the warnings, a line each.
+
     Raises:
         InputError: it cannot be read, or holds an assignment.
     """
-    text, why = _text(path)
-    if text is None:
-        shown = _shown(path)
-        named = f"The file that {VARIABLE} names" if shown is None else f"{VARIABLE}: {shown}"
-        raise InputError(f"{named} cannot be read: {why}.")
+    text, mode = _read(path)
     is_assigned, key = _ASSIGNED.search(text) is not None, Secret.of(text)
     del text  # a traceback with its locals shows only a Secret
     if is_assigned:
@@ -40,54 +39,38 @@ def key_in(path: str) -> Secret | None:
             f"The file that {VARIABLE} names holds NAME=value, not a key alone.",
             hint="Leave out the name and the =; a file of variables is for %dotenv or a shell.",
         )
-    return key
+    if os.name != "posix" or not mode & (stat.S_IRGRP | stat.S_IROTH):
+        return key, ()
+    open_to = f"The file that {VARIABLE} names can be read by others on this machine"
+    return key, (f"{open_to}; chmod 600 makes it private.",)
 
 
 def keys_in(path: str) -> list[Secret]:
     """Return every key that a file may hold, assigned or not, so that none of them is sent."""
-    text = _text(path)[0] or ""
-    words = [text, *(value.strip("\"'") for value in _ASSIGNED.findall(text))]
-    return [key for word in words if (key := Secret.of(word.strip())) is not None]
+    with swallowed(InputError):
+        text = _read(path)[0]
+        words = [text, *(value.strip("\"'") for value in _ASSIGNED.findall(text))]
+        return [key for word in words if (key := Secret.of(word.strip())) is not None]
+    return []
 
 
-def warning(path: str) -> str | None:
-    """Return a line saying that others can read a key's file; ``None`` where they cannot."""
+def _read(path: str) -> tuple[str, int]:
+    """Return what a file holds, and its mode; no exception that quotes it gets out."""
     try:
-        mode = Path(path.strip()).expanduser().stat().st_mode
-    except (OSError, ValueError, RuntimeError):
-        return None
-    if os.name != "posix" or not mode & (stat.S_IRGRP | stat.S_IROTH):
-        return None
-    shown = _shown(path)
-    named = f"The file that {VARIABLE} names" if shown is None else f"{VARIABLE}: {shown}"
-    return f"{named} can be read by others on this machine; chmod 600 makes it private."
-
-
-def _text(path: str) -> tuple[str | None, str]:
-    """Return what a file holds, or ``None`` and why not; no exception that quotes it gets out."""
-    if not path.strip():
-        return None, "no path"
-    try:
-        return Path(path.strip()).expanduser().read_text(encoding="utf-8-sig").strip(), ""
+        with Path(path).expanduser().open(encoding="utf-8-sig") as file:
+            return file.read().strip(), os.fstat(file.fileno()).st_mode
     except OSError as error:
-        return None, error.strerror or type(error).__name__
+        why = error.strerror or type(error).__name__
     except (ValueError, RuntimeError):
-        return None, "it is not text"
+        why = "it is not text"
+    raise InputError(f"{_named(path)} cannot be read: {why}.")
 
 
-def _shown(path: str) -> str | None:
-    """Return a path for a message; ``None`` where it may be a key that was put there by mistake.
-
-    A path that is shown leads from the root or the home folder, or into a folder that there is,
-    or is a name with a suffix; and nothing in it looks like a key.
-    """
-    word = path.strip()
-    try:
-        whole = Path(word).expanduser()
+def _named(path: str) -> str:
+    """Return what a message calls a file: by its path, unless that may be a key put there."""
+    with swallowed(OSError, ValueError, RuntimeError):
+        whole = Path(path).expanduser()
         is_path = whole.is_absolute() or (len(whole.parts) > 1 and whole.parent.is_dir())
-    except (OSError, ValueError, RuntimeError):
-        return None
-    is_path = is_path or (len(whole.parts) == 1 and _SUFFIX.fullmatch(whole.suffix) is not None)
-    if not is_path or any(looks_like_a_key(part) for part in whole.parts):
-        return None
-    return one_line(word, _SHOWN)
+        if is_path and not any(looks_like_a_key(part) for part in whole.parts):
+            return f"{VARIABLE}: {one_line(path, _SHOWN)}"
+    return f"The file that {VARIABLE} names"

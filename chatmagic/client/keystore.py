@@ -59,10 +59,8 @@ class KeyStore:
             with swallowed():
                 if value := self.keyring.get_password(SERVICE, origin):
                     return Secret(value), "keyring"
-        value = self._read().get(origin)
-        with swallowed(ValueError):
-            return None if value is None else (Secret(value), "private file")
-        return None
+        key = Secret.of(self._read().get(origin))
+        return None if key is None else (key, "private file")
 
     def save(self, origin: str, key: Secret, place: Storage) -> Storage:
         """Keep a key for an origin; where the keyring fails, in the private file.
@@ -138,14 +136,14 @@ class KeyStore:
         ):
             os.close(handle)
             raise self._not_private()
-        with os.fdopen(handle, "rb") as file:
-            kept = _object(file.read())
-        if kept is None:
-            raise InputError(
-                f"{self._file} is damaged, so no key is read from it.",
-                hint="Remove it, and enter the keys again by %chat_login.",
-            )
-        return {name: value for name, value in kept.items() if isinstance(value, str)}
+        # What json raises quotes what it read, so that goes no further.
+        wrong = swallowed(ValueError, RecursionError, AttributeError)
+        with os.fdopen(handle, "rb") as file, wrong:
+            return {at: key for at, key in json.load(file).items() if isinstance(key, str)}
+        raise InputError(
+            f"{self._file} is damaged, so no key is read from it.",
+            hint="Remove it, and enter the keys again by %chat_login.",
+        )
 
     def _not_private(self) -> InputError:
         return InputError(
@@ -169,26 +167,10 @@ class KeyStore:
             raise InputError(f"{self._file} cannot be written: {error.strerror}.") from None
 
 
-def _object(content: bytes) -> dict[str, Any] | None:
-    """Read a JSON object; ``None`` is none, and no exception quotes what was read."""
-    try:
-        kept = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    return kept if isinstance(kept, dict) else None
-
-
 def open_store() -> KeyStore:
-    """Return the store of this user.
-
-    Its file is in the user's configuration folder as the system has it; one from before
-    chatmagic asked the system for that stays where it is.
-    """
+    """Return the store of this user; its file is in the configuration folder of the system."""
     folder = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True)
-    base = Path(os.environ.get("APPDATA" if os.name == "nt" else "XDG_CONFIG_HOME", ""))
-    former = (base if base.is_absolute() else Path.home() / ".config") / "chatmagic"
-    is_former = os.path.lexists(former / FILE) and not os.path.lexists(folder / FILE)
-    return KeyStore(former if is_former else folder, _keyring)
+    return KeyStore(folder, _keyring)
 
 
 @cache

@@ -31,13 +31,11 @@ from chatmagic.protocol.error_mapping import (
 from chatmagic.protocol.wire import Chunk, first_choice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from chatmagic.client.arrival import Arrival
+    from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange
-    from chatmagic.models import Credits
-    from chatmagic.protocol.auth import Secret
     from chatmagic.protocol.reply_builder import ReplyBuilder
 
 BODY_SECONDS: Final = 5.0
@@ -46,6 +44,15 @@ BODY_SECONDS: Final = 5.0
 GRACE_SECONDS: Final = 2.0
 """How long a stream may be held open after its finish reason and the latest event."""
 
+MOST_EVENTS: Final = 20
+"""Most events that may come at once from a service that streams."""
+
+SHORT_WAIT: Final = 2.0
+"""Longest wait for a first event, in seconds, after which none was held back."""
+
+SHARE: Final = 0.01
+"""Part of the wait for the first event within which the others were there before."""
+
 
 class ResponseReader:
     """One answer that is read, from its status and headers on.
@@ -53,44 +60,35 @@ class ResponseReader:
     Args:
         exchange: the answer.
         builder: the reply in the making, to which each chunk is added.
-        enter_credits: takes the credits that an error tells.
-        halt: what is cut where a body does not come to its end.
-        key: the key that was sent, which no error shows.
-        arrival: takes note of when the events of a stream come.
-        base_url: the address that was asked.
+        halt: the exchange's, which limits a read where a body does not come to its end.
+        endpoint: where the request went, and with which key, which no error shows.
+        sent: when the request was sent, by ``monotonic``.
     """
 
     def __init__(
         self,
         exchange: Exchange,
         builder: ReplyBuilder,
-        enter_credits: Callable[[Credits | None], None],
         halt: Halt,
-        key: Secret | None,
-        *,
-        arrival: Arrival,
-        base_url: str = "",
+        endpoint: Endpoint,
+        sent: float,
     ) -> None:
         """Read nothing yet."""
         self.ended = False
         """Whether the answer has been read to its end."""
         self.came = False
         """Whether anything came, be it a reply or none: comments and white space tell nothing."""
+        self.came_at_once = False
+        """Whether a stream came all at once after a wait, as from a proxy that holds it back."""
         self._exchange = exchange
         self._builder = builder
-        self._enter_credits = enter_credits
         self._halt = halt
-        self._key = key
-        self._arrival = arrival
-        self._base_url = base_url
+        self._key = endpoint.key
+        self._base_url = endpoint.base_url
+        self._sent = sent
         self._until = 0.0
         self._foreign = ""
         self._complaint: ErrorBody | None = None
-
-    @property
-    def came_at_once(self) -> bool:
-        """Whether a stream came all at once after a wait, as from a proxy that holds it back."""
-        return self._arrival.at_once
 
     def fragments(self) -> Iterator[str]:
         """Return the fragments of the reply as they come.
@@ -127,23 +125,32 @@ class ResponseReader:
         """Read a stream (facts 6, 7), and what else servers make of it."""
         decoder = sse.Decoder()
         piece = head
+        count = 0
+        # What is waited for the service, and not what the caller does between two pieces.
+        first_wait, later_waits = monotonic() - self._sent, 0.0
         while piece:
             events = decoder.feed(piece)
-            self._arrival.came(sum(event is not sse.DONE for event in events))
-            self.came = self._arrival.events > 0
+            count += sum(event is not sse.DONE for event in events)
+            self.came = count > 0
             for event in events:
                 if fragment := self._event(event):
                     yield fragment
             if decoder.done:
                 break
-            self._arrival.wait_again()
+            waiting_since = monotonic()
             piece = self._next(had_event=bool(events))
+            if self.came:
+                later_waits += monotonic() - waiting_since
+            else:
+                first_wait += monotonic() - waiting_since
         else:
             for event in decoder.end():
                 if fragment := self._event(event):
                     yield fragment
         if rest := self._builder.rest():
             yield rest
+        is_held = first_wait > SHORT_WAIT and later_waits <= SHARE * first_wait
+        self.came_at_once = is_held and count > MOST_EVENTS
         # An end mark alone ends no reply.
         self._check_end(done=decoder.done and self.came, cut=decoder.cut)
         self.ended = True
@@ -225,7 +232,7 @@ class ResponseReader:
 
     def _error_in_reply(self, body: ErrorBody) -> ChatError:
         """Return the error for an error object inside a stream, or instead of a reply."""
-        return self._counted(error_in_reply(self._answer(), body, begun=bool(self._builder.text)))
+        return error_in_reply(self._answer(), body, begun=bool(self._builder.text))
 
     def _check_packing(self) -> None:
         """Raise the error of a reply that cannot be read because of how it is packed."""
@@ -301,18 +308,13 @@ class ResponseReader:
         return self._refusal(body)
 
     def _refusal(self, body: bytes) -> ChatError:
-        return self._counted(error_from_response(self._answer(), body))
+        return error_from_response(self._answer(), body)
 
     def _answer(self) -> Answer:
         exchange = self._exchange
         return Answer(
             exchange.status, exchange.headers, time_of(exchange), self._key, self._base_url
         )
-
-    def _counted(self, error: ChatError) -> ChatError:
-        """Enter what an error says of the credits, in place of its headers alone."""
-        self._enter_credits(error.credits)
-        return error
 
     def _beginning(self, head: bytes = b"") -> tuple[bytes, bool]:
         """Read on to the bounds from the head of a body; say whether that is all of it."""

@@ -21,7 +21,7 @@ NAP: Final = 0.05
 
 
 class Halt:
-    """Stops one exchange from any thread; an end that comes after it is never a clean end."""
+    """Switch that stops one exchange from any thread; no end after it is a clean end."""
 
     def __init__(self) -> None:
         """Start with nothing to stop."""

@@ -9,8 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic._json import shared
-from chatmagic.client import advice, config
-from chatmagic.client.arrival import Arrival
+from chatmagic.client import advice, config, extras
 from chatmagic.client.response import ResponseReader, time_of
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -27,13 +26,12 @@ from chatmagic.protocol.reply_builder import ReplyBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
-    from chatmagic.client.credit_tracker import CreditTracker
+    from chatmagic.client.credit_tracker import CreditState, CreditTracker
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange, Transport
-    from chatmagic.models import Reply, State
+    from chatmagic.models import Credits, Reply, State
     from chatmagic.protocol.wire import Request
 
 LONG_REQUEST: Final = 8_000
@@ -69,7 +67,7 @@ class ReplyStream:
         self._transport = transport
         self._endpoint = endpoint
         self._tracker = tracker
-        self._enter_credits = tracker.entry()
+        self._before: CreditState | None = None
         self._halt = halt or Halt()
         self._exchange: Exchange | None = None
         self._reader: ResponseReader | None = None
@@ -106,19 +104,13 @@ class ReplyStream:
             raise InputError("This stream was used already; client.stream(…) makes another.")
         body = self._body()
         self._sent, self._size = True, len(body)
-        arrival, asked = Arrival(monotonic), datetime.now(UTC)
+        sent, asked = monotonic(), datetime.now(UTC)
         try:
             self._exchange = self._transport.send(
                 body, stream=self._request.stream, halt=self._halt
             )
             self._reader = ResponseReader(
-                self._exchange,
-                self._builder,
-                self._enter_credits,
-                self._halt,
-                self._endpoint.key,
-                arrival=arrival,
-                base_url=self._endpoint.base_url,
+                self._exchange, self._builder, self._halt, self._endpoint, sent
             )
             self._note_headers(self._exchange, asked)
             self._refuse_error(self._exchange, self._reader)
@@ -149,11 +141,7 @@ class ReplyStream:
             raise InputError(f"{error}. Nothing was sent.") from None
         # As typed and as JSON writes it, which differ where a key holds a quotation mark.
         texts = [body.decode(), *(message.content for message in self._request.messages)]
-        if any(key.is_in(text) for key in {*endpoint.known_keys} for text in texts):
-            raise InputError(
-                "The prompt, the conversation or extra_body holds your API key. Nothing was sent.",
-                hint="Remove it; a key that others may have seen should be revoked.",
-            )
+        extras.refuse_keys(texts, endpoint.known_keys)
         return body
 
     def _note_headers(self, exchange: Exchange, asked: datetime) -> None:
@@ -165,6 +153,11 @@ class ReplyStream:
         is_live = exchange.origin == "live" and not url.is_loopback(self._endpoint.base_url)
         self._tracker.note_headers(headers, asked=asked, now=now, is_live=is_live)
 
+    def _enter_credits(self, seen: Credits | None) -> None:
+        """Enter the answer's credits; again, where its body says more than its headers."""
+        self._before = self._before or self._tracker.state
+        self._tracker.enter(seen, self._before)
+
     def _refuse_error(self, exchange: Exchange, reader: ResponseReader) -> None:
         """Enter the credits of a reply; raise the error of an answer that is none.
 
@@ -173,35 +166,24 @@ class ReplyStream:
         """
         good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
         if not good or exchange.status == HTTPStatus.NO_CONTENT:
-            raise self._advised(reader.refusal(), exchange)
+            error = reader.refusal()
+            self._enter_credits(error.credits)
+            raise self._advised(error, exchange)
         self._enter_credits(self._builder.credits)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Keep the connection if the reply has ended, else close it."""
         self.close()
 
     def close(self) -> None:
         """Keep the connection if the answer has ended, else close it; may be repeated."""
         try:
-            if self._exchange is not None and self._has_ended and not self._finished:
-                self._finished = True
-                self._exchange.finish()
+            if self._exchange is not None:
+                ended = self._reader is not None and self._reader.ended and not self._finished
+                self._finished = self._finished or ended
+                self._exchange.close(ended=ended)
         finally:
-            try:
-                if self._exchange is not None:
-                    self._exchange.abort()
-            finally:
-                self._halt.cut()
-
-    @property
-    def _has_ended(self) -> bool:
-        """Whether the answer has been read to its end."""
-        return self._reader is not None and self._reader.ended
+            self._halt.cut()
 
     def __iter__(self) -> Iterator[str]:
         """Return the fragments as they come; a second loop goes on where the first one stopped.
@@ -225,6 +207,8 @@ class ReplyStream:
             error.reply = error.reply or (self.reply if self.reply.text else None)
             if error.hint == COST_UNKNOWN:
                 error.hint = self._outlook(error, reader)
+            if error.credits is not None:
+                self._enter_credits(error.credits)
             error.credits = error.credits or self._builder.credits
             error.status = error.status or exchange.status
             if isinstance(error, ChatError) and error.reply is None:

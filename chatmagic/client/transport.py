@@ -29,20 +29,20 @@ from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import certificates, network_errors
 from chatmagic.client.connections import Clock, Current, keyed_pools
+from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.protocol.url import origin
+from chatmagic.protocol.url import is_loopback, origin, request_url
 from chatmagic.protocol.wire import EMULATOR_SERVER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from urllib3.connectionpool import HTTPConnectionPool
 
+    from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.client.sockets import Halt
-    from chatmagic.client.timeouts import Timeout
     from chatmagic.errors import Which
     from chatmagic.models import Origin
-    from chatmagic.protocol.auth import Auth, Secret
 
 PIECE_BYTES = 65_536
 DRAIN_BYTES = 4_096
@@ -67,11 +67,12 @@ class Exchange(Protocol):
     def read(self) -> bytes:
         """Return the next piece of the body as soon as there is one; empty at the end."""
 
-    def finish(self) -> None:
-        """Be done with an answer that was read to its end; the connection may serve again."""
+    def close(self, *, ended: bool) -> None:
+        """Close the connection; harmless when repeated.
 
-    def abort(self) -> None:
-        """Be done at once: close the connection. Harmless after an end."""
+        Args:
+            ended: whether the answer was read to its end, so that it may serve again.
+        """
 
 
 class Transport(Protocol):
@@ -95,36 +96,20 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Sends to one address, with one key.
+    """Transport that sends to one address by HTTP, with one key.
 
     Args:
-        url: the whole address of the endpoint.
-        auth: in which of the interface's ways the key is given (fact 12).
-        key: the key; ``None`` with ``auth="none"``.
-        timeout: how long to wait for what.
-        direct: never go through a proxy (for loopback).
-        headers: more headers for each request.
+        setup: where and how to send; another one of the same endpoint may take its place.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        auth: Auth,
-        key: Secret | None,
-        timeout: Timeout,
-        direct: bool,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, setup: ServiceSetup) -> None:
         """Open nothing yet."""
-        self._url = url
-        self.timeout = timeout
-        self.headers = headers or {}
-        self._direct = direct
-        self._has_answered = False
+        self.setup = setup
+        endpoint = setup.endpoint
+        self._url = request_url(endpoint.base_url)
         self._current = Current()
         self._opened: list[HTTPConnectionPool] = []
-        self._pools = keyed_pools(auth, key, self._current, self._opened)
+        self._pools = keyed_pools(endpoint.auth, endpoint.key, self._current, self._opened)
         self._begin()
 
     def _begin(self) -> None:
@@ -148,24 +133,23 @@ class HttpTransport:
             ChatError: what went wrong, as the tree in :mod:`chatmagic.errors` has it.
             ChatInterrupted: ``halt`` was stopped by a person.
         """
-        clock = self._current.clock = Clock(self.timeout, halt)
+        timeout = Timeout.of(self.setup.timeout)
+        clock = self._current.clock = Clock(timeout, halt)
         bundle = certificates.bundle(os.environ)
         try:
             clock.start()
             response = self._session.post(
                 self._url,
                 data=body,
-                headers={**_headers(stream=stream), **self.headers},
+                headers={**_headers(stream=stream), **(self.setup.extra_headers or {})},
                 stream=True,
                 # The clock has the time-outs from there on.
-                timeout=(self.timeout.connect, self.timeout.first_byte),
+                timeout=(timeout.connect, timeout.first_byte),
                 allow_redirects=False,
-                proxies={} if self._direct else get_environ_proxies(self._url),
+                proxies={} if is_loopback(self._url) else get_environ_proxies(self._url),
                 verify=True if bundle is None else bundle[1],
             )
-            exchange = HttpExchange(response, clock)
-            self._has_answered = True
-            return exchange  # noqa: TRY300 - an interrupt here closes the connection too
+            return HttpExchange(response, clock)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             clock.stop()
             halt.cut()
@@ -173,7 +157,7 @@ class HttpTransport:
                 # It may have come while a lock of theirs was taken: the next ask has others.
                 self.close()
             log_swallowed(error)
-            problem = _reported(error, clock, self._url, doubted=not self._has_answered)
+            problem = _reported(error, clock, self._url)
         raise problem
 
     def close(self) -> None:
@@ -209,7 +193,7 @@ class HttpExchange:
         try:
             piece = self._raw.read1(PIECE_BYTES, decode_content=self._decode)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
-            self.abort()
+            self.close(ended=False)
             log_swallowed(error)
             problem = _reported(error, self._clock)
         else:
@@ -219,7 +203,7 @@ class HttpExchange:
     def _taken(self, piece: bytes) -> bytes:
         """Return a piece; note its arrival and whether the connection is done with."""
         if self._halt.reason is not None:
-            self.abort()
+            self.close(ended=False)
             raise _halted(self._halt.reason, self._clock)
         if self._raw.connection is None:
             # The end was read with the piece: the connection may be another's by now.
@@ -228,9 +212,20 @@ class HttpExchange:
             self._clock.enter("silence")
         return piece
 
-    def finish(self) -> None:
-        """Drain what little is left and give the connection back, or close it."""
+    def close(self, *, ended: bool) -> None:
+        """Close the connection; see :class:`Exchange`."""
         self._clock.stop()
+        try:
+            if ended:
+                self._drain()
+        finally:
+            # An answer that was read to its end has given its connection back by itself.
+            self._raw.close()
+            # Last, so that after an interrupt before this the connection can still be cut off.
+            self._halt.watch(None)
+
+    def _drain(self) -> None:
+        """Read what little is left, which gives the connection back."""
         # A socket's own time-out begins anew with each byte, and a trailer may drip.
         late = threading.Timer(DRAIN_SECONDS, self._halt.cut)
         late.daemon = True
@@ -246,15 +241,6 @@ class HttpExchange:
             raise _unwrapped(error) from None
         finally:
             late.cancel()
-            # An answer that was read to its end has given its connection back by itself.
-            self.abort()
-
-    def abort(self) -> None:
-        """Close the connection at once."""
-        self._clock.stop()
-        self._raw.close()
-        # Last, so that after an interrupt before this the connection can still be cut off.
-        self._halt.watch(None)
 
 
 class _Session(requests.Session):
@@ -297,9 +283,7 @@ def _halted(reason: Literal["stop"] | Which, clock: Clock, url: str = "") -> Bas
     # None where the reader set a time-out of its own, whose error it does not pass on.
     seconds = getattr(clock.timeout, reason) or 0.0
     at = origin(url) if url else ""
-    if reason == "connect" and clock.in_handshake:
-        return network_errors.no_handshake(seconds, at)
-    return network_errors.late(reason, seconds, at)
+    return network_errors.late(reason, seconds, at, in_handshake=clock.in_handshake)
 
 
 def _unwrapped(error: BaseException) -> BaseException:
@@ -312,9 +296,7 @@ def _unwrapped(error: BaseException) -> BaseException:
 _KNOWN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
 
 
-def _reported(
-    error: BaseException, clock: Clock, url: str = "", *, doubted: bool = False
-) -> BaseException:
+def _reported(error: BaseException, clock: Clock, url: str = "") -> BaseException:
     """Return the error of ours for one of theirs; anything else is given back as it is.
 
     Either way without the frames it came through, in which http.client holds the request's
@@ -324,7 +306,6 @@ def _reported(
         error: what was raised.
         clock: the exchange's.
         url: the address that was asked, where nothing of an answer has come.
-        doubted: whether the address has never answered before.
     """
     error = _unwrapped(error)
     if not isinstance(error, _KNOWN) or isinstance(error, ChatError):
@@ -336,4 +317,4 @@ def _reported(
         return _halted(clock.which, clock, url)
     if clock.which == "connect":
         return network_errors.unconnected(error, origin(url))
-    return network_errors.broken(error, clock.which, origin(url) if doubted else "")
+    return network_errors.broken(error, clock.which, url)

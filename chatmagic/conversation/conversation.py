@@ -50,16 +50,17 @@ and a reader in another thread sees one of the two. Changes come from one thread
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
 
 from chatmagic.conversation import history
 from chatmagic.conversation.history import Snapshot
-from chatmagic.conversation.slots import Slot, live, of_execution, with_slot
+from chatmagic.conversation.slots import live, of_execution, with_slot
 from chatmagic.conversation.turn import Context, is_stale, newest
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.history import Change
@@ -69,49 +70,15 @@ Mark = Literal["stale", "taken back", "held back"]
 
 
 class Conversation:
-    """An ordered list of turns, by the rules at the top of this module.
+    """An ordered list of turns, by the rules at the top of this module."""
 
-    Args:
-        name: its name.
-    """
-
-    def __init__(self, name: str = "main") -> None:
+    def __init__(self) -> None:
         """Start without any turn."""
-        self.name = name
         self._all = Snapshot()
 
-    @classmethod
-    def of(
-        cls, slots: Iterable[tuple[str | None, Sequence[Turn]]], added: int, name: str = "main"
-    ) -> Self:
-        """Return a conversation as :attr:`slots` and :attr:`added` told it, without its changes.
-
-        Args:
-            slots: the owner of each slot, ``None`` without one, and the turns there, with
-                their numbers.
-            added: how many turns were ever added.
-            name: its name.
-
-        Raises:
-            ValueError: a cell has two slots, or the numbers make no sense.
-        """
-        made = cls(name)
-        held = tuple(Slot(key, owner, tuple(turns)) for key, (owner, turns) in enumerate(slots))
-        owners = [slot.owner for slot in held if slot.owner is not None]
-        numbers = [turn.number for turn in live(held)]
-        carried = [number for turn in live(held) for number in turn.carried]
-        if len(set(owners)) < len(owners):
-            raise ValueError("a cell has two places")
-        if len(set(numbers)) < len(numbers) or not all(0 < number <= added for number in numbers):
-            raise ValueError("its turns are not numbered one by one")
-        if not all(0 <= number <= added for number in carried):
-            raise ValueError("a turn carried one that never was")
-        made._all = Snapshot(held, next_number=added + 1)
-        return made
-
     def __repr__(self) -> str:
-        """Return the name and the counts, and nothing that differs from run to run."""
-        return f"<Conversation {self.name!r}: turns: {len(self)}, stale: {len(self.stale_turns())}>"
+        """Return the counts, and nothing that differs from run to run."""
+        return f"<Conversation: turns: {len(self)}, stale: {len(self.stale_turns())}>"
 
     def __len__(self) -> int:
         """Count the live turns."""
@@ -200,6 +167,11 @@ class Conversation:
         """
         self._all, change = history.loaded(self._all, other._all)
         return change
+
+    def forget_changes(self) -> None:
+        """Keep the live turns alone: no change can be taken back, and no cell shows any of them."""
+        slots = tuple(replace(slot, newest=None) for slot in self._all.slots)
+        self._all = Snapshot(slots, next_number=self._all.next_number)
 
     def set_aside(self, owners: Collection[str]) -> Change | None:
         """Take out the live turns of cells that are gone from the page; their slots stay.

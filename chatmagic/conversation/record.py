@@ -37,13 +37,6 @@ Did = Literal["undo", "redo", "reset"]
 _OWNER: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
-_ORDER: Final[tuple[str, ...]] = (
-    "prompt", "state", "carried", "request", "reply", "origin", "values", "owner", "parameters",
-    "model", "usage", "credits", "took", "finish_reason", "date", "turn", "refusal", "recorded",
-    "by_order", "asked_model", "earlier",
-)  # fmt: skip
-
-
 class NewerVersionError(ValueError):
     """It was written by a release that came after this one."""
 
@@ -151,10 +144,7 @@ class Record(ReplyFacts):
         facts = fields_to_json(self)
         if self.earlier:
             facts["earlier"] = {"count": self.earlier, "chain": self.chain}
-        # Saved conversations have the fields in this order, and what is added later behind it.
-        ordered = [name for name in _ORDER if name in facts]
-        ordered += [name for name in facts if name not in _ORDER]
-        return {"version": VERSION, "kind": "turn", **{name: facts[name] for name in ordered}}
+        return {"version": VERSION, "kind": "turn", **facts}
 
 
 def kind_of(value: object) -> str:

@@ -11,19 +11,15 @@ from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.execution import cell_source, running
+from chatmagic.jupyter.status import Status
 from chatmagic.session.ask import merged
 from chatmagic.session.events import Ask, Silent
 
 if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
-
     from chatmagic.jupyter.execution import Execution
-    from chatmagic.jupyter.page import LivePage
-    from chatmagic.jupyter.settings import KernelSettings
-    from chatmagic.jupyter.status import Status
+    from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
     from chatmagic.session.events import View
-    from chatmagic.session.session import Session
 
 EXAMPLES: Final = (
     "%%chat\nExplain the central limit theorem to a biologist.\nUse one example.",
@@ -35,131 +31,104 @@ ALONE: Final = r"%%chat\b|(?:[^\n=()]+=)?[ \t]*%chat\b[^\n]*\Z"
 """A cell that holds nothing but one ask, so that a failed ask may clear what it shows."""
 
 
-class AskCommand:
-    """``%%chat`` and ``%chat`` of one kernel.
+def ask(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
+    """Run ``%%chat`` or ``%chat``; without a prompt, ``%chat`` shows the state.
 
     Args:
-        shell: the kernel's shell.
-        session: its session.
-        settings: the settings, read at each use.
-        page: what this kernel has in its pages.
-        status: what ``%chat`` alone shows.
+        kernel: the kernel.
+        line: what stands after the magic's name.
+        cell: the body of ``%%chat``; ``None`` for ``%chat``.
+
+    Returns:
+        The reply of ``%chat``.
+
+    Raises:
+        ChatError: see :meth:`chatmagic.session.session.Session.ask`.
+        ChatInterrupted: an interrupt, wherever it came.
     """
+    try:
+        return _run(kernel, line, cell)
+    except ChatInterrupted:
+        raise
+    except KeyboardInterrupt:
+        # Before the session had the ask, or after it was done with it.
+        raise ChatInterrupted(
+            "Interrupted. The conversation is intact: %chat_history shows it."
+        ) from None
 
-    def __init__(
-        self,
-        shell: InteractiveShell,
-        session: Session,
-        settings: KernelSettings,
-        page: LivePage,
-        status: Status,
-    ) -> None:
-        """Ask nothing yet."""
-        self._shell = shell
-        self._session = session
-        self._settings = settings
-        self._page = page
-        self._status = status
-        self._shown: tuple[str | None, Reply] | None = None
 
-    def run(self, line: str, cell: str | None = None) -> Reply | None:
-        """Run ``%%chat`` or ``%chat``; without a prompt, ``%chat`` shows the state.
-
-        Args:
-            line: what stands after the magic's name.
-            cell: the body of ``%%chat``; ``None`` for ``%chat``.
-
-        Returns:
-            The reply of ``%chat``.
-
-        Raises:
-            ChatError: see :meth:`chatmagic.session.session.Session.ask`.
-            ChatInterrupted: an interrupt, wherever it came.
-        """
-        try:
-            return self._run(line, cell)
-        except ChatInterrupted:
-            raise
-        except KeyboardInterrupt:
-            # Before the session had the ask, or after it was done with it.
-            raise ChatInterrupted(
-                "Interrupted. The conversation is intact: %chat_history shows it."
-            ) from None
-
-    def has_shown(self, value: object) -> bool:
-        """Return whether this reply is what the running cell has shown last."""
-        return self._shown is not None and (
-            self._shown[0] == running(self._shell).id and self._shown[1] is value
+def _run(kernel: Kernel, line: str, cell: str | None) -> Reply | None:
+    parsed = options.parse(line, kernel.settings.trait_values(config=True))
+    if cell is None and not parsed.prompt:
+        print(Status(kernel).summary())
+        return None
+    body = (cell or "").removesuffix("\n")
+    if body and not parsed.raw:
+        suggestions.refuse_cell_comments(body)
+    text = "\n".join(part for part in (parsed.prompt, body) if part)
+    command = suggestions.mistaken_command(text)
+    if command is not None:
+        raise InputError(
+            f"Did you mean %{command}? Nothing was sent.",
+            hint="To ask just that, put it into a sentence.",
         )
+    reply = _ask(kernel, parsed, text)
+    return None if cell is not None else reply
 
-    def _run(self, line: str, cell: str | None) -> Reply | None:
-        parsed = options.parse(line, self._settings.trait_values(config=True))
-        if cell is None and not parsed.prompt:
-            print(self._status.summary())
-            return None
-        body = (cell or "").removesuffix("\n")
-        if body and not parsed.raw:
-            suggestions.refuse_cell_comments(body)
-        text = "\n".join(part for part in (parsed.prompt, body) if part)
-        command = suggestions.mistaken_command(text)
-        if command is not None:
-            raise InputError(
-                f"Did you mean %{command}? Nothing was sent.",
-                hint="To ask just that, put it into a sentence.",
-            )
-        reply = self._ask(parsed, text)
-        return None if cell is not None else reply
 
-    def _ask(self, parsed: options.ParsedLine, text: str) -> Reply:
-        """Ask, and put the reply, whole or in part, into the variable that the line names."""
-        execution = running(self._shell)
-        filled = template.Filled(text, ()) if parsed.raw else template.fill(text, self._evaluate)
-        ask = Ask(
-            filled.text,
-            **shared(parsed, Parameters),
-            typed=text if filled.values else None,
-            values=filled.values,
-            keep_values=self._settings.keep_values,
-            owner=execution.cell,
-            execution=execution.id,
-            entry="cell",
-            asker=execution.label,
-            shown=not parsed.quiet,
-        )
-        reply: Reply | None = None
-        try:
-            with self._page.following(execution):
-                reply = self._session.run(ask, self._view(ask, execution)).reply
-        except (ChatError, ChatInterrupted) as error:
-            reply = error.reply
-            if execution.audience == "machine" and (notes := merged(ask)):
-                error.hint = " ".join(filter(None, [error.hint, f"Note that {notes[0]}."]))
-            raise
-        finally:
-            if parsed.output and reply is not None:
-                self._shell.user_ns[parsed.output] = reply
-        if ask.shown:
-            self._shown = (execution.id, reply)
-        return reply
+def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
+    """Ask, and put the reply, whole or in part, into the variable that the line names."""
+    execution = running(kernel.shell)
 
-    def _view(self, ask: Ask, execution: Execution) -> View:
-        """Return what shows the reply (the manual's table under "How a reply is shown")."""
-        if not ask.shown:
-            return Silent()
-        how = self._settings.stream
-        if how == "auto":
-            how = {"machine": "off", "page": "updates", "text": "text"}[execution.audience]
-        if how == "updates":
-            alone = re.match(ALONE, cell_source(self._shell).strip()) is not None
-            return views.Live(ask, self._page.drawing, alone=alone)
-        if how == "text":
-            return views.Printed(in_page=execution.audience == "page", piped=execution.piped)
-        if execution.audience == "text":
-            return views.PrintedOnce(piped=execution.piped)
-        return views.Once()
+    def evaluate(expression: str) -> object:
+        shell = kernel.shell
+        return eval(expression, shell.user_global_ns, shell.user_ns)  # noqa: S307 - the user's own words
 
-    def _evaluate(self, expression: str) -> object:
-        return eval(expression, self._shell.user_global_ns, self._shell.user_ns)  # noqa: S307 - the user's own words
+    sent, values = (text, ()) if parsed.raw else template.fill(text, evaluate)
+    ask = Ask(
+        sent,
+        **shared(parsed, Parameters),
+        typed=text if values else None,
+        values=values,
+        keep_values=kernel.settings.keep_values,
+        owner=execution.cell,
+        execution=execution.id,
+        entry="cell",
+        asker=execution.label,
+        shown=not parsed.quiet,
+    )
+    reply: Reply | None = None
+    try:
+        with kernel.page.following(execution):
+            reply = kernel.session.run(ask, _view(kernel, ask, execution)).reply
+    except (ChatError, ChatInterrupted) as error:
+        reply = error.reply
+        if execution.audience == "machine" and (notes := merged(ask)):
+            error.hint = " ".join(filter(None, [error.hint, f"Note that {notes[0]}."]))
+        raise
+    finally:
+        if parsed.output and reply is not None:
+            kernel.shell.user_ns[parsed.output] = reply
+    if ask.shown:
+        kernel.shown = (execution.id, reply)
+    return reply
+
+
+def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
+    """Return what shows the reply (the manual's table under "How a reply is shown")."""
+    if not ask.shown:
+        return Silent()
+    how = kernel.settings.stream
+    if how == "auto":
+        how = {"machine": "off", "page": "updates", "text": "text"}[execution.audience]
+    if how == "updates":
+        alone = re.match(ALONE, cell_source(kernel.shell).strip()) is not None
+        return views.Live(ask, kernel.page.drawing, alone=alone)
+    if how == "text":
+        return views.Printed(in_page=execution.audience == "page", piped=execution.piped)
+    if execution.audience == "text":
+        return views.PrintedOnce(piped=execution.piped)
+    return views.Once()
 
 
 def usage() -> str:

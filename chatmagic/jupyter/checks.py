@@ -76,7 +76,8 @@ def check(name: str, value: object, keys: Iterable[Secret] = ()) -> None:
     """
     _CHECKS[name](value)
     if name == "extra_headers":
-        extras.refuse_keys(cast("dict[str, str]", value), keys)
+        given = cast("dict[str, str]", value)
+        extras.refuse_keys([*given, *given.values()], keys)
 
 
 def without_keys(words: str, keys: Iterable[Secret]) -> str:

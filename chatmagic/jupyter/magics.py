@@ -6,8 +6,8 @@ What they do is in :mod:`chatmagic.jupyter.commands`, which comes with the first
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import TraitError
@@ -16,7 +16,7 @@ from chatmagic import _lazy
 from chatmagic.errors import InputError
 from chatmagic.jupyter import input_transformers
 from chatmagic.jupyter.results import Results
-from chatmagic.jupyter.settings import Kept, KernelSettings
+from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.session import current
 
 if TYPE_CHECKING:
@@ -25,101 +25,92 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
-    from chatmagic.jupyter.commands import Commands
-    from chatmagic.jupyter.environment import KernelEnvironment
+    from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
     from chatmagic.protocol.auth import Secret
 
 
-_kept: WeakKeyDictionary[InteractiveShell, Kept] = WeakKeyDictionary()
+KEPT: Final = "_chatmagic_magics"
+"""The attribute in which a shell keeps the magics, so that loading again changes no setting."""
 
 
 @magics_class
 class ChatMagics(KernelSettings, Magics):
     """Chat with a completion service; ``%%chat?`` shows how."""
 
-    def known_keys(self) -> tuple[Secret, ...]:
-        """Return the keys that are known here; what a file sets is looked at when it is sent."""
-        return self.environment.known_keys() if self._is_made else ()
-
-    def update_config(self, config: Config) -> None:
-        """Set what ``%config`` says in a cell."""
-        try:
-            super().update_config(config)
-        except TraitError:
-            # The shell comes next, and would set it again when the extension is loaded again.
-            config.pop("ChatMagics", None)
-            raise
-        names = set(self._find_my_config(config))
-        # An observer is not called for a value that is set again, but the later setting counts.
-        self.kept.changed_later |= names & {"cassette", "mode"}
-        if names & {"base_url", "model", "extra_headers"}:
-            self.environment.belong_here(names)
-            if "base_url" in names and (unused := self.environment.unused_address()) is not None:
-                print(unused, file=sys.stderr)
-
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings; nothing else is loaded yet."""
         super().__init__(shell)
-        # What is set at the first load comes from a file; what changes later, from a cell.
-        self.kept = _kept.setdefault(shell, Kept(self.base_url))
-        self._shell = shell
-        self._environment: KernelEnvironment | None = None
+        # What is set now comes from a file; what changes later, from a cell.
+        self.file_url = self.base_url
+        self.homes = {}
+        self.changed_later = set()
         self.replaced: dict[str, dict[str, Callable[..., Any]]] = {}
         """The magics of others that ours have the names of, by kind and name."""
-        self._commands: Commands | None = None
-        self._results = Results(shell, self._has_shown, self._shown)
+        self._shell = shell
+        self._kernel: Kernel | None = None
+        self._results: Results | None = None
         self._is_made = True
 
     @property
-    def environment(self) -> KernelEnvironment:
-        """What a session needs of this shell, loaded when it is first asked for."""
-        if self._environment is None:
+    def kernel(self) -> Kernel:
+        """The kernel of this shell, loaded when it is first asked for."""
+        if self._kernel is None:
             # With the first use, as the commands.
-            _lazy.load("chatmagic.jupyter.environment")
-            from chatmagic.jupyter.environment import KernelEnvironment  # noqa: PLC0415
+            _lazy.load("chatmagic.jupyter.kernel")
+            from chatmagic.jupyter.kernel import Kernel  # noqa: PLC0415
 
-            self._environment = KernelEnvironment(self._shell, self)
-            # A session asks here: its replies display themselves, in this very cell too.
-            self._results.show_replies()
-        return self._environment
+            self._kernel = Kernel(self._shell, self)
+            if self._results is not None:
+                # A session asks here: its replies display themselves, in this very cell too.
+                self._results.show_replies()
+        return self._kernel
 
-    @property
-    def commands(self) -> Commands:
-        """What the magics do, loaded when it is first asked for."""
-        if self._commands is None:
-            # The commands, and all below them, come with the first use.
-            _lazy.load("chatmagic.jupyter.commands")
-            from chatmagic.jupyter.commands import Commands  # noqa: PLC0415
+    def known_keys(self) -> tuple[Secret, ...]:
+        """Return the keys that are known here; what a file sets is looked at when it is sent."""
+        return self.kernel.known_keys() if self._is_made else ()
 
-            session = current.current_session()
-            self._commands = Commands(self._shell, session, self, self.environment)
-        return self._commands
+    def update_config(self, config: Config) -> None:
+        """Set what ``%config`` says in a cell."""
+        super().update_config(config)
+        names = set(self._find_my_config(config))
+        # An observer is not called for a value that is set again, but the later setting counts.
+        self.changed_later |= names & {"cassette", "mode"}
+        if names & {"base_url", "model", "extra_headers"}:
+            self.kernel.belong_here(names)
+            if "base_url" in names and (unused := self.kernel.unused_address()) is not None:
+                print(unused, file=sys.stderr)
 
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
-        current.use_environment(lambda: self.environment)
+        self._results = Results(self._shell, self._has_shown, partial(self._run, "shown"))
+        current.use_environment(lambda: self.kernel)
 
     def leave(self) -> None:
         """Close what was opened for the shell; the session's conversation stays."""
         current.use_environment(None)
-        self._results.close()
-        if self._commands is not None:
-            self._commands.page.close()
-        if self._environment is not None:
-            self._environment.close()
+        if self._results is not None:
+            self._results.close()
+        if self._kernel is not None:
+            self._kernel.close()
+            self._kernel = None
 
     def _has_shown(self, value: object) -> bool:
-        return self._commands is not None and self._commands.asking.has_shown(value)
+        return self._kernel is not None and self._kernel.has_shown(value)
 
-    def _shown(self, kind: str, reply: Reply) -> str:
-        return self.commands.shown(kind, reply)
+    def _run(self, command: str, *words: Any) -> Any:
+        """Run a command of :mod:`chatmagic.jupyter.commands`, which comes with the first one."""
+        _lazy.load("chatmagic.jupyter.commands")
+        from chatmagic.jupyter import commands  # noqa: PLC0415
+
+        return getattr(commands, command)(self.kernel, *words)
 
     @no_var_expand
     @line_cell_magic
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
         """Ask the model; ``%chat`` alone shows the state."""
-        return self.commands.asking.run(line, cell)
+        reply: Reply | None = self._run("ask", line, cell)
+        return reply
 
     @line_magic
     def chat_history(self, line: str) -> None:
@@ -128,22 +119,22 @@ class ChatMagics(KernelSettings, Magics):
         ``%chat_history`` gives a line a turn, ``%chat_history 2`` the second turn in full,
         ``%chat_history all`` everything.
         """
-        self.commands.history.show(line)
+        self._run("history", line)
 
     @line_magic
     def chat_undo(self, line: str) -> None:
         """Take back the last change: a question, a re-run, or a reset."""
-        self.commands.history.undo(line)
+        self._run("undo", line)
 
     @line_magic
     def chat_redo(self, line: str) -> None:
         """Do again what ``%chat_undo`` took back last."""
-        self.commands.history.redo(line)
+        self._run("redo", line)
 
     @line_magic
     def chat_reset(self, line: str) -> None:
         """Begin a new conversation; ``%chat_undo`` brings the old one back."""
-        self.commands.history.reset(line)
+        self._run("reset", line)
 
     @line_magic
     def chat_save(self, line: str) -> None:
@@ -154,11 +145,7 @@ class ChatMagics(KernelSettings, Magics):
         with ``--force``. Of what ``{{ }}`` put in, only the expression is saved, except with
         ``%config ChatMagics.keep_values = True``.
         """
-        # The renderer and the rest come with the first conversation that is kept.
-        from chatmagic.jupyter import save_command  # noqa: PLC0415
-
-        keep_values = bool(self.keep_values)
-        save_command.save(line, self.commands.session, self._shell, keep_values=keep_values)
+        self._run("save", line)
 
     @line_magic
     def chat_load(self, line: str) -> None:
@@ -169,9 +156,7 @@ class ChatMagics(KernelSettings, Magics):
         where the front end tells which it is. A turn that was changed since it was asked is left
         out, except with ``--force``.
         """
-        from chatmagic.jupyter import save_command  # noqa: PLC0415 - as in chat_save
-
-        save_command.load(line, self.commands.session, self._shell)
+        self._run("load", line)
 
     @line_magic
     def chat_credits(self, line: str) -> None:
@@ -179,7 +164,7 @@ class ChatMagics(KernelSettings, Magics):
 
         ``%chat_credits --live`` shows a gauge that follows every request of this kernel.
         """
-        self.commands.credits(line)
+        self._run("credits", line)
 
     @line_magic
     def chat_panel(self, line: str) -> None:
@@ -187,7 +172,7 @@ class ChatMagics(KernelSettings, Magics):
 
         It needs a live page with widgets, such as JupyterLab's or Notebook 7's.
         """
-        self.commands.panel(line)
+        self._run("panel", line)
 
     @line_magic
     def chat_connect(self, line: str) -> None:
@@ -197,7 +182,7 @@ class ChatMagics(KernelSettings, Magics):
         was given for: ``%chat_login`` asks for one. The emulator runs in this kernel, needs no
         account, and says what it is.
         """
-        self.commands.connecting.connect(line)
+        self._run("connect", line)
 
     @no_var_expand
     @line_magic
@@ -214,7 +199,7 @@ class ChatMagics(KernelSettings, Magics):
         numbers, ``--prune 3 7`` removes those, ``--prune superseded`` what later runs of
         their cells left behind. CHATMAGIC_CASSETTE and CHATMAGIC_MODE beat all of it.
         """
-        print(self.commands.cassette.run(line))
+        print(self._run("cassette", line))
 
     @line_magic
     def chat_login(self, line: str) -> None:
@@ -223,7 +208,7 @@ class ChatMagics(KernelSettings, Magics):
         The key belongs to the address that is connected now, and goes nowhere else.
         ``%chat_login --forget`` forgets the key that was kept for it.
         """
-        self.commands.connecting.login(line)
+        self._run("login", line)
 
 
 def load(shell: InteractiveShell) -> None:
@@ -237,14 +222,7 @@ def load(shell: InteractiveShell) -> None:
             f"chatmagic: this replaces the %%chat of {owner}; %unload_ext chatmagic restores it.",
             file=sys.stderr,
         )
-    try:
-        magics = ChatMagics(shell)
-    except TraitError as error:
-        made = (each for each in shell.configurables if isinstance(each, ChatMagics))
-        shell.configurables.remove(next(made))
-        raise InputError(
-            f"{error}", hint="It is set in an IPython configuration file (c.ChatMagics)."
-        ) from None
+    magics = _kept(shell)
     magics.replaced = {
         kind: {name: held[name] for name in magics.magics[kind] if name in held}
         for kind, held in shell.magics_manager.magics.items()
@@ -252,6 +230,23 @@ def load(shell: InteractiveShell) -> None:
     shell.register_magics(magics)
     input_transformers.install(shell)
     magics.join()
+
+
+def _kept(shell: InteractiveShell) -> ChatMagics:
+    """Return the magics of a shell, which the first call makes."""
+    magics: ChatMagics | None = vars(shell).get(KEPT)
+    if magics is not None:
+        shell.configurables.append(magics)  # type: ignore[arg-type]
+        return magics
+    try:
+        magics = vars(shell)[KEPT] = ChatMagics(shell)
+    except TraitError as error:
+        made = (each for each in shell.configurables if isinstance(each, ChatMagics))
+        shell.configurables.remove(next(made))
+        raise InputError(
+            f"{error}", hint="It is set in an IPython configuration file (c.ChatMagics)."
+        ) from None
+    return magics
 
 
 def unload(shell: InteractiveShell) -> None:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.jupyter.environment import KernelEnvironment
+    from chatmagic.jupyter.bridge import Bridge
     from chatmagic.jupyter.execution import Execution
+    from chatmagic.jupyter.panel.hub import KernelStatus
     from chatmagic.jupyter.panel.widgets import Panels
-    from chatmagic.jupyter.status import Status
     from chatmagic.models import Reply
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
@@ -30,32 +30,28 @@ class LivePage:
     Args:
         shell: the kernel's shell.
         session: its session.
-        environment: where the session runs; gets the bridge.
-        status: what panels and gauges show of the kernel.
     """
 
-    def __init__(
-        self,
-        shell: InteractiveShell,
-        session: Session,
-        environment: KernelEnvironment,
-        status: Status,
-    ) -> None:
+    def __init__(self, shell: InteractiveShell, session: Session) -> None:
         """Follow the session, to draw its replies."""
         self.drawing = DrawingLoop()
+        self.bridge: Bridge | None = None
+        """What pages tell of their cells; ``None`` before the first reply in one."""
         self._shell = shell
         self._session = session
-        self._environment = environment
-        self._status = status
         self._panels: Panels | None = None
         self._unfollow = session.follow(self.drawing.hear)
 
-    def panels(self) -> Panels:
-        """Return the kernel's panels and gauges."""
+    def panels(self, status: KernelStatus) -> Panels:
+        """Return the kernel's panels and gauges.
+
+        Args:
+            status: what they show of the kernel.
+        """
         if self._panels is None:
             from chatmagic.jupyter.panel.widgets import Panels  # noqa: PLC0415 - ipywidgets takes its time
 
-            self._panels = Panels(self._session, self._status, self.drawing)
+            self._panels = Panels(self._session, status, self.drawing)
             # Any cell may have set what they show, the environment too.
             self._shell.events.register("post_run_cell", self._look)
         return self._panels
@@ -70,7 +66,7 @@ class LivePage:
         Args:
             execution: of the cell.
         """
-        if execution.audience != "page" or self._environment.bridge is not None:
+        if execution.audience != "page" or self.bridge is not None:
             yield
             return
         replies: list[Reply] = []
@@ -91,13 +87,13 @@ class LivePage:
 
     def _open_bridge(self, reply: Reply | None) -> None:
         """Open the bridge, if it is not open; without it all works in the order as run."""
-        if self._environment.bridge is not None:
+        if self.bridge is not None:
             return
         with swallowed():
             _lazy.load("chatmagic.jupyter.bridge")
             from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415 - as the panels
 
-            self._environment.bridge = Bridge(self._session, self.drawing, first=reply)
+            self.bridge = Bridge(self._session, self.drawing, first=reply)
 
     def _look(self, *_: object) -> None:
         if self._panels is not None:
@@ -109,8 +105,8 @@ class LivePage:
             self._shell.events.unregister("post_run_cell", self._look)
             self._panels.close()
             self._panels = None
-        if self._environment.bridge is not None:
-            self._environment.bridge.close()
-            self._environment.bridge = None
+        if self.bridge is not None:
+            self.bridge.close()
+            self.bridge = None
         self._unfollow()
         self.drawing.close()

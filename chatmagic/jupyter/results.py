@@ -28,7 +28,7 @@ LAST: Final = ("last_type", "last_value", "last_traceback", "last_exc")
 
 
 class Results:
-    """Takes part in what one shell does with the values and errors of its cells.
+    """Hooks into what one shell does with the values and errors of its cells.
 
     Args:
         shell: the shell.

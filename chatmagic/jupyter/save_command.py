@@ -16,20 +16,16 @@ from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.archive import archive, notebook_file, notebook_writer, output, restore
 from chatmagic.archive.files import replace_content
-from chatmagic.conversation import question, seal
-from chatmagic.conversation.record import VERSION, NewerVersionError
+from chatmagic.conversation import options, question
 from chatmagic.errors import InputError
+from chatmagic.jupyter.command_line import read
 from chatmagic.text import counted, one_line, to_terminal, unlinked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from IPython.core.interactiveshell import InteractiveShell
-
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.record import Record
-    from chatmagic.conversation.turn import Turn
-    from chatmagic.session.session import Session
+    from chatmagic.jupyter.kernel import Kernel
 
 FORMATS: Final = "FILE.json (all of it), FILE.ipynb (a notebook) or FILE.md (to read)"
 FORCE: Final = "--force"
@@ -42,14 +38,12 @@ _MARK: Final = re.compile(r"\n<!-- chatmagic ([0-9a-f]{64}) -->\n\Z")
 _SHOWN: Final = 200
 
 
-def save(line: str, session: Session, shell: InteractiveShell, *, keep_values: bool) -> None:
+def save(kernel: Kernel, line: str) -> None:
     """Save the conversation: ``%chat_save FILE``.
 
     Args:
+        kernel: the kernel.
         line: what stands after the magic's name.
-        session: the session with the conversation.
-        shell: the kernel's shell.
-        keep_values: whether what ``{{ }}`` put in is written, too.
 
     Raises:
         InputError: it was not saved; nothing was overwritten.
@@ -60,10 +54,10 @@ def save(line: str, session: Session, shell: InteractiveShell, *, keep_values: b
     content = _CONTENTS.get(path.suffix.lower())
     if content is None:
         raise InputError(f"%chat_save writes {FORMATS}, not {_name(path)}.")
-    conversation = session.conversation
+    conversation, keep_values = kernel.session.conversation, kernel.settings.keep_values
     if not len(conversation):
         raise InputError("There is no turn to save yet; nothing was written.")
-    here = this_notebook(shell.user_ns, os.environ)
+    here = this_notebook(kernel.shell.user_ns, os.environ)
     if here is not None and path.exists() and path.samefile(here):
         raise InputError(f"{_name(path)} is this notebook; save the conversation beside it.")
     if not force:
@@ -81,19 +75,18 @@ def save(line: str, session: Session, shell: InteractiveShell, *, keep_values: b
         print(f"Values that were put in ({shown}) are not in it, only their expressions{keeps}.")
 
 
-def load(line: str, session: Session, shell: InteractiveShell) -> None:
+def load(kernel: Kernel, line: str) -> None:
     """Load a conversation: ``%chat_load [FILE]``; without a file, this notebook's.
 
     Args:
+        kernel: the kernel.
         line: what stands after the magic's name.
-        session: the session whose conversation is replaced.
-        shell: the kernel's shell.
 
     Raises:
         InputError: it was not loaded; the conversation is as it was.
     """
     path, force = _arguments(line, "chat_load")
-    here = this_notebook(shell.user_ns, os.environ)
+    here = this_notebook(kernel.shell.user_ns, os.environ)
     path = path or here
     if path is None:
         raise InputError(
@@ -101,20 +94,16 @@ def load(line: str, session: Session, shell: InteractiveShell) -> None:
             hint="Save it, and give its name: %chat_load NOTEBOOK.ipynb.",
         )
     suffix = path.suffix.lower()
-    if suffix == ".md":
-        raise InputError("Markdown is for reading; %chat_load takes a .json or a .ipynb.")
     if suffix not in {".json", ".ipynb"}:
         raise InputError(f"%chat_load reads FILE.json or FILE.ipynb, not {_name(path)}.")
-    if suffix == ".json" and force:
-        raise InputError(f"%chat_load takes {FORCE} for a notebook alone.")
     if suffix == ".json":
         conversation, lines = _from_json(path)
     else:
         # VS Code knows a cell by another name than the one on disk.
         is_here = here is not None and path.exists() and path.samefile(here)
-        by_id = is_here and IN_VS_CODE not in shell.user_ns
+        by_id = is_here and IN_VS_CODE not in kernel.shell.user_ns
         conversation, lines = _from_notebook(path, by_id=by_id, changed=force)
-    session.change(lambda current: current.load(conversation))
+    kernel.session.change(lambda current: current.load(conversation))
     print("\n".join(unlinked(to_terminal(line)) for line in lines))
 
 
@@ -137,16 +126,9 @@ def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> P
 
 def _arguments(line: str, magic: str) -> tuple[Path | None, bool]:
     """Return the file of a line, and whether ``--force`` stands before or after it."""
-    words = line.strip()
-    force = bool(re.match(rf"{FORCE}(\s|\Z)", words) or re.search(rf"\s{FORCE}\Z", words))
-    if force:
-        words = words.removeprefix(FORCE).removesuffix(FORCE).strip()
-    if words.startswith("-"):
-        raise InputError(f"%{magic} takes a file's name, not {one_line(words, _SHOWN)}.")
-    if len(words) > 1 and words[0] == words[-1] and words[0] in "'\"":
-        words = words[1:-1]
+    words, given = read(magic, line, FORCE)
     try:
-        return (Path(words).expanduser() if words else None), force
+        return (Path(words).expanduser() if words else None), FORCE in given
     except RuntimeError:
         raise InputError(f"No home folder was found for {one_line(words, _SHOWN)}.") from None
 
@@ -155,8 +137,6 @@ def _from_json(path: Path) -> tuple[Conversation, list[str]]:
     """Return the conversation of a JSON archive, and what to print of it."""
     try:
         conversation = archive.load(_parsed(notebook_file.content_of(path)))
-    except NewerVersionError as error:
-        raise InputError(f"{_name(path)} was not loaded: {error}.") from None
     except ValueError as error:
         raise InputError(
             f"{_name(path)} was not loaded: {error}. The conversation is as it was."
@@ -190,16 +170,13 @@ def _json(conversation: Conversation, *, keep_values: bool) -> str:
 
 def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
     records = archive.records_of(conversation, keep_values=keep_values)
-    cells = [notebook_writer.NewCell("chat-0", "%load_ext chatmagic")]
+    cells: list[tuple[Any, ...]] = [("chat-0", "%load_ext chatmagic", None)]
     for number, turn in enumerate(conversation, 1):
         record = records[turn.number]
-        cells.append(
-            notebook_writer.NewCell(
-                f"chat-{number}-{turn.digest[:8]}",
-                _source(turn, record),
-                *output.of(turn.reply, record),
-            )
-        )
+        flags = options.typed(turn)
+        source = question.source(record.prompt, *flags, has_values=bool(record.values))
+        id = f"chat-{number}-{turn.digest[:8]}"
+        cells.append((id, source, output.of(turn.reply, record)))
     return notebook_writer.write(cells)
 
 
@@ -209,20 +186,6 @@ def _markdown(conversation: Conversation, *, keep_values: bool) -> str:  # noqa:
 
 
 _CONTENTS: Final = {".json": _json, ".ipynb": _ipynb, ".md": _markdown}
-
-
-def _source(turn: Turn, record: Record) -> str:
-    """Return the source of the cell that asks a turn's question again."""
-    flags = []
-    if turn.temperature is not None:
-        flags.append(f"-t {turn.temperature}")
-    if turn.max_tokens is not None:
-        flags.append(f"-n {turn.max_tokens}")
-    if turn.last is not None:
-        flags.append(f"--last {turn.last}")
-    if not turn.stream:
-        flags.append("--no-stream")
-    return question.source(record.prompt, *flags, has_values=bool(record.values))
 
 
 def _refuse_to_overwrite(path: Path) -> None:
@@ -251,13 +214,11 @@ def _is_markdown(content: bytes) -> bool:
 
 
 def _is_archive(content: bytes) -> bool:
-    value = _parsed(content)
-    known = {"chatmagic": archive.KIND, "version": VERSION}
-    return (
-        isinstance(value, dict)
-        and known.items() <= value.items()
-        and seal.check(value, {}) == "sealed"
-    )
+    try:
+        archive.load(_parsed(content))
+    except ValueError:
+        return False
+    return True
 
 
 def _parsed(content: bytes) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from traitlets import Any as AnyTrait
@@ -30,23 +29,6 @@ CHECKED = [
 """The settings whose type does not say enough; :mod:`chatmagic.jupyter.checks` checks them."""
 
 
-@dataclass(slots=True)
-class Kept:
-    """What one shell keeps when the extension is loaded again.
-
-    Args:
-        file_url: the address that a configuration file sets.
-        homes: the address that each setting was set for, where it belongs to one.
-        changed_later: which of the cassette's settings were set after ``%chat_cassette`` ran.
-        cassette: what ``%chat_cassette`` set last; ``None`` before its first use.
-    """
-
-    file_url: str | None
-    homes: dict[str, str | None] = field(default_factory=dict)
-    changed_later: set[str] = field(default_factory=set)
-    cassette: CassetteOptions | None = None
-
-
 class _NoSwitch(TraitType[Any, Any]):
     """A trait that does not take True and False, which Python takes for numbers."""
 
@@ -68,7 +50,14 @@ class _WholeNumber(_NoSwitch, Integer[Any, Any]):
 class KernelSettings(Configurable):
     """The settings of one kernel; the manual's page "Configuration" says what they do."""
 
-    kept: Kept
+    file_url: str | None
+    """The address that a configuration file sets."""
+    homes: dict[str, str | None]
+    """The address that each setting was set for, where it belongs to one."""
+    changed_later: set[str]
+    """Which of the cassette's settings were set after ``%chat_cassette`` ran."""
+    chosen_cassette: CassetteOptions | None = None
+    """What ``%chat_cassette`` set last; ``None`` before its first use."""
     _is_made = False
 
     base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +13,7 @@ from chatmagic._json import shared
 from chatmagic.conversation import options
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import ChatError
+from chatmagic.jupyter import cassette_command
 from chatmagic.jupyter.connect_command import of_this_address, where
 from chatmagic.jupyter.execution import running
 from chatmagic.protocol import ratelimit
@@ -21,14 +23,9 @@ from chatmagic.render import gauge
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from IPython.core.interactiveshell import InteractiveShell
-
     from chatmagic.client.credit_tracker import CreditState
-    from chatmagic.jupyter.cassette_command import CassetteCommand
-    from chatmagic.jupyter.environment import KernelEnvironment
-    from chatmagic.jupyter.settings import KernelSettings
+    from chatmagic.jupyter.kernel import Kernel
     from chatmagic.protocol.auth import Secret
-    from chatmagic.session.session import Session
 
 PANELS: Final = (
     ("Temperature", "temperature", "the service's own"),
@@ -53,39 +50,22 @@ SHOWN: Final = 200
 """The most characters of names."""
 
 
+@dataclass(frozen=True, slots=True)
 class Status:
     """The status of one kernel: its service, its settings, its credits.
 
     Args:
-        shell: the kernel's shell.
-        session: its session.
-        settings: the settings, read at each use.
-        cassette: its cassette.
-        environment: where the session runs.
+        kernel: the kernel.
     """
 
-    def __init__(
-        self,
-        shell: InteractiveShell,
-        session: Session,
-        settings: KernelSettings,
-        cassette: CassetteCommand,
-        environment: KernelEnvironment,
-    ) -> None:
-        """Look at nothing yet."""
-        self._shell = shell
-        self._session = session
-        self._settings = settings
-        self._cassette = cassette
-        self._environment = environment
-        self._has_told_of_usage = False
+    kernel: Kernel
 
     def now(self) -> datetime:
         """Return the time by the service's clock, by which a live gauge counts.
 
         It is the ``Date`` of the answer with the latest credits, and the time since it came.
         """
-        here, state = datetime.now(UTC), self._session.credit_state
+        here, state = datetime.now(UTC), self.kernel.session.credit_state
         if state.credits is None or state.received_at is None:
             return here
         return state.credits.seen_at + max(here - state.received_at, timedelta())
@@ -94,12 +74,12 @@ class Status:
         """Return the state in one word, and the settings in force as rows of words."""
         configured = self._in_force()
         rows = [[name, _set(configured[trait], unset)] for name, trait, unset in PANELS]
-        if (tape := self._cassette.state()) is not None:
+        if (tape := cassette_command.in_force(self.kernel)) is not None:
             rows = [["Cassette", tape], *rows]
-        if self._environment.is_replaying():
+        if self.kernel.is_replaying():
             return {"state": "replay", "rows": rows}
         try:
-            choice, connection = self._environment.choice(), self._environment.endpoint()
+            choice, connection = self.kernel.choice(), self.kernel.endpoint()
         except ChatError as error:
             return {"state": "not connected", "rows": [["Service", str(error)], *rows]}
         state = "emulator" if connection.is_emulator else "live"
@@ -109,15 +89,15 @@ class Status:
 
     def defaults(self) -> dict[str, Any]:
         """Return the parameters of the panel's questions, which are every cell's defaults."""
-        return shared(options.parse("", self._settings.trait_values()), Parameters)
+        return shared(options.parse("", self.kernel.settings.trait_values()), Parameters)
 
     def streams(self) -> bool:
         """Return whether pages show a reply while it comes."""
-        return bool(self._settings.stream != "off")
+        return bool(self.kernel.settings.stream != "off")
 
     def credits(self) -> tuple[str, str]:
         """Return the large gauge as HTML and as words."""
-        state = self._session.credit_state
+        state = self.kernel.session.credit_state
         now, off = self._now(state), state.clock_off
         html = gauge.large_html(state.credits, state.took, now=now, clock_off=off)
         words = gauge.large_words(state.credits, state.took, now=now, clock_off=off)
@@ -128,20 +108,20 @@ class Status:
 
     def _notes(self, state: CreditState, now: datetime) -> list[str]:
         """Return the lines under the credits: requests left, tokens, a replay."""
-        notes = []
+        kernel, notes = self.kernel, []
         if state.requests is not None:
             notes.append(ratelimit.line(state.requests, now))
-        if state.lacks_usage and not (self._settings.stream_usage or self._has_told_of_usage):
-            self._has_told_of_usage = True
+        if state.lacks_usage and not (kernel.settings.stream_usage or kernel.has_told_of_usage):
+            kernel.has_told_of_usage = True
             notes.append(NO_TOKENS)
-        replayed = self._cassette.of_the_figures()
+        replayed = cassette_command.of_the_figures(kernel)
         return notes if replayed is None else [*notes, replayed]
 
     def summary(self) -> str:
         """Return what ``%chat`` alone prints: service, key, conversation, credits, settings."""
-        tape = self._cassette.state()
-        self._session.follow_pages(running(self._shell).cell)
-        conversation, state = self._session.conversation, self._session.credit_state
+        tape = cassette_command.in_force(self.kernel)
+        self.kernel.session.follow_pages(running(self.kernel.shell).cell)
+        conversation, state = self.kernel.session.conversation, self.kernel.session.credit_state
         count, stale = len(conversation), len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""
         return "\n".join(
@@ -160,12 +140,12 @@ class Status:
         """Return the lines on the service: address, key, model."""
         lines = []
         try:
-            if not self._environment.is_replaying():
-                connection = self._environment.endpoint()
+            if not self.kernel.is_replaying():
+                connection = self.kernel.endpoint()
                 lines.append(where(connection))
                 if not connection.is_emulator:
                     lines.append(f"Requests are posted to {connection.posted_to()}.")
-            return lines + of_this_address(self._environment)
+            return lines + of_this_address(self.kernel)
         except ChatError as error:
             return [*lines, str(error)]
 
@@ -183,20 +163,20 @@ class Status:
 
     def _in_force(self) -> dict[str, Any]:
         """Return the settings that count here; of fields and headers their names, in words."""
-        configured = self._settings.trait_values()
-        configured |= dict.fromkeys(self._environment.elsewhere())
+        configured = self.kernel.settings.trait_values()
+        configured |= dict.fromkeys(self.kernel.elsewhere())
         with contextlib.suppress(ChatError):
-            configured["model"] = self._environment.model()
+            configured["model"] = self.kernel.model()
         named = {name: configured[name] for name in NAMED if configured[name]}
         # A key that was put there by mistake is not shown.
-        keys = self._environment.known_keys() if named else ()
+        keys = self.kernel.known_keys() if named else ()
         return {**configured, **{name: _names(named.get(name), keys) for name in NAMED}}
 
     def _now(self, state: CreditState) -> datetime:
         """Return the time; it stands still for the emulator and a replay, whose outputs repeat."""
-        figures, connection = state.credits, self._session.endpoint
+        figures, connection = state.credits, self.kernel.session.endpoint
         if figures is not None and connection is not None:
-            still = connection.is_emulator or self._cassette.of_the_figures()
+            still = connection.is_emulator or cassette_command.of_the_figures(self.kernel)
             if still:
                 return figures.seen_at
         return datetime.now(UTC)

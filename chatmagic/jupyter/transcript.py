@@ -21,20 +21,14 @@ EXCERPT = 60
 _SAID = "text-align: left; overflow-wrap: anywhere;"
 AS_RUN = "in the order of the first run"
 AS_ON_PAGE = "in the order of the cells in the page"
-DID = {
-    "ask": "Took back the question",
-    "re-run": "Took back the new reply to",
-    "reset": "Took back the reset",
-    "set aside": "Brought back what was set aside",
-    "load": "Took back the load",
+CHANGES = {
+    "ask": "the question",
+    "re-run": "the new reply to",
+    "reset": "the reset",
+    "set aside": "the setting aside",
+    "load": "the load",
 }
-DID_AGAIN = {
-    "ask": "Put back the question",
-    "re-run": "Put back the new reply to",
-    "reset": "Reset again",
-    "set aside": "Set aside again",
-    "load": "Loaded again",
-}
+"""The changes of a conversation, as undo and redo name them."""
 
 
 def marks(
@@ -96,39 +90,50 @@ def whole(
 ) -> tuple[str, str]:
     """Return turns in full, as HTML and as text."""
     numbers = {turn.number: place for place, turn in enumerate(conversation.turns, 1)}
-    html, text = [], []
+    parts = []
     for turn in turns:
         notes = "; ".join(marks(conversation, turn, notebooks))
         title = f"{numbers[turn.number]}. You{f' ({notes})' if notes else ''}"
-        html.append(
-            f"<p><strong>{escape(title)}</strong></p>"
-            f'<pre dir="auto" style="{PROSE}">{escape(visible(turn.as_typed))}</pre>'
-            f"<p><strong>Reply</strong></p>{markdown.to_html(turn.reply.text)}"
-        )
-        text.append(
-            f"{title}\n{to_terminal(turn.as_typed)}\n\nReply\n{to_terminal(turn.reply.text)}"
-        )
+        prompt = f'<pre dir="auto" style="{PROSE}">{escape(visible(turn.as_typed))}</pre>'
+        parts.append(in_full(title, prompt, turn))
     if not turns:
         return table(conversation)
-    return _group("".join(html)), "\n\n".join(text)
+    return _group("".join(html for html, _ in parts)), "\n\n".join(text for _, text in parts)
+
+
+def in_full(title: str, prompt: str, turn: Turn) -> tuple[str, str]:
+    """Return a turn in full, as HTML and as text.
+
+    Args:
+        title: its title.
+        prompt: its prompt, as safe HTML.
+        turn: the turn.
+    """
+    states = output.state_lines(turn.reply)
+    html = (
+        f"<p><strong>{escape(title)}</strong></p>{prompt}"
+        f"<p><strong>Reply</strong></p>{markdown.to_html(turn.reply.text)}"
+        + "".join(f"<p><strong>{escape(visible(line))}</strong></p>" for line in states)
+    )
+    parts = (title, turn.as_typed, "", "Reply", turn.reply.text, *states)
+    return html, "\n".join(map(to_terminal, parts))
 
 
 def undone(change: Change | None) -> str:
     """Return a line on what an undo did."""
-    return _did(change, DID, change.went) if change else "Nothing to take back."
+    return _line("Took back", change, change.went) if change else "Nothing to take back."
 
 
 def redone(change: Change | None) -> str:
     """Return a line on what a redo did."""
-    return _did(change, DID_AGAIN, change.came) if change else "Nothing to do again."
+    return _line("Did again", change, change.came) if change else "Nothing to do again."
 
 
-def _did(change: Change, words: dict[str, str], turns: tuple[Turn, ...]) -> str:
+def _line(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
+    what = f"{did} {CHANGES[change.kind]}"
     if change.kind in {"reset", "set aside", "load"}:
-        count = len(change.came or change.went)
-        return f"{words[change.kind]} ({counted(count, 'turn')})."
-    quoted = ", ".join(f"“{one_line(turn.as_typed, EXCERPT)}”" for turn in turns[-1:])
-    return f"{words[change.kind]} {quoted}."
+        return f"{what} ({counted(len(change.came or change.went), 'turn')})."
+    return f"{what} {', '.join(f'“{one_line(turn.as_typed, EXCERPT)}”' for turn in turns[-1:])}."
 
 
 def _summary(conversation: Conversation, order: str) -> str:

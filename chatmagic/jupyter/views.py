@@ -30,7 +30,7 @@ NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
 
 
 class Once(Silent):
-    """Shows a reply once, when it has ended: for machines, and for ``stream = off``."""
+    """View of a reply that has ended, drawn once: for machines, and for ``stream = off``."""
 
     def ended(self, answer: Answer) -> None:
         """Show the reply."""
@@ -39,7 +39,7 @@ class Once(Silent):
 
 
 class Live(Silent):
-    """Shows a reply in a page while it streams, by updates of one display.
+    """View of a reply in a page while it streams, by updates of one display.
 
     Args:
         ask: whose reply it is.
@@ -109,7 +109,7 @@ class Live(Silent):
 
 
 class Printed(Silent):
-    """Prints a reply as it comes, for a terminal or a console.
+    """View that prints a reply as it comes, for a terminal or a console.
 
     Args:
         in_page: whether it is a page that shows what is printed, and finds links in it.
@@ -164,7 +164,7 @@ class Printed(Silent):
 
 
 class PrintedOnce(Printed):
-    """Prints a reply when it has ended, for a terminal with ``stream = off``."""
+    """View that prints a reply when it has ended, for a terminal with ``stream = off``."""
 
     def fragment(self, text: str) -> None:
         """Print nothing yet."""

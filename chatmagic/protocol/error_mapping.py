@@ -40,7 +40,6 @@ BODY_BYTES: Final = 65_536
 """How much of a body is read for its error."""
 KEY_REFUSED: Final = "The service did not accept the key"
 NO_KEY_SENT: Final = "The service requires a key, and none was sent"
-ANOTHER_KEY: Final = "%chat shows where the key comes from; %chat_login asks for another one"
 ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
 WHAT_CAME_IS_KEPT: Final = (
     "What came is kept, marked; nothing was sent again. Ask again for a complete reply."
@@ -76,7 +75,11 @@ _REFUSED: Final = _Rule(
     "(--temperature, --max-tokens, ChatMagics.extra_body); %chat shows that.",
 )
 _FAILED: Final = _Rule(ServiceError, "The service failed", _UNSENT)
-_BAD_KEY: Final = _Rule(AuthenticationError, KEY_REFUSED, f"{ANOTHER_KEY}.")
+_BAD_KEY: Final = _Rule(
+    AuthenticationError,
+    KEY_REFUSED,
+    "%chat shows where the key comes from; %chat_login asks for another one.",
+)
 _LIMITED: Final = _Rule(RateLimitError, "The service says that the limit is reached", None)
 _TOO_LONG: Final = _Rule(
     RequestRejectedError, "The conversation is too long for the service", LESS_HINT

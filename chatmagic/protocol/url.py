@@ -76,12 +76,18 @@ def origin(url: str) -> str:
     return f"{parts.scheme}://{host}:{parts.port or DEFAULT_PORTS[parts.scheme]}"
 
 
+def origin_or_none(url: str) -> str | None:
+    """Return the origin of an address; ``None`` for what is no address."""
+    try:
+        return origin(url)
+    except InputError:
+        return None
+
+
 def same_origin(first: str, second: str) -> bool:
     """Return whether two addresses are on one server; what is no address is on none."""
-    try:
-        return origin(first) == origin(second)
-    except InputError:
-        return False
+    known = origin_or_none(first)
+    return known is not None and known == origin_or_none(second)
 
 
 def is_loopback(url: str) -> bool:

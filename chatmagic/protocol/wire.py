@@ -9,13 +9,12 @@ ignored, and a missing field is the same as a null one.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from chatmagic import _json
-from chatmagic._json import digest, whole_number
+from chatmagic._json import digest, finite_number, whole_number
 from chatmagic.models import BodyFacts, Message, Usage
 from chatmagic.text import without_lone_surrogates
 
@@ -53,15 +52,9 @@ class Request:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        if self.max_tokens is not None and (
-            isinstance(self.max_tokens, bool) or not isinstance(self.max_tokens, int)
-        ):
+        if isinstance(self.max_tokens, bool) or not isinstance(self.max_tokens, int | None):
             raise ValueError(f"max_tokens is a whole number, not {self.max_tokens!r}")
-        if self.temperature is not None and (
-            isinstance(self.temperature, bool)
-            or not isinstance(self.temperature, int | float)
-            or not abs(self.temperature) <= sys.float_info.max  # NaN is not, either
-        ):
+        if self.temperature is not None and finite_number(self.temperature) is None:
             raise ValueError(f"temperature is a finite number, not {self.temperature!r}")
         if own := OWN_FIELDS & set(self.extra):
             raise ValueError(f"extra_body cannot say {min(own)}, which has its own argument")

@@ -19,12 +19,9 @@ if TYPE_CHECKING:
 
     from chatmagic.models import Credits, Usage
 
-CELLS: Final = 10
+_CELLS: Final = 10
 _SHOWN: Final = 60
-_WRITTEN_OUT: Final = 10**21
-"""From here on a page writes a number with an exponent."""
-_EXACT: Final = 2**53
-COLOURS: Final = {
+_COLOURS: Final = {
     # The theme's colours alone are too pale beside text, light and dark.
     level: f"color-mix(in srgb, {colour} 60%, var(--jp-ui-font-color1, #212121))"
     for level, colour in {
@@ -66,20 +63,13 @@ def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
         model: the model that was asked for; ``None`` where none was named.
     """
     temperature, most = parameters.get("temperature"), parameters.get("max_tokens")
+    # Written in one way, also where a page has saved 1.0 as 1, and -0.0 as 0.
     parts = (
-        None if temperature is None else f"t {_number(temperature)}",
+        None if temperature is None else f"t {temperature + 0.0:g}",
         None if most is None else f"max {most:,}",
         None if model is None else f"model {text.one_line(model, _SHOWN)}",
     )
     return " · ".join(part for part in parts if part)
-
-
-def _number(number: float) -> str:
-    """Write a number in one way, also where a page has saved 1.0 as 1, and -0.0 as 0."""
-    if abs(number) < _WRITTEN_OUT:
-        # A page saves 1e17 as a whole number, too.
-        number = int(number) if abs(number) < _EXACT and number == int(number) else float(number)
-    return str(number)
 
 
 def usage_words(usage: Usage | None) -> str:
@@ -112,7 +102,7 @@ def large_words(
     if credits is None:
         return "\n".join(["Credits: unknown. No answer has told them yet.", *_clock(clock_off)])
     blocks = _blocks(credits)
-    rows = [f"[{'#' * blocks}{'.' * (CELLS - blocks)}] " if blocks is not None else ""]
+    rows = [f"[{'#' * blocks}{'.' * (_CELLS - blocks)}] " if blocks is not None else ""]
     rows[0] += crediting.words(credits)
     return "\n".join([*rows, *_details(credits, took, now, clock_off)])
 
@@ -128,26 +118,13 @@ def large_html(
     if credits is None:
         words = escape(large_words(None, took, now=now, clock_off=clock_off))
         return f'<div class="chatmagic-gauge" role="group" aria-label="Credits">{words}</div>'
-    level = crediting.level(credits)
-    share = _share(credits)
-    bar = ""
-    if share is not None:
-        bar = (
-            '<div style="border: 1px solid currentColor; height: 0.8em; width: 20em;'
-            ' max-width: 100%;" aria-hidden="true">'
-            # Drawn by a border, which forced colours keep, and not by a background, which
-            # they take away.
-            f'<div style="border-top: 0.8em solid {COLOURS[level]};'
-            f' width: {_percent(share)}%;"></div></div>'
-        )
-    figure = "unknown" if credits.remaining is None else f"{credits.remaining:,}"
-    unit = "credit" if credits.remaining == 1 else "credits"
     lines = _details(credits, took, now, clock_off)
     details = "".join(f"<div>{escape(line)}</div>" for line in lines)
     return (
         '<div class="chatmagic-gauge" role="group" aria-label="Credits">'
-        f'<div style="font-size: 160%;"><strong>{figure}</strong> {unit} left</div>{bar}'
-        f"<div><strong>{escape(crediting.words(credits))}</strong></div>"
+        f'<div style="font-size: 160%;">{_bar(credits)}'
+        f"<strong>{escape(crediting.left_words(credits))}</strong></div>"
+        f"<div>{escape(crediting.reset_words(credits))}</div>"
         f'<div style="{QUIET}">{details}</div></div>'
     )
 
@@ -179,31 +156,20 @@ def _age(seconds: int) -> str:
     return f"{seconds} s"
 
 
-def _share(credits: Credits) -> float | None:
-    if credits.limit is None or credits.remaining is None:
-        return None
-    return min(credits.remaining / credits.limit, 1.0) if credits.limit else 0.0
-
-
-def _percent(share: float) -> int:
-    """Return the width of the bar: full only with all credits, never empty while any is left."""
-    return int(share * 100) if share in {0, 1} else min(max(round(share * 100), 1), 99)
-
-
 def _blocks(credits: Credits | None) -> int | None:
     """Return how many cells of the bar are full; at least one while anything is left."""
-    share = None if credits is None else _share(credits)
-    if share is None:
+    if credits is None or credits.limit is None or credits.remaining is None:
         return None
-    return max(int(share * CELLS), 1 if share else 0)
+    share = min(credits.remaining / credits.limit, 1.0) if credits.limit else 0.0
+    return max(int(share * _CELLS), 1 if share else 0)
 
 
 def _bar(credits: Credits | None) -> str:
     blocks = _blocks(credits)
     if blocks is None:
         return ""
-    colour = COLOURS[crediting.level(credits)]
+    colour = _COLOURS[crediting.level(credits)]
     return (
         f'<span aria-hidden="true" style="color: {colour};">'
-        f"{'▰' * blocks}{'▱' * (CELLS - blocks)}</span> "
+        f"{'▰' * blocks}{'▱' * (_CELLS - blocks)}</span> "
     )

@@ -6,14 +6,12 @@ renderer below writes only what it knows, and nh3 drops whatever is not on the s
 
 What Markdown means in a reply is said in :mod:`chatmagic.render.markdown_parser`. A reply is
 not a page: images are links that say so, and headings start at level 4 and leave no level out.
-What is longer than a page can bear is plain text, or left out with a line that says so; the
-whole reply is in its text.
+What is longer than a page can bear is plain text, with a line that says so.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +22,7 @@ from pygments.lexers import get_lexer_by_name
 
 from chatmagic._log import log_swallowed
 from chatmagic.render import bidi, formulas, links, markdown_parser, sanitize
-from chatmagic.text import PROSE, TYPESET, counted, one_line, visible
+from chatmagic.text import PROSE, TYPESET, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +31,8 @@ if TYPE_CHECKING:
     from markdown_it.utils import EnvType
 
 _MOST_MARKDOWN: Final = 500_000  # characters; 5,000,000 take some 8 s to render, plain ones 1 s
-_MOST_FORMULAS: Final = 500  # a page takes some 2 ms to typeset one
 _MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each
+_EACH_FORMULA: Final = 10  # characters that a formula counts besides its own: 2 ms
 _MOST_BLOCKS: Final = 5_000  # paragraphs and the like; a page takes some 0.4 ms to lay one out
 _MOST_HEADINGS: Final = 200  # JupyterLab takes 5 s for 2,000, and has no end with 5,000
 _NEWEST: Final = 20_000  # characters of such a reply while it streams: each update is laid out
@@ -55,35 +53,8 @@ TABLE: Final = f'<table style="{sanitize.TABLE}"'
 
 _BLOCKS: Final = frozenset(
     """blockquote_open code_block fence formula heading_open hr list_item_open
-    paragraph_open""".split()  # noqa: SIM905 - as above
+    paragraph_open td_open th_open""".split()  # noqa: SIM905 - as above
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CodeBlock:
-    """Fenced code block of a reply.
-
-    Args:
-        language: the first word after the fence, as written; empty without one.
-        code: the lines between the fences, each with its line end.
-    """
-
-    language: str
-    code: str
-
-
-def code_blocks(text: str) -> tuple[CodeBlock, ...]:
-    """Return the fenced code blocks of a reply, in order, those in lists and quotes too.
-
-    A block whose end has not come counts as far as it goes. The code is as
-    :func:`chatmagic.text.visible` gives it: what is taken is what was shown.
-    """
-    try:
-        fences = [token for token in _MARKDOWN.parse(visible(text)) if token.type == "fence"]
-    except Exception as error:  # noqa: BLE001 - a fault of the parser must not lose the reply
-        log_swallowed(error)
-        return ()
-    return tuple(CodeBlock(_language(token), token.content) for token in fences)
 
 
 def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
@@ -102,18 +73,16 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
     env: EnvType = {
         "live": live,
         "breaks": breaks,
-        **dict.fromkeys(("coloured", "formulas", "tex", "headings"), 0),
+        **dict.fromkeys(("coloured", "tex", "headings"), 0),
         "above": [],
     }
     try:
         tokens = _MARKDOWN.parse(visible(text), env)
         if any(token.level >= markdown_parser.DEEPEST - 1 for token in tokens):
             return _as_text(text, "its lists or quotations are nested too deeply")
-        blocks = sum(token.type in _BLOCKS and not token.hidden for token in tokens)
-        if blocks > _MOST_BLOCKS:
-            return _too_much(
-                text, f"{blocks:,} paragraphs, points or blocks", live=live and not breaks
-            )
+        if sum(token.type in _BLOCKS and not token.hidden for token in tokens) > _MOST_BLOCKS:
+            what = f"more than {_MOST_BLOCKS:,} paragraphs, list items, blocks and table cells"
+            return _too_much(text, what, live=live and not breaks)
         side = bidi.set_directions(tokens)
         html = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env)
         return sanitize.reply_box(html, side)
@@ -226,14 +195,6 @@ class _Renderer(RendererHTML):
     def footnote(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         return f"<sup>{escape(tokens[idx].content)}</sup>"
 
-    def left_out(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        cells = tokens[idx].meta["cells"]
-        return (
-            f"<p><em>Left out from here on: {counted(cells, 'table cell')}; "
-            f"{markdown_parser.MOST_CELLS:,} are shown at most. "
-            "The plain text has them all.</em></p>\n"
-        )
-
     def fence(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         code, language = tokens[idx].content, _language(tokens[idx])
         html = escape(code, quote=False)
@@ -271,10 +232,8 @@ class _Renderer(RendererHTML):
 
     def formula(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         token = tokens[idx]
-        env["formulas"] += 1
-        env["tex"] += len(token.content)
-        few = env["formulas"] <= _MOST_FORMULAS and env["tex"] <= _MOST_TEX
-        if not env["live"] and few and formulas.typesettable(token.content):
+        env["tex"] += len(token.content) + _EACH_FORMULA
+        if not env["live"] and env["tex"] <= _MOST_TEX and formulas.typesettable(token.content):
             left, right = ("\\[", "\\]") if token.meta["display"] else ("\\(", "\\)")
             tex = escape(f"{left}{token.content}{right}", quote=False)
             tag = "div" if token.block else "span"

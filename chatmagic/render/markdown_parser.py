@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 DEEPEST: Final = 20
 """Levels of nesting; markdown-it leaves out what lies deeper."""
 
-MOST_CELLS: Final = 5_000
-"""Table cells of a reply: a page takes some 3 s to lay out 100,000, at each update."""
+_MOST_TOKENS: Final = 40_000
+"""Tokens of a reply behind which no row of a table is read: a cell has three."""
 
 # It has a line at DEBUG for each rule and line, which a user's own logging would show in the
 # cell of the reply. Who sets a level for it has it.
@@ -58,9 +58,8 @@ def parser(renderer: type[RendererHTML]) -> MarkdownIt:
 
     Args:
         renderer: writes what was read; the tokens that are none of markdown-it's are
-            ``formula``, its source with the delimiters as ``markup``; ``left_out``, the number
-            of table ``cells`` as ``meta``; ``task``, as ``meta`` whether it is ``done``; and
-            ``footnote``, the label as ``content``.
+            ``formula``, its source with the delimiters as ``markup``; ``task``, as ``meta``
+            whether it is ``done``; and ``footnote``, the label as ``content``.
     """
     markdown = MarkdownIt(
         "commonmark", {"html": False, "maxNesting": DEEPEST}, renderer_cls=renderer
@@ -124,43 +123,13 @@ def _push(state: StateInline | StateBlock, match: re.Match[str]) -> None:
 
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Find a table, and keep as many of its rows as a page can bear (a block rule).
+    """Find a table (a block rule), read not much further than a page can bear.
 
-    The first table that is too large says how many cells it and all that follow leave out.
+    A row that lacks cells gets them, so that few characters would be many tokens.
     """
-    if not table(state, start, end, True):
-        return False
-    if silent:
-        return True
-    ruled = state.getLines(start + 1, start + 2, state.blkIndent, False)
-    columns = sum(1 for part in ruled.split("|") if part.strip())
-    cells = state.env.get("cells", 0)
-    rows = (MOST_CELLS - cells) // columns  # the head's is one of them
-    if rows:
-        table(state, start, min(end, start + 1 + rows), False)
-    shown = state.line if rows else start + 1
-    state.line = _table_end(state, max(shown, start + 2), end)
-    state.env["cells"] = cells + columns * (shown - start - 1)
-    if left := columns * (state.line - shown):
-        state.env["cells"] = MOST_CELLS
-        if "left_out" not in state.env:
-            state.env["left_out"] = state.push("left_out", "", 0).meta
-        state.env["left_out"]["cells"] = state.env["left_out"].get("cells", 0) + left
-    return True
-
-
-def _table_end(state: StateBlock, line: int, end: int) -> int:
-    """Return the line after a table's last row, as markdown-it's own rule finds it."""
-    others = state.md.block.ruler.getRules("blockquote")
-    while (
-        line < end
-        and not state.isEmpty(line)
-        and state.sCount[line] >= state.blkIndent
-        and not state.is_code_block(line)
-        and not any(rule(state, line, end, True) for rule in others)
-    ):
-        line += 1
-    return line
+    columns = state.getLines(start + 1, start + 2, state.blkIndent, False).count("|") + 1
+    rows = (_MOST_TOKENS - len(state.tokens)) // (3 * columns)
+    return rows > 0 and table(state, start, min(end, start + 1 + rows), silent)
 
 
 def _footnotes(state: StateCore) -> None:

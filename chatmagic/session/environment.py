@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Protocol
 
 from chatmagic.cassette import active
 from chatmagic.client import config
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
-from chatmagic.client.kernel import Kernel
 from chatmagic.protocol import url
 
 if TYPE_CHECKING:
@@ -18,11 +16,11 @@ if TYPE_CHECKING:
     from chatmagic.protocol.auth import Secret
 
 
-class Environment(Kernel, Protocol):
+class Environment(Protocol):
     """Where a session runs: read anew at each ask, so that what is set in between counts.
 
     A plain Python process has :class:`PlainPython`, a kernel
-    :class:`chatmagic.jupyter.environment.KernelEnvironment`.
+    :class:`chatmagic.jupyter.kernel.Kernel`.
     """
 
     def service(self) -> ServiceSetup:
@@ -49,13 +47,20 @@ class Environment(Kernel, Protocol):
             owner: the hash of the cell; ``None`` takes the page that reported last.
         """
 
+    def start_emulator(self) -> tuple[str, Secret]:
+        """Start the emulator of this place, if it is not running; return its address and a key.
+
+        Raises:
+            ConnectError: there is no kernel.
+        """
+
 
 class PlainPython:
     """The environment of a process without a kernel: its variables, and nothing else."""
 
     def service(self) -> ServiceSetup:
         """Return where the variables say to ask; see :class:`Environment`."""
-        return ServiceSetup(config.resolve_for_client(os.environ))
+        return ServiceSetup(config.resolve_for_client())
 
     def cassette(self) -> CassetteSetup | None:
         """Return the cassette that the variables name; ``None`` for none."""
@@ -71,16 +76,8 @@ class PlainPython:
         return None
 
     def start_emulator(self) -> tuple[str, Secret]:
-        """Return the address and a key of this process's emulator, where a kernel has one.
-
-        Raises:
-            ConnectError: there is no kernel.
-        """
+        """Return the address and a key of this process's emulator, where a kernel has one."""
         return config.local_emulator()
-
-    def replaying(self) -> str | None:
-        """Return why nothing is ever sent; ``None`` where requests are sent."""
-        return config.replaying(os.environ)
 
 
 def setup_for(

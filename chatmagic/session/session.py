@@ -288,7 +288,8 @@ class Session:
             state.context = self.conversation.context(
                 state.ask.owner, state.ask.execution, last=state.ask.last, order=state.order
             )
-        source = self._clients.given or setup or state.service
+        given = self._clients.given
+        source = given.setup if given is not None else setup or state.service
         state.make_request((source and source.extra_body) or {})
         if cassette is not None:
             state.lookup = self._look_up(state, cassette)
@@ -311,7 +312,7 @@ class Session:
         """Return what answers the request while a cassette is active."""
         ask = state.ask
         asked = Interaction.asked(state.request, typed=ask.typed, owner=ask.owner)
-        query = Query(asked, ask.execution, state.order)
+        query = Query(asked, ask.execution, state.order, state.request.messages)
         before = self.conversation.context(ask.owner, ask.execution, order=state.order).turns
         below = [
             turn

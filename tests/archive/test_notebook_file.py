@@ -1,4 +1,4 @@
-"""Notebook files: a stranger's, read as data, and our own, written."""
+"""Notebook files, read as data."""
 
 from __future__ import annotations
 
@@ -38,30 +38,29 @@ def test_turns_are_found_in_the_order_of_the_cells() -> None:
     assert [(told.cell, told.kind, told.text, told.own) for told in found.outputs] == [
         (2, "turn", text, owner_of("x")),
         (3, "turn", text, None),
-        (4, "undo", None, None),
+        (4, "undo", "…", None),
     ]
-    assert [told.agrees for told in found.outputs] == [True, True, False]
     assert found.problems == []
     assert found.missing == ""
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    "content",
     [
-        (b"", "it is not JSON"),
-        (b"\xff\xfe", "it is not JSON"),
-        (b"[" * 100_000, "it is not JSON"),
-        (b"[1" + b"0" * 5000 + b"]", "it is not JSON"),
-        (b"[]", "is not a notebook"),
-        (b'{"nbformat": true}', "is not a notebook"),
-        (b'{"nbformat": 3, "worksheets": []}', "format 3, .*Open it in JupyterLab"),
-        (b'{"nbformat": 5, "cells": []}', "format 5"),
-        (b'{"nbformat": 4, "cells": {}}', "no list of cells"),
+        b"",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b"[1" + b"0" * 5000 + b"]",
+        b"[]",
+        b'{"nbformat": true, "cells": []}',
+        b'{"nbformat": 3, "worksheets": []}',
+        b'{"nbformat": 5, "cells": []}',
+        b'{"nbformat": 4, "cells": {}}',
     ],
 )
-def test_what_is_no_notebook_is_told(content: bytes, said: str) -> None:
+def test_what_is_no_notebook_is_told(content: bytes) -> None:
     """In one line."""
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=r"stranger\.ipynb is not a notebook of format 4"):
         notebook_file.parse(content, HERE)
 
 
@@ -166,9 +165,3 @@ def test_whatever_stands_in_a_notebook_it_is_read_or_refused(
         told = restore.restore(found)
         assert len(told.numbers) == len(found.turns)
         assert all("\n" not in line for line in restore.summary(told, found))
-
-
-# --- restoring ------------------------------------------------------------------------------
-
-
-# --- writing --------------------------------------------------------------------------------

@@ -161,7 +161,6 @@ def test_what_is_said_of_a_restored_notebook() -> None:
     assert restore.summary(told, found) == [
         "Restored 2 turns (1 stale) from stranger.ipynb as last saved. Nothing was sent.",
         f"cell 1: {{{{ x }}}}: {restore.NOT_KEPT}",
-        "cell 2: the reply was changed by hand; it is sent as it is.",
         f"cell 2: {notebook_file.CHANGED}.",
         "cell 6: its record was left out: its values are not those of its prompt.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",

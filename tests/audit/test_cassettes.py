@@ -55,7 +55,7 @@ def test_a_cassette_that_is_not_in_order_is_told(
     for path, said in (
         (tape(tmp_path / "order.jsonl", b, a), "! exchange 1: it carried a turn that is recorded"),
         (tape(tmp_path / "twice.jsonl", a, b, a), "! exchange 3: it is exchange 1 once more."),
-        (damaged, "the reply is not the one that was recorded"),
+        (damaged, "the exchange is not the one that was recorded"),
         (tmp_path / "none.jsonl", "is not there."),
     ):
         code, told = run(capsys, [path])

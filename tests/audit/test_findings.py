@@ -13,7 +13,6 @@ CHECKED = {
     "cell": 2,
     "prompt": "p",
     "model_asked": None,
-    "agrees": True,
     "sealed": True,
     "rendered": None,
     "in_order": True,
@@ -42,15 +41,14 @@ def test_what_is_not_known_is_none() -> None:
     """Nothing is made up."""
     row = Row.of(ReplyFacts(), **CHECKED)
     known = {item.name for item in fields(Row) if getattr(row, item.name) is not None}
-    assert known == {"cell", "prompt", "state", "origin", "agrees", "sealed", "in_order"}
+    assert known == {"cell", "prompt", "state", "origin", "sealed", "in_order"}
 
 
 def test_one_fault_is_enough() -> None:
-    """A problem, a reply that is another one, or an order that cannot be; unknown is none."""
+    """A problem, or an order that cannot be; what is not known is none."""
     row = Row.of(ReplyFacts(), **CHECKED)
     unknown = Row.of(ReplyFacts(), **{**CHECKED, "in_order": None})
     assert Audit("f", (row, unknown), (), (), ()).in_order
     assert not Audit("f", (row,), ("problem",), (), ()).in_order
-    for name in ("agrees", "in_order"):
-        fault = Row.of(ReplyFacts(), **{**CHECKED, name: False})
-        assert not Audit("f", (row, fault), (), (), ()).in_order
+    fault = Row.of(ReplyFacts(), **{**CHECKED, "in_order": False})
+    assert not Audit("f", (row, fault), (), (), ()).in_order

@@ -32,7 +32,7 @@ def test_json_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
             "prompt_tokens": 1, "completion_tokens": 2,
             "total_tokens": 3, "credits_left": 99, "credits_limit": 100, "took": 1,
             "finish_reason": "stop", "state": "complete", "origin": "live", "date": None,
-            "agrees": True, "sealed": True, "rendered": True, "in_order": True,
+            "sealed": True, "rendered": True, "in_order": True,
         }
     ]  # fmt: skip
     assert json.loads(run(capsys, [paths[0], "--json", "--values"])[1])[0]["values"] == []
@@ -48,7 +48,7 @@ def test_csv_holds_no_formula(
     head, first, second, third = csv.reader(io.StringIO(told))
     row = dict(zip(head, first, strict=True))
     assert row["prompt"] == row["model"] == "'" + text.replace("\r", "")
-    assert (row["cell"], row["agrees"], row["credits_left"]) == ("1", "True", "99")
+    assert (row["cell"], row["sealed"], row["credits_left"]) == ("1", "True", "99")
     assert second[head.index("in_order")] == "False"
     assert third[-1].endswith("is not there.")
 

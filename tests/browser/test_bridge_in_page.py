@@ -109,9 +109,9 @@ def test_cells_keep_their_turns(lab: Open, service: Emulator) -> None:
     assert turns(book, 4) == ["a", "c", "b"]
     delete(book, 2)
     assert turns(book, 3) == ["a", "b"]
-    assert "Brought back what was set aside (1 turn)" in book.run(3, "%chat_undo")
+    assert "Took back the setting aside (1 turn)" in book.run(3, "%chat_undo")
     assert turns(book, 3) == ["a", "c", "b"]
-    assert "Set aside again (1 turn)" in book.run(3, "%chat_redo")
+    assert "Did again the setting aside (1 turn)" in book.run(3, "%chat_redo")
     assert turns(book, 3) == ["a", "b"]
     book.insert(2, ask("new"))
     book.run(2)
@@ -247,8 +247,8 @@ def test_a_copy_wears_a_mark_until_it_runs(lab: Open) -> None:
 
 
 BEHIND_A_PROXY = """
-from chatmagic.client import arrival
-arrival.MOST_EVENTS, arrival.SHORT_WAIT, arrival.SHARE = 0, 0.0, 1e9
+from chatmagic.client import response
+response.MOST_EVENTS, response.SHORT_WAIT, response.SHARE = 0, 0.0, 1e9
 """
 """Every reply is taken for one that came all at once after a long wait."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from kernels import kernel
 from shells import KEY, Ran, Shell, forget
 
 import chatmagic
+from chatmagic.cassette import serializer
 from chatmagic.cassette.active import CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.errors import (
@@ -188,32 +190,34 @@ def test_a_cassette_that_cannot_be_read_is_told_and_taken_out(shell: Shell) -> N
     told = shell.do("%chat_cassette").printed
     assert "Cassette talk.jsonl" in told
     assert "line 1: it is a merge conflict" in told
-    assert "--off ends its use" in told
     shell.do("%chat_cassette --off")
     shell.do("%chat echo:one")
 
 
-def test_the_state_says_what_takes_a_cassette_out(
-    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        f"%env CHATMAGIC_CASSETTE={FILE}",
+        "%env CHATMAGIC_MODE=replay",
+        "%config ChatMagics.mode = 'replay'",
+        f"%config ChatMagics.cassette = '{FILE}'",
+    ],
+)
+def test_the_state_says_what_asks_without_a_cassette(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, chosen: str
 ) -> None:
-    """Not --off, where the environment names the cassette or says that it is replayed."""
-    live = "CHATMAGIC_MODE=live in the environment asks without it"
-    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
-    assert live in shell.do("%chat_cassette").printed
-    monkeypatch.delenv("CHATMAGIC_MODE")
-    monkeypatch.setenv("CHATMAGIC_CASSETTE", FILE)
+    """One line to be typed as it is, whatever has chosen what cannot be used."""
+    for name in ("CHATMAGIC_CASSETTE", "CHATMAGIC_MODE"):
+        monkeypatch.setenv(name, "")
     Path(FILE).write_text("no cassette", encoding="utf-8")
-    assert live in shell.do("%chat_cassette").printed
-    monkeypatch.setenv("CHATMAGIC_MODE", "live")
+    shell.do(chosen)
+    shell.fails("%chat echo:no")
+    told = shell.do("%chat_cassette").printed
+    line = re.search(r"%env \S+(?= asks without it)", told)
+    assert line is not None
+    shell.do(line[0])
     shell.do("%chat echo:one")
-    monkeypatch.delenv("CHATMAGIC_MODE")
-    monkeypatch.delenv("CHATMAGIC_CASSETTE")
-    shell.do("%config ChatMagics.mode = 'replay'")
-    setting = '%config ChatMagics.mode = "live"'
-    assert f"{setting} asks without it" in shell.do("%chat_cassette").printed
-    shell.do(setting)
-    shell.do("%chat echo:two")
-    assert asked(emulator) == ["echo:one", "echo:two"]
+    assert asked(emulator) == ["echo:one"]
 
 
 def test_a_refresh_asks_again_and_drops_nothing(
@@ -309,7 +313,7 @@ def test_replies_of_the_emulator_go_into_no_cassette_of_a_service(
         shell.page("%chat echo:one", "a").messages
     )
     shell.do("%chat_cassette --off")
-    lesson = Path(FILE).read_text(encoding="utf-8").replace('"from": "emulator"', '"from": "live"')
+    lesson = serializer.write([replace(one, origin="live") for one in held()])
     Path(FILE).write_text(lesson, encoding="utf-8")
     shell.do("%chat_reset")
     shell.do(f"%chat_cassette {FILE}")

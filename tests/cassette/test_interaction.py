@@ -17,33 +17,23 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TALK = (Message("user", "one"), Message("assistant", "1"), Message("user", "two"))
 
 
-def test_a_request_comes_back_as_it_was_sent() -> None:
-    """Parameters and fields of extra_body are in the body again, but for whose model answers."""
+def test_what_is_known_of_a_request() -> None:
+    """Parameters and fields of extra_body, but for whose model answers; and what it carries."""
     extra = {"seed": 1, "model": "small", "stream_options": {"include_usage": True}}
     request = Request(TALK, stream=False, max_tokens=5, temperature=0.0, extra=extra)
     one = Interaction.asked(request, owner="cell")
-    assert (one.prompt, one.before, one.owner) == ("two", TALK[:2], "cell")
-    assert one.asked_model == "small"
-    assert one.body == replace(request, extra={"seed": 1})
+    assert (one.prompt, one.owner, one.asked_model) == ("two", "cell", "small")
+    assert one.before == (Interaction(request="d", prompt="one", text="1").turn,)
+    sent = {"stream": False, "max_tokens": 5, "temperature": 0.0, "seed": 1}
+    assert one.parameters == sent
     assert one.request == request.digest() == replace(request, extra={"seed": 1}).digest()
     assert Interaction.asked(replace(request, extra={"model": 3})).asked_model is None
-
-
-@pytest.mark.parametrize(
-    "known",
-    [{"before": ("a" * 64,)}, {"after": "a" * 16}, {"parameters": {}}],
-    ids=["a turn's digest", "a list's digest", "no stream"],
-)
-def test_a_request_that_is_not_wholly_known_has_no_body(known: dict[str, object]) -> None:
-    """A notebook keeps the digests of earlier turns alone."""
-    given: dict[str, object] = {"parameters": {"stream": True}, **known}
-    assert Interaction(request="d", prompt="two", **given).body is None  # type: ignore[arg-type]
 
 
 def test_a_reply_makes_a_turn_and_an_error_none() -> None:
     """A turn is named by the digest of its prompt and its reply."""
     reply = Interaction(request="d", prompt="two", text="2")
-    assert (reply.is_reply, reply.turn) == (True, turn_digest("two", "2"))
+    assert (reply.is_reply, reply.turn) == (True, turn_digest("two", "2")[:16])
     failed = Interaction(request="d", prompt="two", error={"error": "no"})
     assert (failed.is_reply, failed.turn) == (False, None)
 

@@ -6,29 +6,40 @@ from dataclasses import replace
 
 import pytest
 
-from chatmagic._json import turn_digest
+from chatmagic.cassette import mismatch
 from chatmagic.cassette.interaction import Interaction
-from chatmagic.cassette.mismatch import difference, nearest
+from chatmagic.cassette.matching import Query
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 
 
-def asked(*contents: str, typed: str | None = None, **parameters: object) -> Interaction:
+def asked(*contents: str, typed: str | None = None, **parameters: object) -> Query:
     """Give the request of a talk, in which user and assistant take turns."""
     roles = ("user", "assistant")
     messages = tuple(Message(roles[n % 2], content) for n, content in enumerate(contents))
-    return Interaction.asked(Request(messages, **parameters), typed=typed)  # type: ignore[arg-type]
+    request = Request(messages, **parameters)  # type: ignore[arg-type]
+    return Query(Interaction.asked(request, typed=typed), messages=messages)
 
 
-def in_notebook(one: Interaction) -> Interaction:
+def difference(now: Query, then: Query | Interaction, *held: Interaction) -> str:
+    """Give the sentence; ``held`` is what else is recorded."""
+    other = then.asked if isinstance(then, Query) else then
+    return mismatch.difference(now, other, [*held, other])
+
+
+def nearest(now: Query, recorded: list[Query]) -> Interaction | None:
+    """Give the recorded request that is nearest."""
+    return mismatch.nearest(now.asked, [other.asked for other in recorded])
+
+
+def in_notebook(one: Query) -> Interaction:
     """Give what a notebook knows of a request."""
-    pairs = zip(one.before[::2], one.before[1::2], strict=True)
-    digests = tuple(turn_digest(a.content, b.content) for a, b in pairs)  # type: ignore[union-attr]
-    prompt = one.typed or one.prompt
-    return replace(one, prompt=prompt, before=digests, parameters={"stream": True})
+    return replace(one.asked, prompt=one.asked.as_typed, parameters={"stream": True})
 
 
-TALK = asked("What is a mean?", "A sum by a count.", "And a median, in one sentence?")
+FIRST = replace(asked("What is a mean?").asked, text="A sum by a count.")
+MEDIAN = "And a median, in one sentence?"
+TALK = asked("What is a mean?", "A sum by a count.", MEDIAN)
 
 
 @pytest.mark.parametrize(
@@ -39,34 +50,34 @@ TALK = asked("What is a mean?", "A sum by a count.", "And a median, in one sente
             "Message 3 (the prompt) differs: asked “And a mode, in one sentence?”, recorded “And a",
         ),
         (
-            asked("What is a mean?", "A sum by a number.", TALK.prompt),
+            asked("What is a mean?", "A sum by a number.", MEDIAN),
             "Message 2 (a reply above) differs: asked “A sum by a number.”, recorded “A sum by a c",
         ),
         (
-            asked("What is a mode?", "A sum by a count.", TALK.prompt),
+            asked("What is a mode?", "A sum by a count.", MEDIAN),
             "Message 1 (a prompt above) differs: asked “What is a mode?”, recorded “What is a mean",
         ),
         (
-            asked(TALK.prompt),
+            asked(MEDIAN),
             "The nearest recorded request carries 2 earlier messages, this one 0 earlier messages:",
         ),
         (
-            asked(*"abcd", "What is a mean?", "A sum by a count.", TALK.prompt),
+            asked(*"abcd", "What is a mean?", "A sum by a count.", MEDIAN),
             "The nearest recorded request carries 2 earlier messages, this one 6",
         ),
         (
-            asked("What is a mean?", "A sum by a count.", TALK.prompt, temperature=0.5),
+            asked("What is a mean?", "A sum by a count.", MEDIAN, temperature=0.5),
             "The messages are the same, but temperature is 0.5, and was recorded as not set.",
         ),
         (
-            asked("What is a mean?", "A sum by a count.", TALK.prompt, stream=False),
+            asked("What is a mean?", "A sum by a count.", MEDIAN, stream=False),
             "The messages are the same, but stream is False, and was recorded as True.",
         ),
     ],
 )
-def test_the_first_difference_is_named(now: Interaction, match: str) -> None:
+def test_the_first_difference_is_named(now: Query, match: str) -> None:
     """By the message's number and its words, or the parameter."""
-    assert difference(now, TALK).startswith(match)
+    assert difference(now, TALK, FIRST).startswith(match)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +92,14 @@ def test_another_model_is_named(now: str | None, then: str | None, words: str) -
     """Both of them; where none is set now it is not what differs."""
     other = asked("What is a mean?")
     mine = other if now else asked("What is a mean?", temperature=0.5)
-    said = difference(replace(mine, asked_model=now), replace(other, asked_model=then))
+    query = replace(mine, asked=replace(mine.asked, asked_model=now))
+    said = difference(query, replace(other.asked, asked_model=then))
     assert said == f"The messages are the same, but {words}."
 
 
 def test_what_the_file_lacks_is_told_as_a_turn() -> None:
     """It is known by a digest alone."""
-    one = Interaction(request="d", prompt="two", after="ab" * 8)
+    one = Interaction(request="d", prompt="two", before=("ab" * 8,))
     said = difference(asked("What is a mean?", "A sum.", "two"), one)
     assert said.startswith("Messages 1 and 2 (a turn above) differ from the recorded ones")
 
@@ -97,67 +109,41 @@ def test_long_texts_are_shown_where_they_differ() -> None:
     body = "All the words before it are the same. " * 4
     mine, other = asked(f"{body}one\x1b[31m\nway {body}"), asked(f"{body}two\nways {body}")
     said = difference(mine, other)
-    assert "asked “…it are the same. one�[31m way All" in said
+    assert "asked “…re it are the same. one\\x1b[31m\\nway All" in said
     assert len(said) < 200
     assert "\n" not in said
 
 
-def test_a_text_without_spaces_is_shown_where_it_differs() -> None:
-    """A table with commas has no words to begin at, or only lines."""
-    rows = [f"{number},{number * number}" for number in range(40)]
-    for between in ("\n", ";"):
-        mine = between.join(rows)
-        said = difference(asked(mine), asked(mine.replace("33,1089", "33,1088")))
-        assert "33,1089" in said
-        assert "33,1088" in said
-    assert "asked “echo:What is the mean" in difference(
-        asked("echo:What is the mean of it?"), asked("echo:What is the mode of it?")
-    )
+def test_a_difference_is_shown_in_a_table() -> None:
+    """Rows without spaces, and a text that goes on."""
+    rows = "\n".join(f"{number},{number * number}" for number in range(40))
+    said = difference(asked(rows), asked(rows.replace("33,1089", "33,1088")))
+    assert "33,1089" in said
+    assert "33,1088" in said
     rest = "-" * 60
-    assert f"asked “a{rest[:46]}" in difference(asked(f"a{rest}"), asked(f"b{rest}"))
+    assert f"asked “a{rest[:47]}…”" in difference(asked(f"a{rest}"), asked(f"b{rest}"))
 
 
 @pytest.mark.parametrize(
     ("now", "then", "shown"),
     [
-        ("a  b\n1  2", "a b\n1 2", "asked “a␣␣b\\n1␣␣2”, recorded “a␣b\\n1␣2” (␣ is a space)"),
-        ("Why? ", "Why?", "asked “Why?␣”, recorded “Why?” (␣ is a space)"),
-        ("1\u00a0kg", "1 kg", "asked “1\\xa0kg”, recorded “1␣kg” (␣ is a space)"),
-        ("cafe\u0301", "caf\u00e9", "asked “cafe\\u0301”, recorded “café”"),
+        ("a  b\n1  2", "a b\n1 2", "asked “a  b\\n1  2”, recorded “a b\\n1 2”"),
+        ("Why? ", "Why?", "asked “Why? ”, recorded “Why?”"),
+        ("1\u00a0kg", "1 kg", "asked “1\\xa0kg”, recorded “1 kg”"),
         ("a\x07b", "a\x08b", "asked “a\\x07b”, recorded “a\\x08b”"),
         ("0\u202e1", "0\u202d1", "asked “0\\u202e1”, recorded “0\\u202d1”"),
     ],
 )
-def test_texts_that_look_alike_are_told_apart(now: str, then: str, shown: str) -> None:
+def test_white_space_is_shown_as_it_is(now: str, then: str, shown: str) -> None:
     """Another version of a library puts other spaces into a table, and little else."""
     said = difference(asked(now), asked(then))
     assert said == f"Message 1 (the prompt) differs: {shown}."
 
 
-def test_white_space_is_told_in_a_long_table_too() -> None:
-    """More spaces move the end of what is shown, and a text that ends has other words."""
-    row = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20\n" * 3
-    said = difference(asked(row), asked(row.replace(" ", "  ")))
-    assert "asked “1␣2␣3␣4" in said
-    assert "recorded “1␣␣2␣␣3␣␣4" in said
-    assert "␣" not in difference(asked(row), asked(row[:5]))
-    assert "␣" not in difference(asked(row[:5]), asked(row))
-
-
-def test_a_single_message_of_another_role_is_named_too() -> None:
-    """Not every request is made of turns."""
-    be = [
-        Request((Message("system", f"Be {how}."), Message("user", "hi")))
-        for how in ("kind", "rude")
-    ]
-    said = difference(Interaction.asked(be[0]), Interaction.asked(be[1]))
-    assert said == "Message 1 (system) differs: asked “Be kind.”, recorded “Be rude.”."
-
-
-def test_of_a_notebook_the_digests_are_compared() -> None:
-    """It has no texts of earlier turns to show, and its prompt as typed."""
+def test_of_a_notebook_the_prompts_as_typed_are_compared() -> None:
+    """It has no texts of earlier turns that are not shown, and no others of its prompts."""
     held = in_notebook(TALK)
-    other = asked("What is a mode?", "A sum by a count.", TALK.prompt)
+    other = asked("What is a mode?", "A sum by a count.", MEDIAN)
     assert difference(other, held).startswith("Messages 1 and 2 (a turn above) differ")
     assert difference(TALK, held).startswith("The prompt as typed is the same, but a value")
     valued = asked("v = 1", typed="v = {{ v }}")
@@ -169,19 +155,20 @@ def test_of_a_notebook_the_digests_are_compared() -> None:
 def test_a_talk_that_went_on_otherwise() -> None:
     """The message that stood in the prompt's place is shown, or that its reply is missing."""
     changed = asked("What is a mode?")
-    assert difference(changed, TALK) == (
+    assert difference(changed, TALK, FIRST) == (
         "Message 1 (the prompt) differs: asked “What is a mode?”, recorded “What is a mean?”."
     )
     cut_off = asked("What is a mean?")
-    assert difference(cut_off, TALK).startswith("Later recorded requests carry this prompt, but")
-    assert "no reply to this prompt" in difference(cut_off, in_notebook(TALK))
+    assert "no reply to this prompt" in difference(cut_off, TALK)
 
 
 def test_the_nearest_is_the_one_with_the_same_prompt() -> None:
     """Then the one that carries most of the same, then the one that begins alike."""
     other = asked("Why?")
     longer = asked("What is a mean?", "A sum by a count.", "Why not?")
-    assert nearest(asked("x", "y", TALK.prompt), [other, longer, TALK]) == TALK
-    assert nearest(asked("What is a mean?", "A sum by a count.", "Who?"), [other, TALK]) == TALK
-    assert nearest(asked("Why so?"), [asked("Who?"), other]) == other
+    assert nearest(asked("x", "y", MEDIAN), [other, longer, TALK]) == TALK.asked
+    assert (
+        nearest(asked("What is a mean?", "A sum by a count.", "Who?"), [other, TALK]) == TALK.asked
+    )
+    assert nearest(asked("Why so?"), [asked("Who?"), other]) == other.asked
     assert nearest(other, []) is None

@@ -279,7 +279,7 @@ def test_closing_closes_what_answers() -> None:
     ):
         made = RecordingTransport(client._transport, heard.append)
         exchange = made.send(HELLO.encode(), stream=True, halt=Halt())
-        exchange.abort()
+        exchange.close(ended=False)
         made.close()
         server.wait_closed()
     assert not heard, "what was given up is not told"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -61,12 +62,9 @@ def refused(status: int, words: str = "refused") -> bytes:
 @pytest.mark.parametrize("auth", ["bearer", "query"])
 def test_a_404_names_what_was_posted_to(path: str, posted_to: str, auth: Auth) -> None:
     """The whole address, without the key wherever it stands."""
-    error = told(refused(404), path=path, auth=auth)
-    assert re.search(
-        rf" It was posted to http://127.0.0.1:\d+{re.escape(posted_to)}\.$", error.message
-    )
-    assert error.args == (error.message,)
-    assert "another path is given whole, ending in /chat/completions" in (error.hint or "")
+    hint = told(refused(404), path=path, auth=auth).hint or ""
+    assert re.search(rf"It was posted to http://127.0.0.1:\d+{re.escape(posted_to)}\. ", hint)
+    assert "another path is given whole, ending in /chat/completions" in hint
 
 
 @pytest.mark.parametrize(
@@ -108,25 +106,23 @@ def test_a_model_is_shown_in_one_line() -> None:
 
 @pytest.mark.parametrize(
     ("auth", "other"),
-    [
-        ("bearer", 'Client(auth="x-api-key")'),
-        ("x-api-key", 'Client(auth="bearer")'),
-        ("query", 'Client(auth="bearer")'),
-    ],
+    [("bearer", "x-api-key"), ("x-api-key", "bearer"), ("query", "x-api-key"), ("none", "bearer")],
 )
 def test_a_refused_key_may_be_sent_another_way(auth: Auth, other: str) -> None:
-    """The line that does so comes last; a client's key comes from no magic."""
+    """Each place where that is set is named."""
     error = told(refused(401), auth=auth)
     assert isinstance(error, AuthenticationError)
-    step = "Client(api_key=…) gives another one; or is it to be sent in another way?"
-    assert error.hint == f"{step} {other}"
+    assert (error.hint or "").endswith(
+        "; %chat_login asks for another one. Or is it to be sent in another way? "
+        f'CHATMAGIC_AUTH={other}, Client(auth="{other}") or %config ChatMagics.auth = "{other}"'
+    )
 
 
 def test_a_missing_key_is_no_wrong_one() -> None:
     """Without a key the message does not speak of one that was not accepted."""
     error = told(refused(401), auth="none")
     assert error.message == 'The service requires a key, and none was sent: "refused" (HTTP 401).'
-    assert error.hint == 'Client(auth="bearer") sends one; Client(api_key=…) gives one.'
+    assert error.args == (error.message,)
 
 
 def test_a_redirect_to_the_servers_own_page_is_known_by_the_address_asked() -> None:
@@ -159,6 +155,12 @@ def picky() -> Iterator[Server]:
         yield server
 
 
+def line(lines: str) -> str:
+    """Return the line to type, of those that a message names: the environment's, if that is set."""
+    variable, setting = lines.partition(", Client(")[0], lines.rpartition(" or ")[2]
+    return f"%env {variable.rpartition(' ')[2]}" if os.environ["CHATMAGIC_AUTH"] else setting
+
+
 @pytest.mark.parametrize("environment", ["", "bearer"])
 def test_the_line_for_another_way_works_when_typed(
     bare: Shell, picky: Server, monkeypatch: pytest.MonkeyPatch, environment: str
@@ -168,8 +170,7 @@ def test_the_line_for_another_way_works_when_typed(
     monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
     monkeypatch.setenv("CHATMAGIC_AUTH", environment)
     ran = bare.fails("%chat hello")
-    line = ran.traceback[1].rpartition("? ")[2]
-    bare.do(line)
+    bare.do(line(ran.traceback[1]))
     assert bare.machine("%chat hello").texts == ["Hello"]
 
 
@@ -180,11 +181,11 @@ def test_the_line_for_no_key_works_when_typed(
     """It is in what ``%chat_connect`` prints, in ``%chat``, and in the error."""
     monkeypatch.setenv("CHATMAGIC_AUTH", environment)
     with Server(playing(document(WHOLE))) as server:
-        said = bare.do(f"%chat_connect {server.origin}").printed.splitlines()
-        line = said[-1].rpartition(": ")[2]
-        assert bare.do("%chat").printed.splitlines()[0].endswith(line)
-        assert bare.fails("%chat hello").traceback[1].endswith(line)
-        bare.do(line)
+        said = bare.do(f"%chat_connect {server.origin}").printed.splitlines()[0]
+        lines = said.rpartition(": ")[2]
+        assert bare.do("%chat").printed.splitlines()[0].endswith(lines)
+        assert bare.fails("%chat hello").traceback[1].endswith(lines)
+        bare.do(line(lines))
         assert bare.machine("%chat hello").texts == ["Hello"]
         assert "authorization" not in server.asked[0].headers
 
@@ -233,6 +234,6 @@ def test_a_key_in_the_query_is_added_to_what_is_there() -> None:
 
 def test_an_address_that_holds_the_key_is_not_asked() -> None:
     """Its path would be in logs; the error does not repeat it."""
-    with pytest.raises(InputError, match="base address holds your API key") as caught:
+    with pytest.raises(InputError, match="the address holds your API key") as caught:
         Client(f"https://chat.invalid/{KEY}/v1", KEY)
     assert KEY not in f"{caught.value!r}{caught.value}"

@@ -109,7 +109,7 @@ def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_address_and_key_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without arguments a client asks whom the environment names."""
+    """Without arguments a client asks the service that the environment names."""
     with Server(playing(document(WHOLE))) as server:
         monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{server.origin}/v1")
         monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
@@ -153,13 +153,13 @@ def test_many_turns_use_one_connection() -> None:
 def test_errors_and_replies_share_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """An error that was read to its end is finished, and leaves the connection to the next ask."""
     finished: list[HttpExchange] = []
-    finish = HttpExchange.finish
+    close = HttpExchange.close
 
-    def counted(exchange: HttpExchange) -> None:
-        finished.append(exchange)
-        finish(exchange)
+    def counted(exchange: HttpExchange, *, ended: bool) -> None:
+        finished.extend([exchange] * ended)
+        close(exchange, ended=ended)
 
-    monkeypatch.setattr(HttpExchange, "finish", counted)
+    monkeypatch.setattr(HttpExchange, "close", counted)
     errors = [document({"error": "e", "message": "m"}, status) for status in ("500 A", "429 B")]
     answers = [*errors, document({}, "404 C"), stream(event("hi"), DONE)]
     with served(playing(*answers)) as (client, server):
@@ -181,7 +181,7 @@ def test_a_transport_of_ones_own_is_asked_in_place_of_http(
     with Client(transport=exchange) as client:
         assert (client.endpoint.auth, client.endpoint.key) == ("none", None)
         assert client.complete(ASK).text == "Hello"
-    assert exchange.ends[0] == "finish"
+    assert exchange.ends[0] == "ended"
     with Client("https://chat.example.org", KEY, transport=Played(200, *HELLO)) as client:
         assert client.endpoint.key is not None
         assert ask(client, streaming=True).text == "Hello"

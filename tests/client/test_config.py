@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from environments import GivenEnvironment
+from environments import resolved_in_client as resolve_for_client
+from environments import resolved_in_kernel as resolve
 from hypothesis import given
 from hypothesis import strategies as st
 from served import in_ipython
 
-from chatmagic.client import config as settings
 from chatmagic.client import kernel
-from chatmagic.client.config import (
-    resolve,
-    resolve_for_client,
-    with_local_emulator,
-)
+from chatmagic.client.config import with_local_emulator
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.keystore import KeyStore
 from chatmagic.errors import ChatError, ConnectError, InputError
@@ -376,6 +373,6 @@ def test_the_key_is_in_no_text_of_anything(environ: dict[str, str]) -> None:
 def test_a_client_without_an_address_says_what_it_takes() -> None:
     """It reads the environment alone, so it does not advise a magic that would not help it."""
     with pytest.raises(ConnectError, match="Give base_url, or set CHATMAGIC_BASE_URL") as caught:
-        settings.resolve_for_client({})
+        resolve_for_client({})
     assert "chatmagic.ask" in str(caught.value)
     assert "%chat_connect" not in str(caught.value)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from environments import resolved_in_client, resolved_in_kernel
 
-from chatmagic.client.config import resolve, resolve_for_client
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.protocol.auth import Secret
 
@@ -57,13 +57,11 @@ def test_a_missing_key_says_where_there_is_one(
     environ: dict[str, str], given: dict[str, Any], more: str
 ) -> None:
     """The message names the origin and that of the environment's key; the hint, what to do."""
-    what, hint = resolve(environ, **given).no_key_message()
+    what, hint = resolved_in_kernel(environ, **given).no_key_message()
     assert what == f"There is no API key for https://away.example:443. Nothing was sent.{more}"
-    assert hint.startswith("%chat_login")
-    assert hint.endswith('%config ChatMagics.auth = "none"')
-
-
-def test_a_client_without_a_key_is_told_of_its_arguments() -> None:
-    """No magic gives a client a key."""
-    _, hint = resolve_for_client({}, base_url=AWAY).no_key_message()
-    assert hint == 'Client(api_key=…) gives one; for a server without keys: Client(auth="none")'
+    assert hint == (
+        "%chat_login asks for one, Client(api_key=…) takes one; for a server without keys: "
+        'CHATMAGIC_AUTH=none, Client(auth="none") or %config ChatMagics.auth = "none"'
+    )
+    given = {"base_url": given.get("chosen")}
+    assert resolved_in_client(environ, **given).no_key_message() == (what, hint)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from chatmagic.client.key_file import VARIABLE, key_in, keys_in, warning
+from chatmagic.client.key_file import VARIABLE, key_in, keys_in
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import Secret
 
@@ -57,7 +57,7 @@ def test_a_key_may_end_in_signs(tmp_path: Path, content: str) -> None:
     """As base64 does; that is no assignment."""
     path = tmp_path / "key"
     path.write_text(f"{content}\n", encoding="utf-8")
-    assert key_in(str(path)) == Secret(content)
+    assert key_in(str(path))[0] == Secret(content)
     assert keys_in(str(path)) == [Secret(content)]
 
 
@@ -65,7 +65,7 @@ def test_a_missing_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """By its path, as it was written, where that cannot be a key."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "keys").mkdir()
-    shown = [str(tmp_path / "missing"), "~/.config/missing/api_key", "keys/missing", "key.txt"]
+    shown = [str(tmp_path / "missing"), "~/.config/missing/api_key", "keys/missing"]
     for path in [*shown, "/no/such/folder/key", "keys"]:
         said = refusal(path)
         assert said.startswith(f"{VARIABLE}: {path} cannot be read: ") is (path != "keys")
@@ -80,6 +80,7 @@ def test_a_missing_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         f"./{KEY}",
         f"~/{KEY}",
         f"{KEY}.txt",
+        "key.txt",
         "talk-7Hq/x+e=9",
         "abcdefgh",
         "abc.DEFGH",
@@ -102,22 +103,17 @@ def test_what_may_be_a_key_is_not_named(path: str) -> None:
 def test_a_file_that_others_can_read_is_warned_about(
     tmp_path: Path, mode: int, *, is_open: bool
 ) -> None:
-    """By its path; a missing one is an error elsewhere."""
-    path = tmp_path / "key"
+    """By its variable: the path may be a key."""
+    path = tmp_path / KEY
     path.write_text(KEY, encoding="utf-8")
     path.chmod(mode)
-    said = warning(f" {path} ")
-    assert (said is not None) is is_open
-    if said is not None:
-        assert str(path) in said
-        assert "chmod 600" in said
-        assert KEY not in said
-    assert warning(str(tmp_path / "missing")) is None
-    hidden = tmp_path / KEY
-    hidden.write_text(KEY, encoding="utf-8")
-    hidden.chmod(0o644)
-    assert KEY not in str(warning(str(hidden)))
-    assert "can be read by others" in str(warning(str(hidden)))
+    key, warnings = key_in(str(path))
+    assert key == Secret(KEY)
+    assert len(warnings) == is_open
+    for line in warnings:
+        assert line.startswith(f"The file that {VARIABLE} names can be read by others")
+        assert "chmod 600" in line
+        assert KEY not in line
 
 
 @posix

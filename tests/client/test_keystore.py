@@ -206,26 +206,6 @@ def test_the_folder_is_the_systems_own(tmp_path: Path, monkeypatch: pytest.Monke
     assert open_store().folder == tmp_path / "chatmagic"
 
 
-@pytest.mark.parametrize("base", ["", "xdg"])
-def test_a_file_from_before_is_still_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str
-) -> None:
-    """Nobody's saved key is lost, and it is forgotten where it is."""
-    monkeypatch.setattr("platformdirs.user_config_path", lambda name, **_: tmp_path / name)
-    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
-    monkeypatch.setattr(keystore, "_keyring", lambda: None)
-    variable = "APPDATA" if os.name == "nt" else "XDG_CONFIG_HOME"
-    monkeypatch.setenv(variable, base and str(tmp_path / base))
-    before = tmp_path / (base or "home/.config") / "chatmagic"
-    KeyStore(before, lambda: None).save(HERE, OLD, "private file")
-    assert open_store().load(HERE) == (OLD, "private file")
-    open_store().save(THERE, NEW, "private file")
-    assert open_store().load(HERE) == (OLD, "private file")
-    assert open_store().forget(HERE) == ["private file"]
-    assert open_store().load(HERE) is None
-    assert open_store().load(THERE) == (NEW, "private file")
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="the XDG specification is Linux's")
 def test_on_linux_the_folder_is_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -28,6 +28,7 @@ from loopback import (
 from urllib3.util.wait import wait_for_read
 
 from chatmagic.client import reuse
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.sockets import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpTransport
@@ -76,16 +77,15 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 def asking(server: Server) -> Iterator[Callable[..., None]]:
     """Give a way to ask a server through one transport."""
     waits = Timeout(PATIENCE, PATIENCE, PATIENCE)
-    transport = HttpTransport(
-        server.url, auth="bearer", key=Secret("key-1"), timeout=waits, direct=True
-    )
+    endpoint = Endpoint(server.url, "bearer", Secret("key-1"), "test")
+    transport = HttpTransport(ServiceSetup(endpoint, waits))
     numbers = itertools.count()
 
     def ask(halt: Halt | None = None) -> None:
         exchange = transport.send(b"%d" % next(numbers), stream=True, halt=halt or Halt())
         while exchange.read():
             pass
-        exchange.finish()
+        exchange.close(ended=True)
         if exchange.status != HTTPStatus.OK:
             raise ServiceError("refused")
 

@@ -23,6 +23,7 @@ from loopback import (
     wait_for,
 )
 
+from chatmagic.client import response
 from chatmagic.client import stream as stream_module
 from chatmagic.client.client import Client
 from chatmagic.client.sockets import Halt
@@ -149,14 +150,14 @@ def test_silence_carries_the_partial_reply() -> None:
 @pytest.mark.parametrize(
     ("exchange", "end"),
     [
-        (Played(200, *HELLO), "finish"),
-        (Played(200, json.dumps(WHOLE).encode()), "finish"),
-        (Played(200, b'{"error": "whole"}'), "finish"),
-        (Played(500, b'{"error": "whole"}'), "finish"),
-        (Played(500, b"x" * BODY_BYTES, b"x"), "abort"),
-        (Played(200, *HELLO[:1]), "abort"),
-        (Played(200, *HELLO[:1], b'data: {"error": "broken"}\n'), "abort"),
-        (Played(200), "abort"),
+        (Played(200, *HELLO), "ended"),
+        (Played(200, json.dumps(WHOLE).encode()), "ended"),
+        (Played(200, b'{"error": "whole"}'), "ended"),
+        (Played(500, b'{"error": "whole"}'), "ended"),
+        (Played(500, b"x" * BODY_BYTES, b"x"), "cut off"),
+        (Played(200, *HELLO[:1]), "cut off"),
+        (Played(200, *HELLO[:1], b'data: {"error": "broken"}\n'), "cut off"),
+        (Played(200), "cut off"),
     ],
 )
 def test_only_an_answer_read_to_its_end_is_finished(exchange: Played, end: str) -> None:
@@ -210,6 +211,13 @@ def test_a_clock_that_is_wrong_here_is_known(where: str, origin: Origin, hours: 
         assert client.credit_tracker.state.clock_off is None
 
 
+def set_clock(monkeypatch: pytest.MonkeyPatch, now: list[float]) -> None:
+    """Let the time of what is waited for be the first of a list; nothing was warned of yet."""
+    for module in (stream_module, response):
+        monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    forget_warnings(monkeypatch)
+
+
 def held_back(
     now: list[float], *, wait: float, base: str = "http://127.0.0.1:9", shown_in: float = 0.0
 ) -> bool:
@@ -233,8 +241,7 @@ def test_a_reply_that_came_all_at_once_says_so_once_per_address(
 ) -> None:
     """Who has been told of a proxy there is not told again, and an address that streams is not."""
     now = [0.0]
-    monkeypatch.setattr(stream_module, "monotonic", lambda: now[0])
-    forget_warnings(monkeypatch)
+    set_clock(monkeypatch, now)
     assert not held_back(now, wait=1.0)
     assert held_back(now, wait=5.0)
     assert not held_back(now, wait=5.0)
@@ -243,13 +250,47 @@ def test_a_reply_that_came_all_at_once_says_so_once_per_address(
     assert held_back(now, wait=5.0, base="http://127.0.0.1:11", shown_in=0.5)
 
 
+@pytest.mark.parametrize(
+    ("waited", "took", "events", "at_once"),
+    [
+        (10.0, 0.0, 21, True),
+        (10.0, 0.1, 21, True),
+        (10.0, 0.11, 21, False),
+        (10.0, 0.0, 20, False),
+        (2.01, 0.02, 500, True),
+        (2.0, 0.0, 500, False),
+        (5.0, 40.0, 500, False),
+    ],
+)
+def test_what_comes_at_once_after_a_wait_was_held_back(
+    waited: float,
+    took: float,
+    events: int,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    at_once: bool,
+) -> None:
+    """More than 20 events within 1 % of more than two seconds that were waited; no comments."""
+    now = [0.0]
+    set_clock(monkeypatch, now)
+    waits = [waited / 2, waited / 2, took, 0.0]
+
+    class Late(Played):
+        def read(self) -> bytes:
+            now[0] += waits.pop(0)
+            return super().read()
+
+    late = Late(200, b": on\n\n", event("word ") * (events - 1), event("last"), DONE)
+    with Client("http://127.0.0.1:9", KEY, transport=late) as client:
+        assert ask(client, streaming=True).held_back is at_once
+
+
 def test_a_reply_that_came_bit_by_bit_was_held_back_by_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """However long its first word took."""
     now = [0.0]
-    monkeypatch.setattr(stream_module, "monotonic", lambda: now[0])
-    forget_warnings(monkeypatch)
+    set_clock(monkeypatch, now)
 
     class Slow(Played):
         def read(self) -> bytes:

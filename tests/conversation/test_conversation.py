@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,12 +26,11 @@ if TYPE_CHECKING:
 
 
 def test_an_empty_conversation() -> None:
-    """It is empty, carries nothing, and has a name."""
+    """It is empty and carries nothing."""
     talk = Conversation()
-    assert talk.name == "main"
     assert len(talk) == 0
     assert talk.context() == Context((), 0)
-    assert repr(talk) == "<Conversation 'main': turns: 0, stale: 0>"
+    assert repr(talk) == "<Conversation: turns: 0, stale: 0>"
 
 
 def test_a_request_carries_the_turns_before_its_place() -> None:
@@ -50,7 +48,7 @@ def test_running_a_cell_again_replaces_its_turn_in_place() -> None:
     assert talk.stale_turns() == (c,)
     assert [talk.stale(turn) for turn in (a, again, c, b)] == [False, False, True, False]
     assert b not in talk.turns
-    assert repr(talk) == "<Conversation 'main': turns: 3, stale: 1>"
+    assert repr(talk) == "<Conversation: turns: 3, stale: 1>"
 
 
 def test_stale_is_derived() -> None:
@@ -94,30 +92,6 @@ def test_a_last_that_is_no_count_is_refused(last: Any) -> None:
     """Bad input gives one clear line."""
     with pytest.raises(InputError, match="last is a whole number, 0 or more"):
         abc().context(last=last)
-
-
-def test_a_conversation_is_made_from_what_it_told() -> None:
-    """Places, numbers and staleness are the same; what makes no sense is refused."""
-    talk = abc()
-    ask(talk, "B", "b", "2b")
-    talk.set_aside(["a"])
-    made = Conversation.of(talk.slots, talk.added, "again")
-    assert (made.slots, made.added, made.name) == (talk.slots, talk.added, "again")
-    assert made.stale_turns() == talk.stale_turns()
-    assert made.undo_depth == 0
-    ask(made, "A", "a", "2a")
-    assert prompts(made) == ["A", "B", "c"]
-    turn = talk.turns[0]
-    for places, added in (
-        ([("a", ()), ("a", ())], 0),
-        ([("a", [turn]), ("b", [turn])], talk.added),
-        ([("a", [dataclasses.replace(turn, number=0)])], talk.added),
-        ([("a", [turn])], turn.number - 1),
-        ([("a", [dataclasses.replace(turn, carried=(99,))])], talk.added),
-        ([("a", [dataclasses.replace(turn, carried=(-1,))])], talk.added),
-    ):
-        with pytest.raises(ValueError, match=r"two places|one by one|never was"):
-            Conversation.of(places, added)
 
 
 OURS = (history.__file__, conversation.__file__, standing.__file__)

@@ -133,7 +133,7 @@ def test_undo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def talked(asks: Sequence[tuple[str | None, int]]) -> Conversation:
     """Give a conversation in which these cells asked, each in one of a few executions."""
-    talk = Conversation("other")
+    talk = Conversation()
     for owner, execution in asks:
         ask(talk, f"{owner}{execution}", owner, str(execution))
     return talk
@@ -148,7 +148,9 @@ def test_a_loaded_conversation_stands_in_for_the_live_one(
 ) -> None:
     """Rule 11: one change, which undo takes back; its turns keep order, owners and staleness."""
     talk, other = talked(mine), talked(theirs)
-    other = Conversation.of(other.slots, other.added)
+    held = other.slots
+    other.forget_changes()
+    assert (other.slots, other.undo_depth) == (held, 0)
     if again:
         talk.load(other)
     before, numbers = talk.turns, {turn.number for turn in talk}

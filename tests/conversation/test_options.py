@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from chatmagic.conversation import options
 from chatmagic.conversation.options import OPTIONS, ParsedLine, parse
+from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import InputError
 
 PLAIN = ParsedLine(
@@ -60,7 +61,6 @@ def refusal(line: str, defaults: dict[str, Any] | None = None) -> InputError:
         ("--raw", {"raw": True}),
         ("-q", {"quiet": True}),
         ("-o=reply", {"output": "reply"}),
-        ("-qt0.5", {"quiet": True, "temperature": 0.5}),
         ("--quiet --no-quiet --raw --no-raw", {}),
         ("--no-history --history --no-stream --stream", {}),
         ("-t 1 -n 2 -t 3", {"temperature": 3.0, "max_tokens": 2}),
@@ -268,3 +268,21 @@ def test_help_and_manual_come_from_the_table() -> None:
     assert examples in text
     assert options.usage() == text.replace(examples, "")
     assert max(map(len, text.splitlines())) <= 88
+
+
+@given(
+    st.builds(
+        Parameters,
+        max_tokens=st.none() | st.integers(),
+        temperature=st.none() | st.floats(0, 2),
+        last=st.none() | st.integers(0),
+        stream=st.booleans(),
+        history=st.booleans(),
+    )
+)
+def test_what_is_typed_asks_with_the_same_parameters(parameters: Parameters) -> None:
+    """Whatever they are; those that were not set are not typed."""
+    typed = parse(" ".join([*options.typed(parameters), "why?"]))
+    assert typed.parameters == parameters.parameters
+    assert typed.prompt == "why?"
+    assert options.typed(Parameters()) == []

@@ -117,7 +117,7 @@ def test_many_threads_ask_at_once(server: Server, *, shared: bool) -> None:
 
 
 class Waits:
-    """A view that takes note of whom it waits for, and lets a test act just then."""
+    """A view that takes note of the ask that it waits for, and lets a test act just then."""
 
     def __init__(self, act: Callable[[], object]) -> None:
         """Do ``act`` as soon as the ask waits."""

@@ -83,7 +83,7 @@ WATCHED: Final = (
         "jupyter/commands",
         "jupyter/ask_command",
         "jupyter/page",
-        "jupyter/environment",
+        "jupyter/kernel",
         "jupyter/status",
         "jupyter/magics",
     ),
@@ -347,7 +347,7 @@ POINTS: Final = {
     "accounting": "chatmagic.protocol.credits.took",
     "keeping": "chatmagic.conversation.conversation.Conversation.add",
     "recording": "chatmagic.conversation.turn.Turn.to_record",
-    "being done": "chatmagic.client.transport.HttpExchange.finish",
+    "being done": "chatmagic.client.transport.HttpExchange.close",
     "giving the connection back": "urllib3.HTTPResponse.release_conn",
 }
 

@@ -32,6 +32,7 @@ from shells import Shell, alone, forget_warnings
 
 import chatmagic
 from chatmagic.client.client import Client
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.sockets import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpTransport
@@ -252,7 +253,7 @@ def test_no_missing_connection_tells_the_key(
         Server(no_tls) as server,
         Client(server.origin.replace("http:", "https:"), key, auth=auth) as client,
     ):
-        with pytest.raises(ConnectError, match=r"https://127\S+ does not speak TLS") as caught:
+        with pytest.raises(ConnectError, match=r"No secure connection to https://127") as caught:
             client.complete(ASK)
         look(key, *told_by(caught.value))
     look(key, caplog.text, *(vars(record) for record in caplog.records))
@@ -456,9 +457,7 @@ def connected_to(url: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, i
 
     with monkeypatch.context() as patch:
         patch.setattr("chatmagic.client.connections.reach", note)
-        transport = HttpTransport(
-            request_url(url), auth="none", key=None, timeout=Timeout(), direct=True
-        )
+        transport = HttpTransport(ServiceSetup(Endpoint(url, "none", None, "test")))
         with contextlib.closing(transport), contextlib.suppress(ConnectError, InputError):
             transport.send(b"{}", stream=True, halt=Halt())
     return found
@@ -542,7 +541,7 @@ def test_any_address_is_read_in_one_way(scheme: str, place: str, rest: str) -> N
         assert connected_to(url, patch) in ([(parts.hostname, parts.port)], [])
 
 
-def test_a_strangers_folder_configures_nothing(tmp_path: Path) -> None:
+def test_an_untrusted_folder_configures_nothing(tmp_path: Path) -> None:
     """A configuration beside the notebook is not read, so its address gets no key."""
     for name in ("ipython_config.py", "ipython_kernel_config.py", "jupyter_config.py"):
         line = "c.ChatMagics.base_url = 'https://evil.example'\n"

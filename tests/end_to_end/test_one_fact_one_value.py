@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chatmagic._json import shared
-from chatmagic.archive import archive
+from chatmagic.archive import restore
 from chatmagic.cassette import serializer
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.conversation.record import Record
@@ -43,7 +43,7 @@ def test_a_record_and_a_cassette_keep_them() -> None:
     turn = Turn(prompt="q", reply=reply)
     request = Request((Message("user", "q"),))
     record = json.loads(json.dumps(turn.to_record((), request.digest()).to_json()))
-    assert archive.turn_of(Record.from_json(record), "text", owner=None).reply == reply
+    assert restore.turn_of(Record.from_json(record), "text", owner=None).reply == reply
     interaction = Interaction.asked(request, text="text", took=3, **FACTS)
     kept = serializer.read(serializer.write([interaction]), "talk.jsonl")
     assert kept == (interaction,)

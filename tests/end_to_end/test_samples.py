@@ -135,18 +135,12 @@ class Played:
         del body, stream, halt
         return self
 
-    def close(self) -> None:
+    def close(self, *, ended: bool = False) -> None:
         """Have nothing open."""
 
     def read(self) -> bytes:
         """Give the next piece; the end comes again."""
         return next(self._pieces, b"")
-
-    def finish(self) -> None:
-        """Have nothing to keep."""
-
-    def abort(self) -> None:
-        """Have nothing to close."""
 
 
 def read(

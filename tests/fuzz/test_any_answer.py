@@ -88,12 +88,9 @@ class Played:
             raise self._fault
         return b""
 
-    def finish(self) -> None:
+    def close(self, *, ended: bool) -> None:
         """Be done."""
-        self.over = True
-
-    def abort(self) -> None:
-        """Be done at once."""
+        del ended
         self.over = True
 
 

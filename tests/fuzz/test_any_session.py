@@ -78,13 +78,7 @@ class Service:
             raise KeyboardInterrupt
         return b""
 
-    def finish(self) -> None:
-        """Be done."""
-
-    def abort(self) -> None:
-        """Be done at once."""
-
-    def close(self) -> None:
+    def close(self, *, ended: bool = False) -> None:
         """Have nothing to close."""
 
     def _answer(self) -> list[bytes]:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 import requests
+from environments import resolved_in_client, resolved_in_kernel
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from served import in_ipython
 
 from chatmagic import _json, errors
-from chatmagic.client import config
 from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import Value
@@ -259,7 +259,7 @@ def test_a_tracker_knows_what_was_told_last(
     """The latest figures count, what a turn took is never below 0, and all can be shown."""
     tracker = CreditTracker()
     for seen in answers:
-        tracker.entry()(seen)
+        tracker.enter(seen, tracker.state)
         assert tracker.state.took is None or tracker.state.took >= 0
     state = tracker.state
     told = [seen for seen in answers if seen is not None]
@@ -442,8 +442,8 @@ def test_any_settings_give_a_connection_or_an_error(
     chosen, cell, file = addresses
     given_as: dict[str, Any] = {"chosen": chosen, "cell_config": cell, "file_config": file}
     found_by: list[Callable[[], Endpoint]] = [
-        lambda: config.resolve(environ, auth_config=auth, **given_as),
-        lambda: config.resolve_for_client(environ, base_url=chosen, api_key=key, auth=auth),
+        lambda: resolved_in_kernel(environ, auth_config=auth, **given_as),
+        lambda: resolved_in_client(environ, chosen, key, auth),
     ]
     for find in found_by:
         try:
@@ -478,12 +478,12 @@ def test_values_go_in_once_in_their_order(parts: list[str], values: list[str]) -
     text = parts[0] + "".join(
         f"{{{{ {name} }}}}{part}" for name, part in zip(names, parts[1:], strict=True)
     )
-    filled = fill(text, evaluate)
+    sent, put_in = fill(text, evaluate)
     assert asked == names
     values = [without_lone_surrogates(value) for value in values]
-    assert filled.text == parts[0] + "".join(
+    assert sent == parts[0] + "".join(
         value + part for value, part in zip(values, parts[1:], strict=False)
     )
-    assert [(value.expression, value.size) for value in filled.values] == [
+    assert [(value.expression, value.size) for value in put_in] == [
         (name, len(value)) for name, value in zip(names, values, strict=False)
     ]

@@ -11,7 +11,7 @@ import pytest
 from comms import WidgetComm, Widgets
 from shells import Shell, alone
 
-from chatmagic.client.arrival import Arrival
+from chatmagic.client import response
 from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.errors import ChatInterrupted, ServiceError
@@ -48,7 +48,7 @@ class Front:
     @property
     def bridge(self) -> Bridge:
         """The bridge, which the first reply has built."""
-        found = self.shell.shell.magics_manager.registry["ChatMagics"].environment.bridge
+        found = self.shell.shell.magics_manager.registry["ChatMagics"].kernel.page.bridge
         assert isinstance(found, module.Bridge)
         return found
 
@@ -164,9 +164,7 @@ def test_a_deleted_cells_turns_are_set_aside_when_next_shown(front: Front) -> No
     front.say("ach")
     assert "2 turns, 0" not in front.shell.page("%chat", "h").printed
     assert prompts() == ["a", "c"]
-    assert (
-        "Brought back what was set aside (1 turn)" in front.shell.page("%chat_undo", "h").texts[0]
-    )
+    assert "Took back the setting aside (1 turn)" in front.shell.page("%chat_undo", "h").texts[0]
     assert prompts() == ["a", "c", "b"]
 
 
@@ -208,7 +206,8 @@ def test_a_reply_that_was_held_back_is_told_to_the_page(
     front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first one of an address, until its cell runs again; nothing of it is in its output."""
-    monkeypatch.setattr(Arrival, "at_once", property(lambda _: True))
+    for name, value in {"MOST_EVENTS": 0, "SHORT_WAIT": 0.0, "SHARE": 1e9}.items():
+        monkeypatch.setattr(response, name, value)
     for name in "ab":
         front.ask(name)
     front.say("ab", opened=True)
@@ -336,13 +335,13 @@ def test_a_page_that_cannot_be_reached_ends_nothing(front: Front) -> None:
 
 def test_machines_and_terminals_get_no_bridge(front: Front) -> None:
     """Only a person's page that tells its cells can have one; loading builds none."""
-    environment = front.shell.shell.magics_manager.registry["ChatMagics"].environment
+    page = front.shell.shell.magics_manager.registry["ChatMagics"].kernel.page
     front.shell.machine("%%chat\necho:a")
     front.shell.do("%%chat\necho:a")
     front.shell.fails("%%chat", cell="a")
-    assert environment.bridge is None
+    assert page.bridge is None
     front.ask("a")
-    assert environment.bridge is not None
+    assert page.bridge is not None
 
 
 def test_without_anywidget_all_works_in_the_order_as_run(

@@ -30,12 +30,12 @@ def test_the_line_is_read(line: str, chosen: CassetteOptions) -> None:
 @pytest.mark.parametrize(
     ("line", "match"),
     [
-        ("f --record --replay", "--replay and --record do not go together"),
+        ("f --record --replay", "--record and --replay do not go together"),
         ("f --else", "--else takes one word: emulator"),
         ("f --else nobody", "--else takes one word: emulator"),
         ("f --record --by-order", "go with --replay"),
-        ("f --off", "--off is not an option of %chat_cassette, or has to stand alone"),
-        ("f --rec", "--rec is not an option"),
+        ("f --off", "takes no other option here than --record, --replay"),
+        ("f --rec", "takes no other option here than --record"),
     ],
 )
 def test_a_line_that_makes_no_sense(line: str, match: str) -> None:

@@ -371,9 +371,9 @@ def test_two_models(shell: Shell, emulator: Emulator) -> None:
         ("--model", "No address was given: "),
         ("--model x", "No address was given: "),
         ("http://a --model=", "No address was given: "),
-        ("http://a --mode x", "--mode is not an option of %chat_connect. Nothing was changed."),
-        ("http://a -m x", "-m is not an option of %chat_connect. Nothing was changed."),
-        ("http://a --key=sk-1", "--key is not an option of %chat_connect. Nothing was changed."),
+        ("http://a --mode x", "%chat_connect takes no other option here than --model."),
+        ("http://a -m x", "No address was given: "),
+        ("http://a --key=sk-1", "%chat_connect takes no other option here than --model."),
     ],
 )
 def test_a_wrong_line_of_connect(bare: Shell, words: str, said: str) -> None:

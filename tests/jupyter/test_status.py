@@ -13,6 +13,7 @@ from shells import FIXED, Shell
 from chatmagic.errors import (
     RateLimitError,
 )
+from chatmagic.jupyter.status import Status
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def test_a_live_gauge_counts_from_the_answers_own_date(shell: Shell) -> None:
     assert tracker.state.received_at is not None
     received_at = tracker.state.received_at - timedelta(hours=1)
     tracker.state = replace(tracker.state, received_at=received_at)
-    standing = shell.shell.magics_manager.registry["ChatMagics"].commands.status
+    standing = Status(shell.shell.magics_manager.registry["ChatMagics"].kernel)
     counted = standing.now() - datetime(2026, 1, 1, 12, tzinfo=UTC)
     assert timedelta(hours=1) <= counted <= datetime.now(UTC) - received_at
 
@@ -84,7 +85,7 @@ def test_the_state_shows_no_key(shell: Shell, emulator: Emulator) -> None:
 
 def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -> None:
     """Unset is the service's own; of fields for a server the values may be private."""
-    kernel = shell.shell.magics_manager.registry["ChatMagics"].commands.status
+    kernel = Status(shell.shell.magics_manager.registry["ChatMagics"].kernel)
     rows = dict(kernel.standing()["rows"])
     assert rows["Temperature"] == rows["Most tokens"] == "the service's own"
     assert (rows["Model"], rows["Turns sent along"]) == ("none is named", "all turns before")

@@ -129,7 +129,7 @@ def test_every_kind_of_change_is_said() -> None:
     again = [transcript.redone(made.redo()) for _ in range(6)]
     assert back == [
         "Took back the reset (1 turn).",
-        "Brought back what was set aside (1 turn).",
+        "Took back the setting aside (1 turn).",
         "Took back the new reply to “A”.",
         "Took back the question “b”.",
         "Took back the question “a”.",
@@ -137,11 +137,11 @@ def test_every_kind_of_change_is_said() -> None:
     ]
     assert again == [
         "Nothing to do again.",
-        "Put back the question “a”.",
-        "Put back the question “b”.",
-        "Put back the new reply to “A”.",
-        "Set aside again (1 turn).",
-        "Reset again (1 turn).",
+        "Did again the question “a”.",
+        "Did again the question “b”.",
+        "Did again the new reply to “A”.",
+        "Did again the setting aside (1 turn).",
+        "Did again the reset (1 turn).",
     ]
 
 

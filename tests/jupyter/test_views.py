@@ -166,7 +166,7 @@ def test_live_ends_as_once(page: Page, loop: DrawingLoop) -> None:
 
 
 def test_live_begins_with_a_mark(page: Page, loop: DrawingLoop) -> None:
-    """Whom it waits for, then that it waits; HTML alone until the end, notes among it."""
+    """What it waits for, then that it waits; HTML alone until the end, notes among it."""
     live = Cell(loop)
     live.waiting("cell [3] <b>")
     assert "cell [3] &lt;b&gt;" in html(page)

@@ -120,18 +120,6 @@ def test_the_line_as_html_says_the_same(remaining: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("remaining", "width"),
-    [(0, 0), (1, 1), (4, 1), (290, 29), (500, 50), (990, 99), (999, 99), (1000, 100)],
-)
-def test_the_large_bar_is_drawn_by_a_border(remaining: int, width: int) -> None:
-    """In forced colours no background is left; full is only what is full, and empty empty."""
-    html = gauge.large_html(figures(1000, remaining), None, now=NOW)
-    bar = next(style for style in Page(html).styles if style.startswith("border-top: 0.8em solid"))
-    assert bar.endswith(f" width: {width}%;")
-    assert "background" not in html
-
-
-@pytest.mark.parametrize(
     ("limit", "remaining", "full"),
     [
         (1000, 1000, 10),
@@ -151,15 +139,12 @@ def test_the_bar_has_a_shape(limit: int | None, remaining: int | None, full: int
     large = gauge.large_words(credits, None, now=NOW)
     html = gauge.large_html(credits, None, now=NOW)
     if full is None:
-        assert "▰" not in line + large
+        assert "▰" not in line + large + html
         assert "[" not in large
-        assert "width:" not in html
     else:
-        assert (line.count("▰"), line.count("▱")) == (full, 10 - full)
+        for drawn in (line, html):
+            assert (drawn.count("▰"), drawn.count("▱")) == (full, 10 - full)
         assert f"[{'#' * full}{'.' * (10 - full)}] " in large
-        found = re.search(r" width: (\d+)%;", html)
-        assert found
-        assert int(found[1]) <= 100
 
 
 @pytest.mark.parametrize(
@@ -181,12 +166,6 @@ def test_low_and_empty_are_told_by_words(remaining: int, words: str, colour: str
         assert words in text
     for html in (gauge.line_html(credits, None), gauge.large_html(credits, None, now=NOW)):
         assert f"var(--jp-{colour}-color1, #" in html
-
-
-def test_one_credit_is_one() -> None:
-    """The figure and its word agree."""
-    assert "1 credit left" in Page(gauge.large_html(figures(10, 1), None, now=NOW)).heard
-    assert "2 credits left" in Page(gauge.large_html(figures(10, 2), None, now=NOW)).heard
 
 
 @pytest.mark.parametrize("took", [None, 0, 1, 1234])
@@ -244,7 +223,7 @@ def test_unknown_is_never_zero() -> None:
     assert gauge.large_words(None, None, now=NOW).startswith("Credits: unknown.")
     assert "unknown" in Page(gauge.large_html(None, 3, now=NOW)).heard
     half = Page(gauge.large_html(figures(1000, None), None, now=NOW)).heard
-    assert "unknown credits left" in half
+    assert "unknown how many of 1,000 credits are left" in half
     assert not re.search(r"\b0\b", half)
 
 
@@ -253,4 +232,4 @@ def test_the_large_gauge_is_a_named_group() -> None:
     for credits in (None, figures(10, 5)):
         assert 'role="group" aria-label="Credits"' in gauge.large_html(credits, None, now=NOW)
     page = Page(gauge.large_html(figures(10, 5), None, now=NOW))
-    assert page.heard == page.seen
+    assert page.seen == f"▰▰▰▰▰▱▱▱▱▱{page.heard}"

@@ -32,7 +32,6 @@ def test_plain_python_has_its_variables_and_no_cell(
     plain = PlainPython()
     assert plain.service().endpoint.base_url == emulator.url
     assert (plain.cell(), plain.layout("a"), plain.cassette()) == ((None, None), None, None)
-    assert plain.replaying() is None
     with pytest.raises(ConnectError, match="%load_ext chatmagic"):
         plain.start_emulator()
     monkeypatch.setenv("CHATMAGIC_CASSETTE", str(tmp_path / "a.json"))
@@ -40,7 +39,6 @@ def test_plain_python_has_its_variables_and_no_cell(
     setup = plain.cassette()
     assert setup is not None
     assert setup.config.mode == "replay"
-    assert plain.replaying() == "CHATMAGIC_MODE says replay"
 
 
 @pytest.mark.usefixtures("session")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def test_one_at_a_time(session: Session, emulator: Emulator) -> None:
-    """A second thread waits, is told for whom, and then carries the first one's turn."""
+    """A second thread waits, is told which thread has it, and then carries the first one's turn."""
     inside, go_on = threading.Event(), threading.Event()
 
     def hold(_: str) -> None:

@@ -9,8 +9,8 @@ from pages import cell, output
 
 from chatmagic import cli
 from chatmagic._json import timestamp
-from chatmagic.archive import archive
 from chatmagic.archive import output as turn_output
+from chatmagic.archive import restore
 from chatmagic.cassette import serializer
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.conversation.turn import Turn
@@ -43,7 +43,7 @@ def page(prompt: str = "p", reply: str = "r", **changes: Any) -> dict[str, Any]:
     )
     made = turn.to_record((), Request((Message("user", prompt),)).digest())
     told = replace(made, **changes)
-    shown = archive.turn_of(told, reply, owner=None).reply
+    shown = restore.turn_of(told, reply, owner=None).reply
     return cell(f"%%chat\n{prompt}", [output(*turn_output.of(shown, told))])
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from chatmagic.jupyter.panel.hub import Recipient
+    from chatmagic.jupyter.panel.hub import Shown
 
 
 class WidgetComm(BaseComm):
@@ -61,12 +61,13 @@ class Wire:
         """Take the widget."""
         self._widget = widget
 
-    def join(self, recipient: Recipient) -> None:
+    def join(self, shown: Shown) -> None:
         """Send it what the widget sends."""
-        self._widget.heard = recipient.send
+        self._widget.heard = shown.send
 
-    def receive(self, _: Recipient, message: dict[str, Any]) -> None:
+    def receive(self, shown: Shown, message: dict[str, Any]) -> None:
         """Say it to the widget."""
+        del shown
         self._widget.say(message)
 
 

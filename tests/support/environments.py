@@ -1,16 +1,25 @@
-"""An environment of a session whose answers a test sets."""
+"""An environment of a session whose answers a test sets, and what variables resolve to."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import contextlib
+import os
+import warnings
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+from unittest import mock
 
+from chatmagic.client import config, keystore
+from chatmagic.client.client import Client
+from chatmagic.jupyter.kernel import Kernel
 from chatmagic.session.environment import PlainPython
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     from chatmagic.cassette.active import CassetteSetup
-    from chatmagic.client.endpoint import ServiceSetup
+    from chatmagic.client.endpoint import Endpoint, ServiceSetup
+    from chatmagic.client.keystore import KeyStore
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.protocol.auth import Secret
 
@@ -52,3 +61,58 @@ class GivenEnvironment(PlainPython):
     def start_emulator(self) -> tuple[str, Secret]:
         """Return the emulator that was given."""
         return super().start_emulator() if self._emulator is None else self._emulator
+
+
+@contextlib.contextmanager
+def variables(environ: Mapping[str, str]) -> Iterator[None]:
+    """Have the environment hold these of chatmagic's variables, and none of its others."""
+    others = {name: value for name, value in os.environ.items() if "CHATMAGIC" not in name}
+    with mock.patch.object(os, "environ", {**others, **environ}):
+        yield
+
+
+def resolved_in_kernel(
+    environ: Mapping[str, str],
+    *,
+    chosen: str | None = None,
+    cell_config: str | None = None,
+    file_config: str | None = None,
+    auth_config: str | None = None,
+    typed: dict[str, Secret] | None = None,
+    store: KeyStore | None = None,
+) -> Endpoint:
+    """Return where a kernel asks and with which key.
+
+    Args:
+        environ: the environment's variables.
+        chosen: what ``%chat_connect`` chose.
+        cell_config: ``ChatMagics.base_url`` as a cell set it.
+        file_config: ``ChatMagics.base_url`` as a configuration file has it.
+        auth_config: ``ChatMagics.auth``.
+        typed: keys from a hidden prompt, by origin.
+        store: the keys that were kept.
+    """
+    settings = SimpleNamespace(
+        base_url=cell_config or file_config,
+        auth=auth_config,
+        file_url=file_config,
+    )
+    kernel = Kernel(cast("Any", None), cast("Any", settings))
+    kernel.chosen, kernel.typed = chosen, typed or {}
+    with variables(environ), mock.patch.object(keystore, "open_store", return_value=store):
+        return kernel.endpoint()
+
+
+def resolved_in_client(
+    environ: Mapping[str, str],
+    base_url: str | None = None,
+    api_key: str | None = None,
+    auth: Any = None,
+) -> Endpoint:
+    """Return where a client asks and with which key, from these variables and its arguments."""
+    with (
+        variables(environ),
+        mock.patch.object(config, "_warned", set()),
+        warnings.catch_warnings(action="ignore"),
+    ):
+        return Client(base_url, api_key, auth=auth).endpoint

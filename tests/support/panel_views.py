@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loopback import CHUNKS_END, DONE, EVENTS, Server, chunked, event, head, stream, wait_for
+from message_types import conforms
 
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.panel import messages
-from chatmagic.jupyter.panel.hub import Recipient
+from chatmagic.jupyter.panel.actions import Actions
+from chatmagic.jupyter.panel.hub import Hub, Shown
 from chatmagic.models import Reply
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from loopback import Peer
 
+    from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.session.session import Session
 
 PATIENCE = 10.0
@@ -58,28 +61,51 @@ class Kernel:
 
 
 class Joined(Protocol):
-    """What a view joins: the hub, or a widget's comm before it."""
+    """What a view joins: the pages of a kernel, or a widget's comm before them."""
 
-    def join(self, recipient: Recipient) -> None:
+    def join(self, shown: Shown) -> None:
         """Send it what every view is sent."""
 
-    def receive(self, recipient: Recipient, message: dict[str, Any]) -> None:
+    def receive(self, shown: Shown, message: Any) -> None:
         """Take what it says."""
+
+
+class Pages:
+    """A hub, and the actions of its pages.
+
+    Args:
+        session: the session that is followed.
+        kernel: what the hub reads.
+        loop: the drawing loop.
+    """
+
+    def __init__(self, session: Session, kernel: Kernel, loop: DrawingLoop) -> None:
+        """Follow the session."""
+        self.hub = Hub(session, kernel, loop)
+        self._actions = Actions(self.hub)
+        self.join = self.hub.join
+        self.receive = self._actions.receive
+
+    def close(self) -> None:
+        """Follow and take no more."""
+        self._actions.close()
+        self.hub.close()
 
 
 class View:
     """A view that keeps the messages that it gets, each of a listed type, and says others."""
 
-    def __init__(self, hub: Joined, role: Any = "panel", name: str = "v") -> None:
+    def __init__(self, joined: Joined, role: Any = "panel", name: str = "v") -> None:
         """Join."""
         self.messages: list[dict[str, Any]] = []
         self.name = name
         self.went = False
         self._new = threading.Condition()
         self._seen: set[int] = set()
-        self._hub = hub
-        self.recipient = Recipient(role, self.take)
-        hub.join(self.recipient)
+        self.saves = 0
+        self._joined = joined
+        self.shown = Shown(role, self.take, self.save)
+        joined.join(self.shown)
 
     def take(self, message: dict[str, Any]) -> None:
         """Keep a message, as it crosses the wire."""
@@ -88,11 +114,15 @@ class View:
         with self._new:
             self.messages.append(json.loads(json.dumps(message)))
             self._new.notify_all()
-        assert messages.conforms(self.messages[-1], messages.FromKernel), message
+        assert conforms(self.messages[-1], messages.FromKernel), message
+
+    def save(self) -> None:
+        """Count how often its output is brought up to date."""
+        self.saves += 1
 
     def say(self, kind: str, **more: Any) -> None:
         """Say something, from whatever thread."""
-        self._hub.receive(self.recipient, {"kind": kind, "view": self.name, **more})
+        self._joined.receive(self.shown, {"kind": kind, "view": self.name, **more})
 
     def until(self, kind: str, **fields: Any) -> dict[str, Any]:
         """Wait for a message of a kind and return it; none is returned twice.

@@ -95,20 +95,14 @@ class Played:
         del body, stream, halt
         return self
 
-    def close(self) -> None:
-        """Have nothing open."""
-
     def read(self) -> bytes:
         """Give the next piece; the last one is empty, and comes again."""
         return self._pieces.pop(0) if len(self._pieces) > 1 else self._pieces[0]
 
-    def finish(self) -> None:
-        """Take note."""
-        self.ends.append("finish")
-
-    def abort(self) -> None:
-        """Take note."""
-        self.ends.append("abort")
+    def close(self, *, ended: bool | None = None) -> None:
+        """Take note of an end as an exchange; as a transport, have nothing open."""
+        if ended is not None:
+            self.ends.append("ended" if ended else "cut off")
 
 
 def ask_played(exchange: Played) -> Reply:

@@ -16,7 +16,7 @@ from chatmagic.conversation import question
 from chatmagic.conversation.record import owner_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
@@ -27,7 +27,6 @@ def planned(
     turns: Sequence[Turn],
     wanted: Collection[int] | None,
     on_page: Sequence[str],
-    records: Mapping[int, Record],
 ) -> list[NewCell]:
     """Return the cells to make, in order, and where.
 
@@ -35,7 +34,6 @@ def planned(
         turns: the live turns, in order.
         wanted: numbers of the panel's turns that are wanted; ``None`` is all.
         on_page: ids of the page's cells, from top to bottom.
-        records: what is known of the turns, by number.
     """
     ids: dict[str | None, str] = {owner_of(id): id for id in on_page}
     owners = [turn.owner for turn in turns]
@@ -49,9 +47,10 @@ def planned(
         below = [ids[owner] for owner in owners[place + 1 :] if owner in ids]
         own = str(uuid.uuid4())
         ids[turn.owner] = own
-        record = records.get(turn.number)
-        known = None if record is None else replace(record, owner=owner_of(own)).listing(shown)
-        cell: NewCell = {"turn": turn.number, "cell": _cell(turn, own, known)}
+        record = turn.record
+        if record is not None:
+            record = replace(record, owner=owner_of(own)).listing(shown)
+        cell: NewCell = {"turn": turn.number, "cell": _cell(turn, own, record)}
         if above:
             cell["after"] = above[-1]
         elif below:

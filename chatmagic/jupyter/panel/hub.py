@@ -1,4 +1,4 @@
-"""The kernel's side of every panel and live gauge: takes messages, sends snapshots.
+"""What every panel and live gauge is told: snapshots, and how an ask goes.
 
 Several threads meet here. Those that ask, and those that bring a page's message (any thread
 of the kernel), only put work into the kernel's drawing loop. The loop's one thread does it and
@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.jupyter.panel import snapshot
-from chatmagic.jupyter.panel.actions import Actions
-from chatmagic.jupyter.panel.messages import read
 from chatmagic.jupyter.panel.pending import PendingAsks
 from chatmagic.session.events import Began, Changed, Ended
 
@@ -30,10 +28,10 @@ if TYPE_CHECKING:
     from chatmagic.session.events import Answer, Ask, Event
     from chatmagic.session.session import Session
 
-Role = Literal["panel", "gauge", "output"]
+Role = Literal["panel", "gauge"]
 
 
-class Kernel(Protocol):
+class KernelStatus(Protocol):
     """What the hub reads of its kernel, each time anew."""
 
     def now(self) -> datetime:
@@ -49,21 +47,25 @@ class Kernel(Protocol):
         """Return whether a reply is shown while it comes."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Recipient:
-    """All views of one widget, or an output.
+@dataclass(slots=True, eq=False)
+class Shown:
+    """A panel or a live gauge that is shown: all views of its widget, and its saved output.
 
     Args:
-        role: what it shows.
-        send: sends a message; an ``output`` gets an empty one when it may look different.
+        role: which of the two.
+        send: sends its views a message.
+        save: brings the output that is saved beside it up to date.
+        greeted: whether a view of it has been told what there is.
     """
 
     role: Role
     send: Callable[[dict[str, Any]], object]
+    save: Callable[[], object]
+    greeted: bool = False
 
 
 class Hub:
-    """Follows one session and serves its pages.
+    """Follower of one session that tells its pages.
 
     Args:
         session: the kernel's session.
@@ -71,107 +73,60 @@ class Hub:
         drawing: the kernel's drawing loop, whose thread serves the pages, too.
     """
 
-    def __init__(self, session: Session, kernel: Kernel, drawing: DrawingLoop) -> None:
+    def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
         """Follow the session; pages may join."""
-        self._session = session
-        self._kernel = kernel
-        self._drawing = drawing
-        self._recipients: tuple[Recipient, ...] = ()
-        self._greeted: set[Recipient] = set()
-        self._pending = PendingAsks()
-        self._announced = dict(self._entries().window()[0])
+        self.session = session
+        self.kernel = kernel
+        self.drawing = drawing
+        self.pending = PendingAsks()
+        self.context = contextvars.copy_context()
+        """In which pages are sent to."""
+        self._shown: tuple[Shown, ...] = ()
+        self._announced = dict(self.entries().window()[0])
         self._shown_state: tuple[Any, Any] | None = None
-        self._context = contextvars.copy_context()
-        self._actions = Actions(
-            session,
-            self._pending,
-            defaults=kernel.defaults,
-            later=drawing.put,
-            show=self._show,
-            over=lambda pending, words: self._publish(_ended(pending, words, answered=False)),
-        )
         drawing.join(self._draw)
         self._unfollow = session.follow(self._follow)
 
-    def join(self, recipient: Recipient) -> None:
-        """Send to a recipient from now on."""
-        self._recipients = (*self._recipients, recipient)
+    def join(self, shown: Shown) -> None:
+        """Tell a panel or a gauge from now on."""
+        self._shown = (*self._shown, shown)
 
-    def leave(self, recipient: Recipient) -> None:
-        """Send to a recipient no more."""
-        self._recipients = tuple(other for other in self._recipients if other is not recipient)
-        self._greeted.discard(recipient)
+    def leave(self, shown: Shown) -> None:
+        """Tell a panel or a gauge no more."""
+        self._shown = tuple(other for other in self._shown if other is not shown)
 
-    def receive(self, recipient: Recipient, content: object) -> None:
-        """Take a page's message; may be called in any thread.
-
-        Args:
-            recipient: the page's widget.
-            content: whatever the page sent.
-        """
-        if message := read(content):
-            context = contextvars.copy_context()
-            self._drawing.put(partial(self._take, recipient, message, context))
-
-    def look(self) -> None:
+    def look(self, *_: object) -> None:
         """Publish what is in force, if it has changed; may be called in any thread."""
-        self._drawing.put(self._look)
+        self.drawing.put(self._look)
 
     def close(self) -> None:
-        """Follow and serve no more."""
+        """Follow and tell no more."""
         self._unfollow()
-        self._drawing.leave(self._draw)
-        self._actions.close()
+        self.drawing.leave(self._draw)
 
     def _follow(self, event: Event) -> None:
         match event:
             case Began(ask, notes, turns):
-                self._drawing.put(partial(self._began, ask, notes, turns))
+                self.drawing.put(partial(self._began, ask, notes, turns))
             case Ended(ask, answer, error):
-                self._drawing.put(partial(self._end, ask, answer, error))
+                self.drawing.put(partial(self._end, ask, answer, error))
             case Changed():
-                self._drawing.put(self._publish)
+                self.drawing.put(self.publish)
 
     # All that follows runs in the drawing loop's thread.
 
-    def _take(
-        self, recipient: Recipient, message: messages.FromPage, context: contextvars.Context
-    ) -> None:
-        # Pages are sent to in the context in which they spoke last: ipykernel takes what they
-        # say next to the thread that sent to them, past a cell that runs.
-        self._context = context
-        view = message.get("view", "")
+    def entries(self) -> snapshot.Entries:
+        """Return the entries of the log as they are now."""
+        return snapshot.Entries(self.session.conversation, self.pending.asides)
 
-        def answer(message: messages.Answer) -> None:
-            self._send(recipient, {**message, "view": view})
-
-        match message["kind"]:
-            case "ping":
-                self._send(recipient, {"kind": "pong"})
-            case "sync" if recipient.role == "gauge":
-                self._send(recipient, self._credits_message())
-            case "sync":
-                count = message.get("count")
-                listed = self._snapshot({} if count is None else None, count or 0)
-                listed["reloaded"] = message.get("first", False) and recipient in self._greeted
-                self._greeted.add(recipient)
-                answer(listed)
-            case "want":
-                answer({"kind": "entries", "entries": self._entries().draw(set(message["ids"]))})
-            case _:
-                self._actions.take(message, answer)
-
-    def _entries(self) -> snapshot.Entries:
-        return snapshot.Entries(self._session.conversation, self._pending.asides)
-
-    def _snapshot(self, known: Mapping[int, str] | None, count: int = 0) -> messages.Snapshot:
+    def snapshot(self, known: Mapping[int, str] | None, count: int = 0) -> messages.Snapshot:
         """Return a snapshot.
 
         Args:
             known: versions of the entries that need not be sent; ``None``: none is sent.
             count: how many turns it lists at least.
         """
-        entries = self._entries()
+        entries = self.entries()
         listed, earlier = entries.window(count)
         new: list[messages.Entry] = []
         if known is not None:
@@ -182,35 +137,37 @@ class Hub:
             "entries": listed,
             "earlier": earlier,
             "new": new,
-            "pending": [pending.values() for pending in self._pending],
+            "pending": [pending.values() for pending in self.pending.values()],
             **self._state(),  # type: ignore[typeddict-item] # mypy asks here for what may lack
         }
 
-    def _publish(self, ended: messages.Ended | None = None) -> None:
-        """Send what has changed in the conversation to panels and outputs."""
+    def publish(self, ended: messages.Ended | None = None) -> None:
+        """Tell panels what has changed in the conversation, and save it beside them."""
         self._announce(ended)
-        self._send_to("output", {})
+        for shown in self._shown:
+            with swallowed():
+                self.context.run(shown.save)
 
     def _announce(self, ended: messages.Ended | None = None) -> None:
         """Send every panel a snapshot, with the entries that are new since the one before."""
-        if not len(self._session.conversation) and ended is None:
-            self._pending.asides = []
-        now = self._snapshot(self._announced)
+        if not len(self.session.conversation) and ended is None:
+            self.pending.asides = []
+        now = self.snapshot(self._announced)
         self._announced = dict(now["entries"])
         now["ended"] = ended
         self._send_to("panel", now)
 
     def _look(self) -> None:
         shown = self._shown_state
-        if shown is not None and shown != (self._standing(), self._session.credits):
+        if shown is not None and shown != (self._standing(), self.session.credits):
             self._announce()
-            self._send_to("gauge", self._credits_message())
+            self._send_to("gauge", self.credits())
 
     def _state(self) -> messages.State:
-        conversation, standing = self._session.conversation, self._standing()
-        self._shown_state = standing, self._session.credits
+        conversation, standing = self.session.conversation, self._standing()
+        self._shown_state = standing, self.session.credits
         return {
-            "credits": self._credits_message()["credits"],
+            "credits": self.credits()["credits"],
             "standing": standing,
             "undo": conversation.undo_depth > 0,
             "redo": conversation.redo_depth > 0,
@@ -219,73 +176,78 @@ class Hub:
 
     def _standing(self) -> messages.Standing:
         try:
-            standing = self._kernel.standing()
+            standing = self.kernel.standing()
             return {"state": standing["state"], "rows": standing["rows"]}
         except Exception as error:  # noqa: BLE001 - a panel that cannot say it is still a panel
             log_swallowed(error)
             return {"state": "unknown", "rows": [["State", snapshot.failure(error)[0]]]}
 
-    def _credits_message(self) -> messages.CreditsMessage:
-        session = self._session
-        state = session.credit_state
-        credits = snapshot.credits(
-            state.credits, state.took, now=self._kernel.now(), requests=state.requests
+    def credits(self) -> messages.CreditsMessage:
+        """Return the figures for a gauge."""
+        state = self.session.credit_state
+        figures = snapshot.credits(
+            state.credits, state.took, now=self.kernel.now(), requests=state.requests
         )
-        return {"kind": "credits", "credits": credits}
+        return {"kind": "credits", "credits": figures}
 
     # How an ask goes.
 
+    def show(self, pending: PendingAsk) -> None:
+        """Tell every panel the stage of an ask."""
+        message: messages.PendingMessage = {"kind": "pending", **pending.values()}
+        self._send_to("panel", message)
+
+    def drop(self, pending: PendingAsk, words: str) -> None:
+        """Tell every panel that an ask is over before it was sent, and why."""
+        self.pending.pop(pending.key, None)
+        self.publish(_ended(pending, words, answered=False))
+
     def _began(self, ask: Ask, notes: Sequence[str], turns: Sequence[Turn]) -> None:
-        pending = self._pending.of(ask) or self._pending.add(ask)
+        pending = self.pending.of(ask) or self.pending.add(ask)
         pending.place(turns)
         pending.stage, pending.note = "began", "; ".join(notes)
-        self._show(pending)
+        self.show(pending)
 
     def _draw(self, ask: Ask, html: str) -> None:
         """Show the reply under way."""
-        pending = self._pending.of(ask)
-        if pending is not None and self._kernel.streams():
+        pending = self.pending.of(ask)
+        if pending is not None and self.kernel.streams():
             pending.html = html
             self._send_to("panel", {"kind": "text", "key": pending.key, "html": html})
 
     def _end(self, ask: Ask, answer: Answer | None, error: BaseException | None) -> None:
-        pending = self._pending.of(ask)
+        pending = self.pending.of(ask)
         if pending is None:
             if answer is None:
                 return  # it failed before it began, and says so where it was asked
-            pending = self._pending.add(ask)
-        self._pending.drop(pending)
-        if answer is not None and pending.mine:
-            self._actions.keep_record(ask, answer)
+            pending = self.pending.add(ask)
+        del self.pending[pending.key]
         stopped = isinstance(error, KeyboardInterrupt)
         if (error is not None and not stopped) or (answer is not None and not ask.history):
-            self._pending.put_aside(pending, answer, error, self._session.conversation)
+            self.pending.put_aside(pending, answer, error, self.session.conversation)
         words = "" if error is None else snapshot.failure(error)[0]
         if answer is not None and (error is None or stopped):
             words = snapshot.ended_words(answer.reply)
         fine, answered = error is None, answer is not None
-        self._publish(_ended(pending, words, fine=fine, answered=answered))
-        self._send_to("gauge", self._credits_message())
+        self.publish(_ended(pending, words, fine=fine, answered=answered))
+        self._send_to("gauge", self.credits())
 
     # Sending.
 
-    def _show(self, pending: PendingAsk) -> None:
-        message: messages.PendingMessage = {"kind": "pending", **pending.values()}
-        self._send_to("panel", message)
-
     def _send_to(self, role: Role, message: Mapping[str, Any]) -> None:
-        for recipient in self._recipients:
-            if recipient.role == role:
-                self._send(recipient, message)
+        for shown in self._shown:
+            if shown.role == role:
+                self.send(shown, message)
 
-    def _send(self, recipient: Recipient, message: Mapping[str, Any]) -> None:
+    def send(self, shown: Shown, message: Mapping[str, Any]) -> None:
+        """Send a message to the views of one panel or gauge."""
         with swallowed():  # a page that went away does not silence the others
-            self._context.run(recipient.send, dict(message))
+            self.context.run(shown.send, dict(message))
 
 
 def _ended(
     pending: PendingAsk, words: str, *, answered: bool, fine: bool = False
 ) -> messages.Ended:
     """Return how an ask ended; a prompt of the panel's that was not answered goes back."""
-    prompt = pending.typed if pending.mine and not answered else None
+    prompt = pending.ask.as_typed if pending.mine and not answered else None
     return {"key": pending.key, "words": words, "fine": fine, "prompt": prompt}

@@ -5,13 +5,14 @@ Not for several threads: the drawing loop's thread owns it.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic.jupyter.panel import snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from chatmagic.client.sockets import Halt
     from chatmagic.conversation.conversation import Conversation
@@ -55,11 +56,6 @@ class PendingAsk:
         """Whether the panel asked it."""
         return self.ask.entry == "panel"
 
-    @property
-    def typed(self) -> str:
-        """The prompt as typed."""
-        return self.ask.as_typed
-
     def place(self, turns: Sequence[Turn]) -> None:
         """Find the place of its turn among the live ones, and the turns that it replaces."""
         owner, execution = self.ask.owner, self.ask.execution
@@ -72,7 +68,7 @@ class PendingAsk:
         """Return it as a page draws it."""
         return {
             "key": self.key,
-            **snapshot.prompt(self.typed, self.ask.asker, self.ask.entry),
+            **snapshot.prompt(self.ask.as_typed, self.ask.asker, self.ask.entry),
             "stage": self.stage,
             "note": self.note,
             "after": self.after,
@@ -81,36 +77,24 @@ class PendingAsk:
         }
 
 
-class PendingAsks:
+class PendingAsks(dict[int, PendingAsk]):
     """The asks under way by their keys, and the asides."""
 
     def __init__(self) -> None:
         """Begin with none."""
+        super().__init__()
         self.asides: list[snapshot.Aside] = []
-        self._asks: dict[int, PendingAsk] = {}
-        self._count = 0
-
-    def __iter__(self) -> Iterator[PendingAsk]:
-        """Go through the asks under way."""
-        return iter(tuple(self._asks.values()))
-
-    def get(self, key: int) -> PendingAsk | None:
-        """Return the ask of a key, unless it is over."""
-        return self._asks.get(key)
+        self._numbers = itertools.count(1)
 
     def of(self, ask: Ask) -> PendingAsk | None:
         """Return the entry of an ask, unless it is over."""
-        return next((pending for pending in self if pending.ask is ask), None)
+        return next((pending for pending in self.values() if pending.ask is ask), None)
 
     def add(self, ask: Ask) -> PendingAsk:
         """Add an ask."""
-        self._count += 1
-        pending = self._asks[self._count] = PendingAsk(self._count, ask)
+        pending = PendingAsk(next(self._numbers), ask)
+        self[pending.key] = pending
         return pending
-
-    def drop(self, pending: PendingAsk) -> None:
-        """Remove an ask that is over."""
-        self._asks.pop(pending.key, None)
 
     def put_aside(
         self,
@@ -130,11 +114,11 @@ class PendingAsks:
         kept = answer is not None and pending.ask.history
         what, hint = (NOT_KEPT, "") if error is None else snapshot.failure(error)
         turns = conversation.turns
-        self._count += 1
+        typed = "" if kept else pending.ask.as_typed
         entry: messages.Entry = {
-            "id": -self._count,
+            "id": -next(self._numbers),
             "version": "",
-            **snapshot.prompt("" if kept else pending.typed, pending.ask.asker, pending.ask.entry),
+            **snapshot.prompt(typed, pending.ask.asker, pending.ask.entry),
             "notes": [],
             "took": None,
             "reply": None if answer is None or kept else snapshot.reply(answer.reply),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.archive import output
 from chatmagic.jupyter import transcript
-from chatmagic.jupyter.panel.snapshot import prompt_html, reply_html
+from chatmagic.jupyter.panel.snapshot import prompt_html
 from chatmagic.render import gauge
-from chatmagic.text import UNTYPESET, one_line, to_terminal, visible
+from chatmagic.text import UNTYPESET, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,11 +91,4 @@ def _turn(place: int, turn: Turn) -> tuple[str, str]:
     if turn.entry != "panel":
         line = f"{asked}: {one_line(turn.as_typed, transcript.EXCERPT)}"
         return f"<p>{escape(line)}</p>", line
-    states = output.state_lines(turn.reply)
-    html = (
-        f"<p><strong>{escape(asked)}</strong></p>{prompt_html(turn.as_typed)}"
-        f"<p><strong>Reply</strong></p>{reply_html(turn.reply.text)}"
-        + "".join(f"<p><strong>{escape(visible(line))}</strong></p>" for line in states)
-    )
-    parts = (asked, turn.as_typed, "Reply:", turn.reply.text, *states)
-    return html, "\n".join(map(to_terminal, parts))
+    return transcript.in_full(asked, prompt_html(turn.as_typed), turn)

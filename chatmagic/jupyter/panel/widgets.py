@@ -9,7 +9,8 @@ from IPython.display import DisplayHandle, display
 from traitlets import Unicode
 
 from chatmagic.jupyter import assets
-from chatmagic.jupyter.panel.hub import Hub, Recipient
+from chatmagic.jupyter.panel.actions import Actions
+from chatmagic.jupyter.panel.hub import Hub, Shown
 from chatmagic.jupyter.panel.saved import GAUGE_ABSENT, PANEL_ABSENT, saved
 from chatmagic.render import gauge
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from chatmagic.jupyter.drawing import DrawingLoop
-    from chatmagic.jupyter.panel.hub import Kernel, Role
+    from chatmagic.jupyter.panel.hub import KernelStatus, Role
     from chatmagic.session.session import Session
 
     _Key = tuple[Role, str | None]
@@ -47,12 +48,13 @@ class Panels:
         drawing: the kernel's drawing loop.
     """
 
-    def __init__(self, session: Session, kernel: Kernel, drawing: DrawingLoop) -> None:
+    def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
         """Follow the session."""
         self._session = session
         self._kernel = kernel
         self._hub = Hub(session, kernel, drawing)
-        self._shown: dict[_Key, tuple[anywidget.AnyWidget, list[Recipient]]] = {}
+        self._actions = Actions(self._hub)
+        self._shown: dict[_Key, tuple[anywidget.AnyWidget, Shown]] = {}
 
     def show_panel(self, cell: str | None) -> None:
         """Show a panel.
@@ -81,6 +83,7 @@ class Panels:
         """Take them all away."""
         for key in list(self._shown):
             self._remove(key)
+        self._actions.close()
         self._hub.close()
 
     def _show(
@@ -91,25 +94,23 @@ class Panels:
         content: Callable[[], tuple[str, str]],
     ) -> None:
         role, _ = key
-        page = Recipient(role, widget.send)
-        widget.on_msg(lambda _widget, message, _buffers: self._hub.receive(page, message))
         data, _ = widget._repr_mimebundle_() or ({}, {})
         display({**data, **absent}, raw=True)
         # An output of its own: in one bundle with the widget, a page without a kernel shows
         # "model not found" instead. Where the widget lives, its style sheet hides this one.
         handle = DisplayHandle()
         handle.display(_bundle(*content()), raw=True)
-        output = Recipient("output", lambda _: handle.update(_bundle(*content()), raw=True))
-        self._shown[key] = widget, [page, output]
-        for recipient in (page, output):
-            self._hub.join(recipient)
+        shown = Shown(role, widget.send, lambda: handle.update(_bundle(*content()), raw=True))
+        widget.on_msg(lambda _widget, message, _buffers: self._actions.receive(shown, message))
+        self._shown[key] = widget, shown
+        self._hub.join(shown)
 
     def _remove(self, key: _Key) -> anywidget.AnyWidget | None:
-        widget, recipients = self._shown.pop(key, (None, []))
-        for recipient in recipients:
-            self._hub.leave(recipient)
-        if widget is not None:
-            widget.close()
+        if key not in self._shown:
+            return None
+        widget, shown = self._shown.pop(key)
+        self._hub.leave(shown)
+        widget.close()
         return widget
 
     def _saved_conversation(self) -> tuple[str, str]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from panel_views import Kernel, Service, View
+from panel_views import Kernel, Pages, Service, View
 from shells import alone
 
 from chatmagic.jupyter import drawing
 from chatmagic.jupyter.drawing import DrawingLoop
-from chatmagic.jupyter.panel.hub import Hub
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
@@ -54,18 +53,18 @@ def loop(session: Session) -> Iterator[DrawingLoop]:
 
 
 @pytest.fixture
-def hub(
+def pages(
     session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Hub]:
-    """Give a hub that draws every fragment."""
+) -> Iterator[Pages]:
+    """Give a hub that shows every fragment, with what its pages ask for."""
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr(drawing, "BYTES_A_SECOND", float("inf"))
-    made = Hub(session, kernel, loop)
+    made = Pages(session, kernel, loop)
     yield made
     made.close()
 
 
 @pytest.fixture
-def page(hub: Hub) -> View:
+def page(pages: Pages) -> View:
     """Give a panel's view."""
-    return View(hub)
+    return View(pages)

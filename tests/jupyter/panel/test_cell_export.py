@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from panel_views import turn
 
 from chatmagic.conversation.record import owner_of
@@ -15,23 +17,26 @@ def test_where_cells_go() -> None:
         turn(2, number=2, owner=owner_of("A")),
         turn(3, number=3, entry="panel", owner="p3"),
     ]
-    plan = cell_export.planned(turns, None, ["A"], {})
+    plan = cell_export.planned(turns, None, ["A"])
     assert [(one.get("before"), one.get("after")) for one in plan] == [("A", None), (None, "A")]
-    (alone_,) = cell_export.planned(turns, [3], [], {})
+    (alone_,) = cell_export.planned(turns, [3], [])
     assert "before" not in alone_
     assert "after" not in alone_
-    assert alone_["cell"]["outputs"][0]["metadata"] == {}
+    assert alone_["cell"]["outputs"][0]["metadata"] == {}  # of a turn without a record
 
 
 def test_the_records_of_cells_do_not_grow_with_the_panel() -> None:
     """Each lists the turn whose cell stands before it, and those that no cell shows."""
     turns = [turn(number, number=number, entry="panel", owner=f"p{number}") for number in range(5)]
     digests = [one.digest for one in turns]
-    records = {n: one.to_record(digests[:n], "0" * 64) for n, one in enumerate(turns)}
+    turns = [
+        replace(one, record=one.to_record(digests[:number], "0" * 64))
+        for number, one in enumerate(turns)
+    ]
     for wanted, expected in (
         (None, [[], *([digest] for digest in digests[:4])]),
         ([0, 2, 4], [[], digests[:2], digests[2:4]]),
     ):
-        plan = cell_export.planned(turns, wanted, [], records)
+        plan = cell_export.planned(turns, wanted, [])
         told = [one["cell"]["outputs"][0]["metadata"]["chatmagic"] for one in plan]
         assert [one["carried"] for one in told] == expected

@@ -15,6 +15,7 @@ from panel_views import (
     LIMITS,
     PATIENCE,
     Kernel,
+    Pages,
     Service,
     View,
     fill,
@@ -29,7 +30,7 @@ from chatmagic.archive.output import STALE
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.jupyter import drawing
-from chatmagic.jupyter.panel.hub import Hub, Recipient
+from chatmagic.jupyter.panel.hub import Shown
 from chatmagic.jupyter.panel.snapshot import Entries
 from chatmagic.session.events import Ask, Began, Ended, Fragment, Silent
 
@@ -61,8 +62,8 @@ def test_what_a_fragment_costs_does_not_depend_on_the_history(
     for count in (60, 600):
         session.conversation = Conversation()
         fill(session, count)
-        with closing(Hub(session, kernel, loop)) as hub:
-            page = View(hub)
+        with closing(Pages(session, kernel, loop)) as pages:
+            page = View(pages)
             first = page.sync()
             assert (len(first["entries"]), first["earlier"]) == (30, count - 30)
             heard.append(following(session, page, fragments))
@@ -79,8 +80,8 @@ def test_drawing_is_paced_by_the_length(
 ) -> None:
     """The first fragment is drawn at once; then nothing until the pause is over."""
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 3600.0)
-    with closing(Hub(session, kernel, loop)) as hub:
-        page = View(hub)
+    with closing(Pages(session, kernel, loop)) as pages:
+        page = View(pages)
         heard = following(session, page, ["one ", "two ", "three"])
     assert ["one" in one["html"] for one in heard if one["kind"] == "text"] == [True]
     assert "two" not in json.dumps(heard)
@@ -136,9 +137,9 @@ def test_the_next_cell_carries_the_panels_turn_and_says_so(
     ]
 
 
-def test_two_panels_agree(hub: Hub, page: View) -> None:
+def test_two_panels_agree(pages: Pages, page: View) -> None:
     """What one asks both are told; answers to one view go to its page alone."""
-    other = View(hub)
+    other = View(pages)
     over = page.asked("why?")
     assert other.until("snapshot")["new"] == over["new"]
     assert "offer" not in other.kinds
@@ -147,7 +148,7 @@ def test_two_panels_agree(hub: Hub, page: View) -> None:
 
 
 def test_views_that_open_late_show_what_the_first_one_shows(
-    hub: Hub, page: View, session: Session
+    pages: Pages, page: View, session: Session
 ) -> None:
     """By asking for what they lack; also after an undo, another order and a turn in between."""
     page.asked("one")
@@ -155,27 +156,27 @@ def test_views_that_open_late_show_what_the_first_one_shows(
     page.asked("two")
     session.change(lambda conversation: conversation.undo())
     page.until("snapshot", redo=True)
-    shown = View(hub).log()
+    shown = View(pages).log()
     assert [entry["prompt"] for entry in shown] == ["one", "cell"]
     assert page.log() == shown
 
 
-def test_a_page_that_went_away_silences_nobody(hub: Hub, page: View) -> None:
+def test_a_page_that_went_away_silences_nobody(pages: Pages, page: View) -> None:
     """The others are told on."""
     page.went = True
-    other = View(hub)
+    other = View(pages)
     other.asked("why?")
-    hub.leave(page.recipient)
+    pages.hub.leave(page.shown)
 
 
 def test_a_view_that_opens_in_the_middle_sees_what_came(
-    page: View, hub: Hub, service: Service
+    page: View, pages: Pages, service: Service
 ) -> None:
     """The ask under way is in what it is told first, with the text so far; so is a reload."""
     service.reply, go_on = holding("half ")
     key = page.ask("why?")
     page.until("text")
-    late = View(hub)
+    late = View(pages)
     first = late.sync(first=True)
     assert first["reloaded"] is False
     (ask,) = first["pending"]
@@ -272,19 +273,19 @@ def test_stop_ends_a_cells_reply_by_name(session: Session, page: View, service: 
     assert page.kinds.count("stopping") == 1
 
 
-def test_a_page_is_told_in_the_context_in_which_it_spoke(hub: Hub) -> None:
+def test_a_page_is_told_in_the_context_in_which_it_spoke(pages: Pages) -> None:
     """By it a kernel knows the thread that takes what the page says next."""
     spoken: ContextVar[str] = ContextVar("spoken", default="nowhere")
     seen: list[str] = []
-    page = View(hub)
-    take = page.recipient.send
+    page = View(pages)
+    take = page.shown.send
 
     def note(message: dict[str, Any]) -> None:
         seen.append(spoken.get())
         take(message)
 
-    page.recipient = Recipient("panel", note)
-    hub.join(page.recipient)
+    page.shown = Shown("panel", note, page.save)
+    pages.join(page.shown)
 
     def speak() -> None:
         spoken.set("a subshell")
@@ -313,16 +314,18 @@ def test_a_page_is_told_in_the_context_in_which_it_spoke(hub: Hub) -> None:
         {"kind": "want", "ids": [99, -99]},
         {"kind": "ask", "nonce": "n", "text": ["x"], "replaces": None},
         {"kind": "ask", "nonce": "n", "text": None, "replaces": {}},
+        {"kind": "ask"},
         {"kind": "put", "turns": "all", "cells": [1, None]},
         {"kind": "placed", "turn": [], "cell": 3},
         {"kind": "placed", "turn": 99, "cell": "A"},
+        {"kind": "placed", "turn": 1, "cell": {"deep": []}},
         {"kind": "sync", "view": {"deep": []}},
         "not a dict",
     ],
 )
-def test_no_message_of_a_page_stops_the_hub(page: View, hub: Hub, content: Any) -> None:
+def test_no_message_of_a_page_stops_the_hub(page: View, pages: Pages, content: Any) -> None:
     """Whatever a page says, it is served on."""
-    hub.receive(page.recipient, content)
+    pages.receive(page.shown, content)
     page.say("ping")
     page.until("pong")
     assert page.asked("still there?")["ended"]["fine"]
@@ -510,9 +513,9 @@ def test_under_a_turn_stand_its_tokens_and_no_credits(page: View, service: Servi
     assert "credits" not in json.dumps(new)
 
 
-def test_gauges_follow_every_request(session: Session, hub: Hub) -> None:
+def test_gauges_follow_every_request(session: Session, pages: Pages) -> None:
     """Whoever asks; what is unknown is said to be unknown."""
-    gauge = View(hub, "gauge")
+    gauge = View(pages, "gauge")
     gauge.say("sync")
     unknown = gauge.until("credits")["credits"]
     assert (unknown["words"], unknown["level"]) == ("credits unknown", "unknown")
@@ -543,14 +546,14 @@ def test_a_kernel_that_cannot_say_its_state_still_has_a_panel(
 
 
 def test_what_a_cell_has_set_is_shown(
-    page: View, hub: Hub, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+    page: View, pages: Pages, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the cell's end, if it is something that a panel shows; not what has not changed."""
     assert page.sync()["standing"]["state"] == "live"
-    hub.look()
+    pages.hub.look()
     page.say("ping")
     page.until("pong")
     assert page.kinds == ["snapshot", "pong"]
     monkeypatch.setattr(kernel, "standing", lambda: {"state": "replay", "rows": []})
-    hub.look()
+    pages.hub.look()
     assert page.until("snapshot")["standing"]["state"] == "replay"

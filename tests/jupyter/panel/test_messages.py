@@ -8,6 +8,7 @@ from types import UnionType
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from message_types import conforms
 
 from chatmagic.conversation.cell_order import report_from
 from chatmagic.jupyter.panel import messages
@@ -48,24 +49,21 @@ def test_each_message_has_an_example() -> None:
 @pytest.mark.parametrize(("form", "sample"), EACH)
 def test_examples_are_of_their_type(form: Any, sample: dict[str, Any]) -> None:
     """With all that is required; nothing may lack, be of another type, or be there besides."""
-    assert messages.conforms(sample, form)
+    assert conforms(sample, form)
     required = {name for name in sample if name not in {"view", "first", "reloaded", "ended"}}
     for name in required - {"count"} if sample["kind"] == "sync" else required:
         lacking = {key: value for key, value in sample.items() if key != name}
-        assert not messages.conforms(lacking, form), name
-    assert not messages.conforms({**sample, "more": 1}, form)
-    assert not messages.conforms({**sample, "kind": [sample["kind"]]}, form)
+        assert not conforms(lacking, form), name
+    assert not conforms({**sample, "more": 1}, form)
+    assert not conforms({**sample, "kind": [sample["kind"]]}, form)
 
 
 @pytest.mark.parametrize("sample", SAMPLES["of the panel"], ids=lambda sample: sample["kind"])
 def test_a_pages_message_is_read(sample: dict[str, Any]) -> None:
-    """As it is, unless a value is of another type."""
+    """As it is, by its kind."""
     content: object = sample
     assert messages.read(content) is content
-    for name, value in sample.items():
-        other = {"kind": name} if value is not None else 1.5
-        assert messages.read({**sample, name: other}) is None, name
-        assert messages.read({**sample, name: not value}) is None or isinstance(value, bool), name
+    assert messages.read({**sample, "kind": f"no {sample['kind']}"}) is None
 
 
 @pytest.mark.parametrize("content", [None, 3, [], {}, {"kind": {}}, {"kind": "pong"}, "ping"])

@@ -1,4 +1,4 @@
-"""What a session needs of this kernel: its configuration, cassette, cells and emulator."""
+"""One kernel: its configuration, cassette, cells, emulator and pages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from chatmagic.cassette.mode import CassetteOptions, resolve
+from chatmagic.cassette.pruning import Pruning
 from chatmagic.client import config, extras, keystore
 from chatmagic.client.extras import OF_AN_ADDRESS
 from chatmagic.errors import ChatError, InputError
 from chatmagic.jupyter.execution import running
+from chatmagic.jupyter.page import LivePage
 from chatmagic.protocol import url
 from chatmagic.protocol.auth import Secret
+from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,12 +28,15 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint, ServiceSetup
     from chatmagic.conversation.cell_order import Layout, Pages
     from chatmagic.emulator.server import Emulator
-    from chatmagic.jupyter.bridge import Bridge
     from chatmagic.jupyter.settings import KernelSettings
+    from chatmagic.models import Reply
+    from chatmagic.session.session import Session
 
 
-class KernelEnvironment:
-    """The environment of one kernel's session (:class:`chatmagic.session.environment.Environment`).
+class Kernel:
+    """One kernel, which the commands are run in.
+
+    It is the environment of its session (:class:`chatmagic.session.environment.Environment`).
 
     Args:
         shell: the kernel's shell.
@@ -43,13 +49,29 @@ class KernelEnvironment:
         """The address that ``%chat_connect`` chose."""
         self.typed: dict[str, Secret] = {}
         """The keys that were typed here, by origin."""
-        self.bridge: Bridge | None = None
-        """What the kernel's pages tell of their cells; ``None`` before the first reply in one."""
-        self._shell = shell
-        self._settings = settings
+        self.shell = shell
+        self.settings = settings
+        self.pruning = Pruning()
+        self.has_told_of_usage = False
+        """Whether a line has said how to get token counts; it is said once."""
+        self.shown: tuple[str | None, Reply] | None = None
+        """The reply that was shown last, and the execution that showed it."""
+        self._page: LivePage | None = None
         self._emulator: Emulator | None = None
         self._emulator_at = "", Secret("none")
         self._has_person = False
+
+    @property
+    def session(self) -> Session:
+        """The session of this process."""
+        return current_session()
+
+    @property
+    def page(self) -> LivePage:
+        """What the kernel has in its live pages."""
+        if self._page is None:
+            self._page = LivePage(self.shell, self.session)
+        return self._page
 
     # --- What a session asks for ---------------------------------------------------------------
 
@@ -66,7 +88,7 @@ class KernelEnvironment:
             print(warning, file=sys.stderr)
         return ServiceSetup(
             endpoint,
-            self._settings.timeout,
+            self.settings.timeout,
             self.extra_body(),
             extras.headers(self._of_this_address("extra_headers")),
         )
@@ -82,11 +104,11 @@ class KernelEnvironment:
         choice = self.choice()
         if choice is None:
             return None
-        return CassetteSetup(choice, self._settings.timeout, self.extra_body())
+        return CassetteSetup(choice, self.settings.timeout, self.extra_body())
 
     def cell(self) -> tuple[str | None, str | None]:
         """Return the hash of the running cell, and the identity of its execution."""
-        execution = running(self._shell)
+        execution = running(self.shell)
         return execution.cell, execution.id
 
     def layout(self, owner: str | None) -> Layout | None:
@@ -97,7 +119,7 @@ class KernelEnvironment:
         """
         from chatmagic.conversation import cell_order  # noqa: PLC0415 - with the session
 
-        if self._settings.order == "run":
+        if self.settings.order == "run":
             return cell_order.AS_RUN
         return None if self.pages is None else self.pages.layout(owner)
 
@@ -131,20 +153,20 @@ class KernelEnvironment:
             InputError: what is set does not go together.
         """
         # A panel's question does not show whether a person is there; the cells before it did.
-        self._has_person |= running(self._shell).audience != "machine"
-        kept = self._settings.kept
+        self._has_person |= running(self.shell).audience != "machine"
         return resolve(
             os.environ,
-            kept.cassette,
-            CassetteOptions(self._settings.cassette, self._settings.mode),
-            changed_later=frozenset(kept.changed_later),
+            self.settings.chosen_cassette,
+            CassetteOptions(self.settings.cassette, self.settings.mode),
+            changed_later=frozenset(self.settings.changed_later),
             interactive=self._has_person,
         )
 
     @property
     def pages(self) -> Pages | None:
         """The latest reports of the kernel's pages; ``None`` without the bridge."""
-        return None if self.bridge is None else self.bridge.pages
+        bridge = None if self._page is None else self._page.bridge
+        return None if bridge is None else bridge.pages
 
     def is_replaying(self) -> bool:
         """Return whether nothing is sent, or something is wrong with what is set."""
@@ -160,9 +182,9 @@ class KernelEnvironment:
             ChatError: nothing is connected, or a setting cannot be used.
         """
         return config.resolve(
-            os.environ,
-            **self._addresses(),
-            auth_config=self._settings.auth,
+            self._addresses(),
+            [config.variable(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
+            file_url=self.settings.file_url,
             typed=self.typed,
             store=keystore.open_store(),
         )
@@ -178,8 +200,8 @@ class KernelEnvironment:
         Raises:
             InputError: two models are named.
         """
-        given = self._settings.extra_body
-        if self._settings.stream_usage:
+        given = self.settings.extra_body
+        if self.settings.stream_usage:
             given = {"stream_options": {"include_usage": True}, **given}
         return extras.fields(given, self._of_this_address("model"))
 
@@ -188,22 +210,22 @@ class KernelEnvironment:
         return [
             name
             for name in OF_AN_ADDRESS
-            if getattr(self._settings, name) and self._of_this_address(name) is None
+            if getattr(self.settings, name) and self._of_this_address(name) is None
         ]
 
     def belong_here(self, names: Iterable[str]) -> None:
         """Bind settings to the address that is asked now, or else to the first one."""
         here = self._here()
-        self._settings.kept.homes.update((name, here) for name in OF_AN_ADDRESS if name in names)
+        self.settings.homes.update((name, here) for name in OF_AN_ADDRESS if name in names)
 
     def unused_address(self) -> str | None:
         """Return a line about an address that ``%config`` set and that is not used."""
-        base_url = self._settings.base_url
-        if not base_url or base_url == self._settings.kept.file_url:
+        base_url = self.settings.base_url
+        if not base_url or base_url == self.settings.file_url:
             return None
         if self._here() == _normalized(base_url):
             return None
-        by = config.resolve_address(os.environ, **self._addresses()).url_from
+        by = config.address(self._addresses()).url_from
         return (
             f"ChatMagics.base_url is not used: {by} names another address. "
             "%chat_connect URL has precedence."
@@ -214,11 +236,19 @@ class KernelEnvironment:
         try:
             endpoint = self.endpoint()
         except ChatError:
-            return (*config.known_keys(os.environ), *self.typed.values())
+            return (*config.known_keys(), *self.typed.values())
         return endpoint.known_keys
 
+    def has_shown(self, value: object) -> bool:
+        """Return whether this reply is what the running cell has shown last."""
+        return self.shown is not None and (
+            self.shown[0] == running(self.shell).id and self.shown[1] is value
+        )
+
     def close(self) -> None:
-        """Stop the emulator that was started for this kernel."""
+        """Close what was opened in pages, and stop the kernel's emulator."""
+        if self._page is not None:
+            self._page.close()
         if self._emulator is not None:
             self._emulator.stop()
             self._emulator = None
@@ -229,12 +259,12 @@ class KernelEnvironment:
         What a file sets belongs to the file's address, or to the environment's. What was set
         before there was an address belongs to the first one.
         """
-        value = getattr(self._settings, name)
+        value = getattr(self.settings, name)
         if not value:
             return None
-        homes, here = self._settings.kept.homes, self._here()
+        homes, here = self.settings.homes, self._here()
         if name not in homes:
-            own = self._settings.kept.file_url or os.environ.get("CHATMAGIC_BASE_URL", "")
+            own = self.settings.file_url or os.environ.get("CHATMAGIC_BASE_URL", "")
             homes[name] = _normalized(own) if own.strip() else None
         if homes[name] is None:
             homes[name] = here
@@ -243,15 +273,19 @@ class KernelEnvironment:
     def _here(self) -> str | None:
         """Return where requests are posted to now; ``None`` while nothing is connected."""
         try:
-            return _normalized(config.resolve_address(os.environ, **self._addresses()).base_url)
+            return _normalized(config.address(self._addresses()).base_url)
         except ChatError:
             return None
 
-    def _addresses(self) -> dict[str, str | None]:
-        """Return the addresses that were set here, by what set them."""
-        base_url, file_url = self._settings.base_url, self._settings.kept.file_url
-        cell_url = base_url if base_url != file_url else None
-        return {"chosen": self.chosen, "cell_config": cell_url, "file_config": file_url}
+    def _addresses(self) -> list[config.Setting]:
+        """Return the addresses that may be set, the one that counts first before the others."""
+        base_url, file_url = self.settings.base_url, self.settings.file_url
+        return [
+            (self.chosen, "%chat_connect"),
+            config.variable(config.URL_VARIABLE),
+            (base_url if base_url != file_url else None, "%config"),
+            (file_url, "configuration file"),
+        ]
 
 
 def _normalized(base_url: str) -> str:
