@@ -28,7 +28,7 @@ BYTES_A_SECOND: Final = 60_000
 
 
 class DrawingLoop:
-    """Draws the reply under way in a thread of its own, once for all that have joined.
+    """Thread that draws the reply under way, once for all views that have joined.
 
     The same thread talks to panels, gauges and the bridge, in order with what is drawn. It
     starts with its first use, and belongs to no cell: what it calls has to run in the context

@@ -95,7 +95,7 @@ def test_marks_go_to_cells_by_their_own_identities() -> None:
 
 
 def test_a_record_in_a_cells_outputs_names_its_owner() -> None:
-    """A layout says who names whom."""
+    """A layout says which cell names which."""
     pages = Pages().with_report(PageReport("p", "n", {A: PageCell("a"), B: PageCell("b", owner=D)}))
     layout = pages.layout(A)
     assert layout is not None

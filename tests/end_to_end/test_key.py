@@ -33,7 +33,7 @@ from shells import Shell, alone, forget_warnings
 import chatmagic
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
-from chatmagic.client.sockets import Halt
+from chatmagic.client.halt import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpTransport
 from chatmagic.emulator.server import Emulator
@@ -541,7 +541,7 @@ def test_any_address_is_read_in_one_way(scheme: str, place: str, rest: str) -> N
         assert connected_to(url, patch) in ([(parts.hostname, parts.port)], [])
 
 
-def test_a_strangers_folder_configures_nothing(tmp_path: Path) -> None:
+def test_an_untrusted_folder_configures_nothing(tmp_path: Path) -> None:
     """A configuration beside the notebook is not read, so its address gets no key."""
     for name in ("ipython_config.py", "ipython_kernel_config.py", "jupyter_config.py"):
         line = "c.ChatMagics.base_url = 'https://evil.example'\n"

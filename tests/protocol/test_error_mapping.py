@@ -209,7 +209,7 @@ def test_a_conversation_that_is_too_long_is_told_to_be(status: int, body: object
     ],
 )
 def test_what_is_refused_for_another_reason_is_not_too_long(status: int, body: object) -> None:
-    """The advice is for those alone whom it helps."""
+    """The advice is only for those that it helps."""
     assert "too long for the service" not in str(told(status, body))
 
 

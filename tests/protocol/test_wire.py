@@ -1,4 +1,4 @@
-"""The values of the wire: JSON both ways, and what is made of a stranger's JSON."""
+"""The values of the wire: JSON both ways, and what is made of untrusted JSON."""
 
 from __future__ import annotations
 
@@ -344,7 +344,7 @@ JSON = st.recursive(
 
 
 @given(value=JSON)
-def test_a_strangers_json_raises_nothing_but_a_value_error(value: object) -> None:
+def test_untrusted_json_raises_nothing_but_a_value_error(value: object) -> None:
     """Every reader gives a value, ``None`` or a ValueError, whatever the JSON."""
     for reader in (Message, Request, Usage, Credits, ErrorBody, Chunk):
         try:
