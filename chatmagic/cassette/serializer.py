@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import _json
-from chatmagic._json import exact_text, fields_from_json, fields_to_json, known
+from chatmagic._json import fields_from_json, fields_to_json, known
 from chatmagic.cassette.interaction import DIGITS, KEPT_HEADERS, Interaction
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts
@@ -248,7 +248,9 @@ def _read(block: _Block) -> tuple[str, Interaction]:
             for key, (name, kind) in _REQUEST.items()
             if key in request
         }
-        values["before"] = tuple(map(exact_text, values.get("before", ())))
+        values["before"] = tuple(
+            _typed({"before": turn}, "before", str) for turn in values.get("before", ())
+        )
         return _typed({"after": "", **request}, "after", str), Interaction(
             **values,
             prompt=prompt,

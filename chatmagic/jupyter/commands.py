@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chatmagic.archive import output
 from chatmagic.jupyter import views
 from chatmagic.jupyter.ask_command import ask
 from chatmagic.jupyter.cassette_command import cassette
@@ -20,7 +19,6 @@ from chatmagic.jupyter.status import Status
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
-    from chatmagic.models import Reply
 
 __all__ = [
     "ask",
@@ -34,7 +32,6 @@ __all__ = [
     "redo",
     "reset",
     "save",
-    "shown",
     "undo",
 ]
 
@@ -64,16 +61,3 @@ def panel(kernel: Kernel, line: str) -> None:
         views.show_html(*saved.saved(kernel.session.conversation))
         return
     print(saved.NEEDS_A_PAGE)
-
-
-def shown(kernel: Kernel, kind: str, reply: Reply) -> str:
-    """Return a reply that is a cell's value as one of a bundle's types.
-
-    Args:
-        kernel: the kernel.
-        kind: ``text/html`` or ``text/plain``.
-        reply: the value of a cell.
-    """
-    if kind == "text/plain" and running(kernel.shell).audience == "text":
-        return views.printable(reply.text)
-    return str(output.bundle(reply)[kind])

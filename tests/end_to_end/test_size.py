@@ -12,7 +12,7 @@ import pytest
 from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, event, head
 
 import chatmagic
-from chatmagic.client.sockets import Halt
+from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatInterrupted, RequestTimeoutError
 from chatmagic.models import Message
 from chatmagic.protocol import sse

@@ -32,7 +32,7 @@ from chatmagic.text import one_line, without_lone_surrogates
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.models import Origin
 
 KEY = 'sk/fuzz+throw="away'
