@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
+from chatmagic.archive import files
 from chatmagic.conversation.record import Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.conversation.seal import Sealed, check, joined
 from chatmagic.errors import InputError
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-LARGEST: Final = 256 * 2**20
-"""How many bytes a notebook may have; a larger one is not read."""
 READABLE: Final = 4
 """The major version of nbformat that is read; the minor one does not matter."""
 
@@ -222,23 +221,11 @@ def content_of(path: Path) -> bytes:
     """Return a file's content.
 
     Raises:
-        InputError: there is none, it cannot be read, or it is too large to be one of ours.
+        InputError: there is none, or it cannot be read.
     """
-    try:
-        content = None
-        # Who opens a pipe may wait for ever, and a device may not end.
-        if path.is_file() or not path.exists():
-            with path.open("rb") as file:
-                content = file.read(LARGEST + 1)
-    except FileNotFoundError:
-        raise InputError(f"{path} is not there.") from None
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "this is not the name of a file"
-        raise InputError(f"{path} cannot be read: {why}.") from None
+    content = files.content_of(path)
     if content is None:
-        raise InputError(f"{path} cannot be read: it is not a file.")
-    if len(content) > LARGEST:
-        raise InputError(f"{path} is larger than {LARGEST // 2**20} MiB; it was not read.")
+        raise InputError(f"{path} is not there.")
     return content
 
 

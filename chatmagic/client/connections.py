@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from urllib3 import HTTPResponse
 
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.client.timeouts import Timeout
     from chatmagic.errors import Which
     from chatmagic.protocol.auth import Auth, Secret

@@ -71,4 +71,4 @@ def _slices(body: bytes) -> Iterator[bytes]:
 
 def _garbage(settings: Settings) -> bytes:
     """Return an event of a stream that is neither UTF-8 nor JSON."""
-    return b'data: {"choices": \xff' + settings.line_end.encode() * (1 + settings.blank_lines)
+    return b'data: {"choices": \xff' + b"\n" * (1 + settings.blank_lines)

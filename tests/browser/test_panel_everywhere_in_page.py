@@ -227,12 +227,12 @@ def _painted(bar: Locator) -> float:
 
 def test_a_date_of_another_year_shows_it(lab: Callable[..., Book], service: Emulator) -> None:
     """By the service's clock, and not by this one."""
-    service.settings = Settings(now=datetime(2024, 12, 30, 12, tzinfo=UTC), period=7 * 86_400)
+    service.settings = Settings(now=datetime(2024, 12, 31, 12, tzinfo=UTC))
     book = lab([LOAD, "%chat echo:x", "%chat_credits --live"])
     book.run_all()
     reset = book.page.locator(".cm-large .cm-reset")
     reset.get_by_text("2025").wait_for()
-    service.settings = Settings(now=datetime(2024, 12, 10, 12, tzinfo=UTC), period=7 * 86_400)
+    service.settings = Settings(now=datetime(2024, 12, 10, 12, tzinfo=UTC))
     service.accounts = {}
     book.run(1)
     reset.get_by_text("Dec").wait_for()

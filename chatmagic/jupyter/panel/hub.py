@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from chatmagic.client.halt import Halt
     from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.panel import messages
@@ -106,8 +107,8 @@ class Hub:
 
     def _follow(self, event: Event) -> None:
         match event:
-            case Began(ask, notes, turns):
-                self.drawing.put(partial(self._began, ask, notes, turns))
+            case Began(ask, notes, turns, halt):
+                self.drawing.put(partial(self._began, ask, notes, turns, halt))
             case Ended(ask, answer, error):
                 self.drawing.put(partial(self._end, ask, answer, error))
             case Changed():
@@ -202,10 +203,10 @@ class Hub:
         self.pending.pop(pending.key, None)
         self.publish(_ended(pending, words, answered=False))
 
-    def _began(self, ask: Ask, notes: Sequence[str], turns: Sequence[Turn]) -> None:
+    def _began(self, ask: Ask, notes: Sequence[str], turns: Sequence[Turn], halt: Halt) -> None:
         pending = self.pending.of(ask) or self.pending.add(ask)
         pending.place(turns)
-        pending.stage, pending.note = "began", "; ".join(notes)
+        pending.stage, pending.note, pending.halt = "began", "; ".join(notes), halt
         self.show(pending)
 
     def _draw(self, ask: Ask, html: str) -> None:
