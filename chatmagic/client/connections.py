@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from urllib3 import HTTPResponse
 
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.client.timeouts import Timeout
     from chatmagic.errors import Which
     from chatmagic.protocol.auth import Auth, Secret
@@ -63,7 +63,11 @@ class Clock:
         self._count("total")
 
     def enter(self, which: Which) -> None:
-        """Start another time-out, which ends the one before."""
+        """Start another time-out, which ends the one before.
+
+        Args:
+            which: the phase of the exchange that begins, whose time is in the :class:`Timeout`.
+        """
         if (before := self._timers.get(self.which)) is not None:
             before.cancel()
         self.which = which

@@ -41,7 +41,11 @@ class ConnectionUse:
     """The idle time-out in seconds that the server told with its latest answer."""
 
     def hear(self, keep_alive: str) -> None:
-        """Count an answer, and take note of what its ``Keep-Alive`` says."""
+        """Count an answer, and take note of what its ``Keep-Alive`` says.
+
+        Args:
+            keep_alive: the header's value; empty without one.
+        """
         self.answers += 1
         match = _KEEP_ALIVE.search(keep_alive)
         self.idle_timeout = int(match[1]) if match else None
@@ -120,6 +124,10 @@ def ends_within(sock: socket.socket, seconds: float) -> bool:
     """Return whether the server ends a connection within a time, or says something unasked.
 
     Under TLS there may be something to read that is neither, such as a session ticket.
+
+    Args:
+        sock: of a connection on which nothing is under way.
+        seconds: how long to wait for the end.
     """
     until = monotonic() + seconds
     while _is_quiet(sock):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic._json import shared
 from chatmagic.client import advice, config, extras
+from chatmagic.client.halt import Halt
 from chatmagic.client.response import ResponseReader, time_of
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from chatmagic.client.credit_tracker import CreditState, CreditTracker
     from chatmagic.client.endpoint import Endpoint
-    from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Credits, Reply, State
     from chatmagic.protocol.wire import Request
@@ -62,9 +62,6 @@ class ReplyStream:
         halt: Halt | None = None,
     ) -> None:
         """Send nothing yet."""
-        # requests comes with the first client, not with the extension.
-        from chatmagic.client.sockets import Halt  # noqa: PLC0415
-
         self._request = request
         self._transport = transport
         self._endpoint = endpoint

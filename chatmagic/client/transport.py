@@ -7,7 +7,7 @@ in :mod:`chatmagic.client.connections` below it, that neither does by itself:
   no URL, header or exception of theirs ever holds it.
 - The body is read with ``read1``, which hands every fragment on as it comes.
 - A reader that waits can be stopped from another thread, connected or not, headers or not
-  (:class:`~chatmagic.client.sockets.Halt`).
+  (:class:`~chatmagic.client.halt.Halt`).
 - A reply that has ended is drained for a moment, so that its connection serves again.
 
 Nothing is ever sent twice: no retry, no redirect.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from urllib3.connectionpool import HTTPConnectionPool
 
     from chatmagic.client.endpoint import ServiceSetup
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.errors import Which
     from chatmagic.models import Origin
 

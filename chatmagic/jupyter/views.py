@@ -16,7 +16,7 @@ from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic.archive import output
 from chatmagic.render import gauge
-from chatmagic.session.events import HELD_BACK, Silent
+from chatmagic.session.events import HELD_BACK, View
 from chatmagic.text import to_terminal, unlinked, visible
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ WAITING: Final = "… waiting for the reply"
 NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
 
 
-class Once(Silent):
+class Once(View):
     """View of a reply that has ended, drawn once: for machines, and for ``stream = off``."""
 
     def ended(self, answer: Answer) -> None:
@@ -38,7 +38,7 @@ class Once(Silent):
         display(data, metadata=metadata, raw=True)
 
 
-class Live(Silent):
+class Live(View):
     """View of a reply in a page while it streams, by updates of one display.
 
     Args:
@@ -108,7 +108,7 @@ class Live(Silent):
             self._context.run(self._show, output.frame(self._notes + html))
 
 
-class Printed(Silent):
+class Printed(View):
     """View that prints a reply as it comes, for a terminal or a console.
 
     Args:

@@ -16,7 +16,7 @@ from loopback import PATIENCE, Peer, Server, answer, document, once, playing, se
 
 from chatmagic.client import network_errors
 from chatmagic.client.client import Client
-from chatmagic.client.sockets import Halt
+from chatmagic.client.halt import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import (
     ChatError,

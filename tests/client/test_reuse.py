@@ -29,7 +29,7 @@ from urllib3.util.wait import wait_for_read
 
 from chatmagic.client import reuse
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
-from chatmagic.client.sockets import Halt
+from chatmagic.client.halt import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ChatError, ChatInterrupted, ServiceError

@@ -37,7 +37,7 @@ from urllib3.util.wait import wait_for_write
 
 from chatmagic.client import network_errors
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
-from chatmagic.client.sockets import Halt
+from chatmagic.client.halt import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpExchange, HttpTransport
 from chatmagic.errors import (

@@ -33,7 +33,7 @@ from shells import Shell, alone, forget_warnings
 import chatmagic
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
-from chatmagic.client.sockets import Halt
+from chatmagic.client.halt import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpTransport
 from chatmagic.emulator.server import Emulator

@@ -27,7 +27,7 @@ from chatmagic.session.session import Session
 if TYPE_CHECKING:
     from chatmagic.cassette.interaction import Interaction
     from chatmagic.cassette.mode import Mode
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
 
 FATES = ["whole", "whole", "whole", "no credits", "cut off", "stopped while waiting"]
 NAMES = ("talk.jsonl", "other.jsonl")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from asking import PATIENCE, Seen, prompts, stop
 
-from chatmagic.client.sockets import Halt
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.session.events import Ask

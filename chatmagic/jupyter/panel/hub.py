@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from chatmagic.client.halt import Halt
     from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.panel import messages
@@ -106,8 +107,8 @@ class Hub:
 
     def _follow(self, event: Event) -> None:
         match event:
-            case Began(ask, notes, turns):
-                self.drawing.put(partial(self._began, ask, notes, turns))
+            case Began(ask, notes, turns, halt):
+                self.drawing.put(partial(self._began, ask, notes, turns, halt))
             case Ended(ask, answer, error):
                 self.drawing.put(partial(self._end, ask, answer, error))
             case Changed():
@@ -142,7 +143,11 @@ class Hub:
         }
 
     def publish(self, ended: messages.Ended | None = None) -> None:
-        """Tell panels what has changed in the conversation, and save it beside them."""
+        """Tell panels what has changed in the conversation, and save it beside them.
+
+        Args:
+            ended: how an ask ended, where that is the reason.
+        """
         self._announce(ended)
         for shown in self._shown:
             with swallowed():
@@ -198,14 +203,19 @@ class Hub:
         self._send_to("panel", message)
 
     def drop(self, pending: PendingAsk, words: str) -> None:
-        """Tell every panel that an ask is over before it was sent, and why."""
+        """Tell every panel that an ask is over before it was sent, and why.
+
+        Args:
+            pending: the ask.
+            words: what is said of it in the status region.
+        """
         self.pending.pop(pending.key, None)
         self.publish(_ended(pending, words, answered=False))
 
-    def _began(self, ask: Ask, notes: Sequence[str], turns: Sequence[Turn]) -> None:
+    def _began(self, ask: Ask, notes: Sequence[str], turns: Sequence[Turn], halt: Halt) -> None:
         pending = self.pending.of(ask) or self.pending.add(ask)
         pending.place(turns)
-        pending.stage, pending.note = "began", "; ".join(notes)
+        pending.stage, pending.note, pending.halt = "began", "; ".join(notes), halt
         self.show(pending)
 
     def _draw(self, ask: Ask, html: str) -> None:
@@ -240,7 +250,12 @@ class Hub:
                 self.send(shown, message)
 
     def send(self, shown: Shown, message: Mapping[str, Any]) -> None:
-        """Send a message to the views of one panel or gauge."""
+        """Send a message to the views of one panel or gauge.
+
+        Args:
+            shown: the panel or the gauge.
+            message: one of :mod:`chatmagic.jupyter.panel.messages`.
+        """
         with swallowed():  # a page that went away does not silence the others
             self.context.run(shown.send, dict(message))
 
