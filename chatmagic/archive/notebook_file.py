@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
+from chatmagic.archive import files
 from chatmagic.conversation.record import Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.conversation.seal import Sealed, check, joined
 from chatmagic.errors import InputError
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-LARGEST: Final = 256 * 2**20
-"""How many bytes a notebook may have; a larger one is not read."""
 READABLE: Final = 4
 """The major version of nbformat that is read; the minor one does not matter."""
 
@@ -221,24 +220,15 @@ def read(path: Path) -> Notebook:
 def content_of(path: Path) -> bytes:
     """Return a file's content.
 
+    Args:
+        path: the file, which is a notebook of any origin.
+
     Raises:
-        InputError: there is none, it cannot be read, or it is too large to be one of ours.
+        InputError: there is none, or it cannot be read.
     """
-    try:
-        content = None
-        # Who opens a pipe may wait for ever, and a device may not end.
-        if path.is_file() or not path.exists():
-            with path.open("rb") as file:
-                content = file.read(LARGEST + 1)
-    except FileNotFoundError:
-        raise InputError(f"{path} is not there.") from None
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "this is not the name of a file"
-        raise InputError(f"{path} cannot be read: {why}.") from None
+    content = files.content_of(path)
     if content is None:
-        raise InputError(f"{path} cannot be read: it is not a file.")
-    if len(content) > LARGEST:
-        raise InputError(f"{path} is larger than {LARGEST // 2**20} MiB; it was not read.")
+        raise InputError(f"{path} is not there.")
     return content
 
 
@@ -274,7 +264,11 @@ def _is_bare(output: object) -> bool:
 
 
 def texts_of(output: object) -> list[str]:
-    """Return what there is to read in an output, but for pictures and the like."""
+    """Return what there is to read in an output, but for pictures and the like.
+
+    Args:
+        output: an output of a cell, as a notebook's JSON has it.
+    """
     data = get(output, "data")
     items = [get(output, "text"), get(output, "traceback"), get(output, "evalue")]
     if isinstance(data, Mapping):
@@ -283,13 +277,22 @@ def texts_of(output: object) -> list[str]:
 
 
 def text_of(value: object) -> str | None:
-    """Read a text that may stand as a list of its lines."""
+    """Read a text that may stand as a list of its lines.
+
+    Args:
+        value: what the JSON has where a text may stand.
+    """
     text = joined(value)
     return text if isinstance(text, str) else None
 
 
 def get(value: object, *names: str) -> object:
-    """Return what stands under names within names; ``None`` where there is none."""
+    """Return what stands under names within names; ``None`` where there is none.
+
+    Args:
+        value: any JSON value.
+        names: the outermost first.
+    """
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value

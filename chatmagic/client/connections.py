@@ -63,7 +63,11 @@ class Clock:
         self._count("total")
 
     def enter(self, which: Which) -> None:
-        """Start another time-out, which ends the one before."""
+        """Start another time-out, which ends the one before.
+
+        Args:
+            which: the phase of the exchange that begins, whose time is in the :class:`Timeout`.
+        """
         if (before := self._timers.get(self.which)) is not None:
             before.cancel()
         self.which = which

@@ -39,7 +39,11 @@ class ConnectionUse:
     """The idle time-out in seconds that the server told with its latest answer."""
 
     def hear(self, keep_alive: str) -> None:
-        """Count an answer, and take note of what its ``Keep-Alive`` says."""
+        """Count an answer, and take note of what its ``Keep-Alive`` says.
+
+        Args:
+            keep_alive: the header's value; empty without one.
+        """
         self.answers += 1
         match = _KEEP_ALIVE.search(keep_alive)
         self.idle_timeout = int(match[1]) if match else None

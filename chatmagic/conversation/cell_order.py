@@ -106,7 +106,11 @@ class Pages:
         return replace(self, reports=(*kept, report), ever=self.ever | report.cells.keys())
 
     def lists(self, owner: str | None) -> bool:
-        """Return whether a page has this cell."""
+        """Return whether a page has this cell.
+
+        Args:
+            owner: the cell's hash.
+        """
         return any(owner in report.cells for report in self.reports)
 
     def layout(self, owner: str | None) -> Layout | None:
