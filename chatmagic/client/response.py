@@ -24,6 +24,7 @@ from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.error_mapping import (
     ADDRESS_HINT,
     BODY_BYTES,
+    Answer,
     error_from_response,
     error_in_reply,
 )
@@ -227,14 +228,7 @@ class ResponseReader:
 
     def _error_in_reply(self, body: ErrorBody) -> ChatError:
         """Return the error for an error object inside a stream, or instead of a reply."""
-        return error_in_reply(
-            self._exchange.status,
-            self._exchange.headers,
-            body,
-            now=time_of(self._exchange),
-            key=self._key,
-            begun=bool(self._builder.text),
-        )
+        return error_in_reply(self._answer(), body, begun=bool(self._builder.text))
 
     def _check_packing(self) -> None:
         """Raise the error of a reply that cannot be read because of how it is packed."""
@@ -310,13 +304,12 @@ class ResponseReader:
         return self._refusal(body)
 
     def _refusal(self, body: bytes) -> ChatError:
-        return error_from_response(
-            self._exchange.status,
-            self._exchange.headers,
-            body,
-            now=time_of(self._exchange),
-            key=self._key,
-            base_url=self._base_url,
+        return error_from_response(self._answer(), body)
+
+    def _answer(self) -> Answer:
+        exchange = self._exchange
+        return Answer(
+            exchange.status, exchange.headers, time_of(exchange), self._key, self._base_url
         )
 
     def _beginning(self, head: bytes = b"") -> tuple[bytes, bool]:

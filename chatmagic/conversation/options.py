@@ -42,7 +42,6 @@ class Option:
         dest: the field of :class:`ParsedLine` that it sets.
         help: what it does, in a few words.
         opposite: the flag that takes a configured switch back for one cell.
-        default: what holds without it, in words.
         convert: reads its value, or raises :exc:`ValueError`; ``None`` for a switch.
         metavar: its value's name in the help.
         takes: what its value is, for messages.
@@ -53,7 +52,6 @@ class Option:
     dest: str
     help: str
     opposite: str | None = None
-    default: str = "off"
     convert: Callable[[str], object] | None = None
     metavar: str | None = None
     takes: str = ""
@@ -106,7 +104,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
         ("-t", "--temperature"),
         "temperature",
         "sampling temperature",
-        default="the service's own",
         convert=lambda word: exact_number(float(word)),
         metavar="NUMBER",
         takes="a finite number",
@@ -115,7 +112,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
         ("-n", "--max-tokens"),
         "max_tokens",
         "upper limit on the generated tokens",
-        default="the service's own",
         convert=int,
         metavar="N",
         takes="a whole number",
@@ -124,7 +120,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
         ("--last",),
         "last",
         "send only the newest N turns before this one",
-        default="all turns",
         convert=lambda word: exact_count(int(word)),
         metavar="N",
         takes="a whole number, 0 or more",
@@ -137,7 +132,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
         ("-o", "--output"),
         "output",
         "put the reply into the variable NAME",
-        default="no variable",
         convert=_name,
         metavar="NAME",
         takes="the name of a variable",
@@ -234,18 +228,6 @@ def usage(examples: Sequence[str] = ()) -> str:
         lines += ["", *(f"    {line}" for line in example.splitlines())]
     lines += ["", *MANUAL]
     return "\n".join(lines)
-
-
-def markdown_table() -> str:
-    """Return the manual's table of the options, a line for each."""
-    rows = ["| Option | What it does | Default |", "|---|---|---|"]
-    for option in OPTIONS:
-        source = "" if option.trait is None else f", or `ChatMagics.{option.trait}`"
-        back = "" if option.opposite is None else f" (`{option.opposite}` takes it back)"
-        # A pair of braces is set as code: some renderers of Markdown take it for a template.
-        does = option.help.replace("{{ }}", "`{{ }}`")
-        rows.append(f"| `{option.spelling}` | {does}{back} | {option.default}{source} |")
-    return "\n".join(rows)
 
 
 def _default(option: Option, defaults: Mapping[str, Any]) -> object:

@@ -2,6 +2,7 @@
 
 Loaded with the first command that is used, so that loading the extension stays light.
 """
+# ruff: noqa: F401 - the magics find the commands here by their names
 
 from __future__ import annotations
 
@@ -19,21 +20,6 @@ from chatmagic.jupyter.status import Status
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
-
-__all__ = [
-    "ask",
-    "cassette",
-    "connect",
-    "credits",
-    "history",
-    "load",
-    "login",
-    "panel",
-    "redo",
-    "reset",
-    "save",
-    "undo",
-]
 
 
 def credits(kernel: Kernel, line: str) -> None:

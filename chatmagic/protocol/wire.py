@@ -124,19 +124,18 @@ class Chunk(BodyFacts):
 
     Args:
         content: a fragment of the reply, or all of it; may be empty.
-        index: which of several choices this is of.
         whole: whether the content stood in a ``message``, where a whole reply has it.
     """
 
     content: str = ""
-    index: int = field(default=0, kw_only=True)
     whole: bool = field(default=False, compare=False, kw_only=True)
 
     @classmethod
     def from_json(cls, value: object) -> Self:
         """Read a chunk or a reply; everything missing or of another type is left out.
 
-        Of several choices the one with index 0 counts, or the first without an index.
+        Of several choices the one with index 0 counts, or the first without an index; what is
+        of others alone adds nothing.
 
         Raises:
             ValueError: ``value`` is not a JSON object.
@@ -161,7 +160,6 @@ class Chunk(BodyFacts):
             model=_json.word(value.get("model")),
             usage=next(filter(None, usages), None),
             refusal=_json.text(part.get("refusal")),
-            index=whole_number(choice.get("index")) or 0,
             whole=whole,
         )
 
@@ -195,8 +193,7 @@ def _part(part: object) -> str:
 
 
 def first_choice(choices: object) -> Mapping[str, Any]:
-    """Return the choice with index 0 or without one, else the first."""
+    """Return the choice with index 0 or without one; an empty one where there is none."""
     items = choices if isinstance(choices, list) else []
-    objects = [item for item in items if isinstance(item, dict)]
-    first = (item for item in objects if item.get("index", 0) in (0, None))
-    return next(first, objects[0] if objects else {})
+    objects = (item for item in items if isinstance(item, dict))
+    return next((item for item in objects if not whole_number(item.get("index"))), {})

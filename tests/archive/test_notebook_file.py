@@ -142,5 +142,5 @@ def test_whatever_stands_in_a_notebook_it_is_read_or_refused(
         except InputError:
             continue
         told = restore.restore(found)
-        assert len(told.numbers) == len(found.turns)
+        assert set(told.numbers) <= set(range(len(found.turns)))
         assert all("\n" not in line for line in restore.summary(told, found))

@@ -516,7 +516,8 @@ def test_a_redirect_names_the_new_origin() -> None:
 
 
 @pytest.mark.parametrize(
-    "location", ["https://new.example.org\x1b[31m/x", "http://[new.example.org/", "\xff\xfe"]
+    "location",
+    ["https://new.example.org\x1b[31m/x", "http://[new.example.org/", "http://\xff\xfe/"],
 )
 def test_a_redirect_to_no_address_is_a_redirect(location: str) -> None:
     """What no library can read as a URL is told like any other place."""
@@ -527,9 +528,9 @@ def test_a_redirect_to_no_address_is_a_redirect(location: str) -> None:
 
 
 @pytest.mark.parametrize("order", ["01", "10"])
-def test_of_choices_in_turn_one_is_the_reply(order: str) -> None:
+def test_of_choices_in_turn_the_first_is_the_reply(order: str) -> None:
     """Chunks of another choice are left out, whichever speaks first."""
     turns = [(index, word) for word in ("one ", "two") for index in order]
     chunks = [event(f"{index}:{word}", index=int(index)) for index, word in turns]
     with served(stream(*chunks, DONE)) as (client, _):
-        assert ask(client, streaming=True).text == f"{order[0]}:one {order[0]}:two"
+        assert ask(client, streaming=True).text == "0:one 0:two"

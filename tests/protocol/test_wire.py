@@ -238,13 +238,13 @@ class TestChunk:
             ([1, 0], "1"),
             ([None, 0], "0"),
             ([1, None], "1"),
-            ([1, 2], "0"),
-            (["0", "1"], "0"),
-            ([[], 0.0], "1"),
+            ([1, 2], ""),
+            (["1", "0"], "1"),
+            ([2.0, 0.0], "1"),
         ],
     )
     def test_of_several_choices_the_first_counts(self, indexes: list[Any], text: str) -> None:
-        """The choice with index 0 counts, or one without an index, else the first."""
+        """The choice with index 0 counts, or one without an index."""
         choices = [
             {"index": index, "delta": {"content": str(place)}}
             for place, index in enumerate(indexes)
