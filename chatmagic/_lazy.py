@@ -20,7 +20,7 @@ _threads: Final[dict[str, threading.Thread]] = {}
 def load(name: str) -> None:
     """Load a module in a thread, and wait for it; an interrupt ends the wait alone.
 
-    Whoever calls this imports the module then as usual, and has its errors.
+    The caller imports the module then as usual, and has its errors.
 
     Args:
         name: the module's whole name.

@@ -16,7 +16,6 @@ from chatmagic._version import __version__
 from chatmagic.conversation.options import MANUAL
 from chatmagic.emulator.service import FAULTS, FRESH, Settings
 from chatmagic.errors import ChatError, InputError
-from chatmagic.protocol.auth import AUTH_WAYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 SANITIZE_FILE: Final = Path(__file__).with_name("nbval-sanitize.cfg")
 """File by which nbval leaves out the HTML of chatmagic's outputs and compares their text."""
-LINE_ENDS: Final = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 
 _HIGHEST_PORT: Final = 65_535
 _SIGPIPE: Final = 13
@@ -164,14 +162,9 @@ _HELP: Final = {
     "cost": "credits a request takes",
     "delay": "pause between fragments",
     "now": "stop the clock at this time, with its zone",
-    "period": "time between two resets",
     "rate_limit_status": "HTTP status of the rate-limit error",
     "headers_on_errors": "errors carry no rate-limit headers",
     "blank_lines": "no blank line follows an event",
-    "line_end": "what ends a line of a stream (default: lf)",
-    "chunk_extras": "chunks carry no model, finish reason and usage",
-    "precedence": "of several ways to send the key, the first of these counts: %(choices)s "
-    "(default: several are refused)",
     "fault": "the fault of each accepted request",
     "fault_after": "fragments before it; -1 is before the headers",
 }
@@ -184,13 +177,6 @@ _HEADINGS: Final = {
 _FORMS: Final[dict[str, dict[str, Any]]] = {
     "delay": {"metavar": "SECONDS"},
     "now": {"type": _time, "metavar": "ISO"},
-    "period": {"metavar": "SECONDS"},
-    "line_end": {"choices": LINE_ENDS, "metavar": None},
-    "precedence": {
-        "nargs": "+",
-        "choices": [way for way in AUTH_WAYS if way != "none"],
-        "metavar": "WAY",
-    },
     "fault": {"choices": FAULTS, "metavar": None},
 }
 """What an option takes, where that is not a number."""
@@ -238,10 +224,6 @@ def emulator_settings(arguments: Mapping[str, Any]) -> Settings:
     """
     names = {field.name for field in fields(Settings)}
     given = {name: value for name, value in arguments.items() if name in names}
-    if "line_end" in given:
-        given["line_end"] = LINE_ENDS[given["line_end"]]
-    if "precedence" in given:
-        given["precedence"] = tuple(given["precedence"])
     return replace(FRESH, **{"now": None, **given})
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
+import shutil
 import signal
 import site
 import socket
@@ -19,9 +21,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, urlencode
 
-from chatmagic._log import swallowed
 from chatmagic.errors import ChatError, InputError
 
 if TYPE_CHECKING:
@@ -34,11 +34,10 @@ FOLDER: Final = "chatmagic-notebooks"
 FIRST: Final = "01-quickstart.ipynb"
 REFERENCE: Final = "reference"
 _HOST: Final = "127.0.0.1"
+_PATH: Final = f"lab/tree/{FIRST}"
 _TICK: Final = 0.1
-_SECONDS_TO_START: Final = 120.0
 _SECONDS_TO_END: Final = 10.0
 _LAST_LINES: Final = 15
-_OTHER_PORTS: Final = 20
 # This JupyterLab extension asks to fetch news whatever the server's settings say.
 _NEWS: Final = "@jupyterlab/apputils-extension:announcements"
 
@@ -66,13 +65,13 @@ def run(folder: Path, *, port: int, browser: bool) -> int:
     for what, names in (("copied", copied), ("kept as they are", kept)):
         if names:
             print(f"  {what}: {', '.join(names)}")
-    command = lab_command(folder, port=_free_port(port), browser=browser)
-    print("JupyterLab is starting.", flush=True)
-    with (
-        tempfile.TemporaryDirectory(prefix="chatmagic-", ignore_cleanup_errors=True) as name,
-        _signals_noted() as caught,
-    ):
-        return _run_lab(command, Path(name), caught)
+    port, token = _free_port(port), secrets.token_hex(24)
+    command = lab_command(folder, port=port, browser=browser)
+    address = f"http://{_HOST}:{port}/{_PATH}?token={token}"
+    print(f"JupyterLab is starting. In a moment the demo is at\n  {address}\nCtrl-C ends it.")
+    sys.stdout.flush()
+    with tempfile.TemporaryDirectory(prefix="chatmagic-", ignore_cleanup_errors=True) as name:
+        return _run_lab(command, Path(name), token)
 
 
 def lesson_places() -> list[Path]:
@@ -142,17 +141,11 @@ def copy_lessons(lessons: Path, folder: Path) -> tuple[list[str], list[str]]:
 
 def _copied(source: Path, target: Path) -> bool:
     """Copy a file, whole or not at all; return ``False`` where the target exists."""
-    content = source.read_bytes()
-    try:
-        opened = target.open("xb")
-    except FileExistsError:
+    if target.exists():
         return False
-    try:
-        with opened:
-            opened.write(content)
-    except BaseException:
-        target.unlink(missing_ok=True)
-        raise
+    part = target.with_name(f".{target.name}.part")
+    shutil.copyfile(source, part)
+    part.replace(target)
     return True
 
 
@@ -161,7 +154,7 @@ def lab_command(folder: Path, *, port: int, browser: bool) -> list[str]:
 
     Args:
         folder: the notebooks' folder, absolute.
-        port: where it listens; one of the next ones if another process takes it first.
+        port: where it listens.
         browser: whether it opens a browser.
     """
     return [
@@ -172,11 +165,13 @@ def lab_command(folder: Path, *, port: int, browser: bool) -> list[str]:
         f"--ServerApp.root_dir={folder}",
         f"--ServerApp.ip={_HOST}",
         f"--ServerApp.port={port}",
-        f"--ServerApp.port_retries={_OTHER_PORTS}",
+        "--ServerApp.port_retries=0",
+        "--ServerApp.base_url=/",
+        "--ServerApp.certfile=",
         f"--ServerApp.open_browser={browser}",
         "--ServerApp.allow_root=True",  # as in many containers; only this machine gets in
         "--PasswordIdentityProvider.hashed_password=",  # so that the address is enough
-        f"--LabApp.default_url=/{_path()}",
+        f"--LabApp.default_url=/{_PATH}",
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
@@ -204,13 +199,16 @@ def lab_environment(environment: Mapping[str, str], private: Path) -> dict[str, 
     }
 
 
-def _run_lab(command: list[str], private: Path, caught: list[int]) -> int:
-    """Run JupyterLab until it ends or a signal is caught, and return the exit code."""
+def _run_lab(command: list[str], private: Path, token: str) -> int:
+    """Run JupyterLab until it ends or a signal asks to end, and return the exit code."""
     page = private / "config" / "labconfig" / "page_config.json"
     page.parent.mkdir(parents=True)
     page.write_text(json.dumps({"disabledExtensions": {_NEWS: True}}), encoding="utf-8")
+    # In a file, which goes before a user's own; what a command says every user can list.
+    server_config = private / "config" / "jupyter_server_config.json"
+    server_config.write_text(json.dumps({"IdentityProvider": {"token": token}}), encoding="utf-8")
     log = private / "log"
-    with log.open("wb") as out:
+    with log.open("wb") as out, _signals_noted() as caught:
         # In a session of its own it gets no Ctrl-C, and ends when it is terminated here.
         server = subprocess.Popen(  # noqa: S603 - no shell, and every word of it is ours
             command,
@@ -220,55 +218,26 @@ def _run_lab(command: list[str], private: Path, caught: list[int]) -> int:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        try:
-            address = _address(server, private / "runtime", caught)
-            if address:
-                print(f"The demo is at\n  {address}\nCtrl-C ends it.", flush=True)
-            while address and server.poll() is None and not caught:
-                time.sleep(_TICK)
-            ended = server.poll()
-        finally:
-            _end(server, caught)
-    if caught or (address and ended == 0):
+        while server.poll() is None and not caught:
+            time.sleep(_TICK)
+        ended = server.poll()
+        _end(server, caught)
+    if not ended:
         return 0
     last = log.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:]
     print(*last, sep="\n", end="\n" if last else "", file=sys.stderr)
-    what = "did not answer" if ended is None else f"ended with exit code {ended}"
-    raise ChatError(f"JupyterLab {what}.")
-
-
-def _address(server: subprocess.Popen[bytes], runtime: Path, caught: list[int]) -> str | None:
-    """Wait until the server listens, and return its address; ``None`` if it does not."""
-    until = time.monotonic() + _SECONDS_TO_START
-    while server.poll() is None and not caught and time.monotonic() < until:
-        # The server writes this file a moment before it listens.
-        for note in runtime.glob("jpserver-*.json"):
-            with swallowed(OSError, ValueError):
-                server_info = json.loads(note.read_text("utf-8"))
-                socket.create_connection((_HOST, server_info["port"]), timeout=1).close()
-                token = server_info["token"]
-                query = f"?{urlencode({'token': token})}" if token else ""
-                return f"{server_info['url']}{_path()}{query}"
-        time.sleep(_TICK)
-    return None
+    raise ChatError(f"JupyterLab ended with exit code {ended}.")
 
 
 def _end(server: subprocess.Popen[bytes], caught: list[int]) -> None:
     """End the server, which ends its kernels; a second signal kills it at once."""
-    if server.poll() is None:
-        server.terminate()
-    until = time.monotonic() + _SECONDS_TO_END
-    signals = len(caught)
+    until, signals = time.monotonic() + _SECONDS_TO_END, len(caught)
+    server.terminate()
     while server.poll() is None and time.monotonic() < until and len(caught) == signals:
         time.sleep(_TICK)
     # Kernels end by themselves when their server is gone.
-    if server.poll() is None:
-        server.kill()
+    server.kill()
     server.wait()
-
-
-def _path() -> str:
-    return f"lab/tree/{quote(FIRST)}"
 
 
 def _free_port(port: int) -> int:

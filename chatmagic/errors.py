@@ -44,9 +44,10 @@ HTTPS_WANTED: Final = "Connect to it with https. %chat shows what is set."
 """What to do where http was spoken to a port that wants TLS."""
 
 PROXY_NAMED: Final = (
-    "HTTPS_PROXY and HTTP_PROXY can hold them: http://NAME:PASSWORD@proxy.example:8080."
+    "Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY; where the proxy requires a name and a password: "
+    "http://NAME:PASSWORD@proxy.example:8080."
 )
-"""What to do where a proxy wants a name and a password."""
+"""What to do where a proxy is in the way."""
 
 
 class _Told(BaseException):

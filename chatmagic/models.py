@@ -19,6 +19,7 @@ from chatmagic._json import (
     whole_number,
     word_of,
 )
+from chatmagic.text import to_terminal
 
 State = Literal["complete", "interrupted", "cut off"]
 Origin = Literal["live", "replay", "emulator"]
@@ -169,3 +170,14 @@ class Reply(ReplyFacts):
     def __str__(self) -> str:
         """Return the text."""
         return self.text
+
+    def _repr_html_(self) -> str:
+        """Return the reply as safe HTML, by which a notebook shows a cell's value."""
+        # The one import against the direction: the renderer comes with the first such value.
+        from chatmagic.archive import output  # noqa: PLC0415
+
+        return str(output.bundle(self)["text/html"])
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        """Print the text as a cell's value, so that it cannot act in a terminal."""
+        printer.text(to_terminal(self.text))

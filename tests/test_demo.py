@@ -41,20 +41,6 @@ os.replace({file!r} + ".new", {file!r})
 """
 
 
-LISTENING = """
-import json, os, pathlib, socket, sys, time
-runtime = pathlib.Path(os.environ["JUPYTER_RUNTIME_DIR"])
-runtime.mkdir()
-with socket.create_server(("127.0.0.1", 0)) as listener:
-    port = listener.getsockname()[1]
-    note = {"port": port, "url": f"http://127.0.0.1:{port}/", "token": "a b"}
-    (runtime / "jpserver-1.json").write_text(json.dumps(note))
-    listener.accept()
-    time.sleep(float(sys.argv[2]))
-sys.exit(int(sys.argv[1]))
-"""
-
-
 STUBBORN = """
 import signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -99,6 +85,14 @@ def pretended(monkeypatch: pytest.MonkeyPatch, lessons: Path) -> Callable[..., N
     return pretend
 
 
+def answered(address: str, path: str) -> tuple[int, bytes] | None:
+    """Give what a server answers; ``None`` while it does not listen."""
+    try:
+        return asked(address, "GET", path)
+    except ConnectionError:
+        return None
+
+
 def is_gone(pid: int) -> bool:
     """Tell whether there is no such process."""
     try:
@@ -141,23 +135,17 @@ def test_a_copy_that_fails_leaves_nothing(
 ) -> None:
     """A full disk leaves no half of a notebook, which would be kept for ever."""
 
-    class Full:
-        def __enter__(self) -> None: ...
+    def fill(_: Path, target: Path) -> None:
+        target.write_text("{")
+        raise OSError(28, "No space left on device")
 
-        def __exit__(self, *_: object) -> None: ...
-
-        def write(self, _: bytes) -> None:
-            raise OSError(28, "No space left on device")
-
-    def opened(path: Path, _: str) -> Full:
-        path.touch()
-        return Full()
-
-    monkeypatch.setattr(Path, "open", opened)
-    monkeypatch.setattr(Path, "read_bytes", lambda _: b"{}")
+    monkeypatch.setattr("shutil.copyfile", fill)
     with pytest.raises(InputError, match="No space left"):
         demo.copy_lessons(lessons, tmp_path / "mine")
-    assert list((tmp_path / "mine").iterdir()) == []
+    assert list((tmp_path / "mine").glob("*.ipynb")) == []
+    monkeypatch.undo()
+    assert demo.copy_lessons(lessons, tmp_path / "mine")[1] == []
+    assert not list((tmp_path / "mine").glob(".*"))
 
 
 @pytest.mark.parametrize("how", ["a file", "read-only"])
@@ -288,10 +276,10 @@ def test_a_jupyterlab_that_ends_by_itself(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Shut down from its own menu the demo ends well; if it crashes, it says so."""
-    pretended(LISTENING, str(ended), "0.2")
+    pretended(f"raise SystemExit({ended})")
     assert cli.main(["demo", str(tmp_path / "mine")]) == code
     said = capsys.readouterr()
-    assert "/lab/tree/01-quickstart.ipynb?token=a+b\n" in said.out
+    assert "/lab/tree/01-quickstart.ipynb?token=" in said.out
     assert ("exit code 4" in said.err) == bool(ended)
 
 
@@ -353,7 +341,7 @@ def test_the_demo_starts_and_ends_everything(lessons: Path, tmp_path: Path) -> N
         address = until(printed_address(said), 60)
         opened, query = urlsplit(address).path, urlsplit(address).query
         assert opened == "/lab/tree/01-quickstart.ipynb"
-        status, page = asked(address, "GET", f"{opened}?{query}")
+        status, page = until(lambda: answered(address, f"{opened}?{query}"), 60)
         assert status == 200
         assert b"@jupyterlab/apputils-extension:announcements" in page
         assert asked(address, "GET", "/api/kernels")[0] == 403

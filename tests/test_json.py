@@ -50,6 +50,14 @@ def test_whole_numbers(value: object, number: int | None) -> None:
     assert _json.whole_number(value) == number
 
 
+@pytest.mark.parametrize("value", [True, "1", None, float("nan"), float("-inf"), 10**400])
+def test_what_is_no_finite_number(value: object) -> None:
+    """A float holds none of them as a number."""
+    assert _json.finite_number(value) is None
+    assert _json.finite_number(-(10**20)) == -(10**20)
+    assert _json.finite_number(0.5) == 0.5
+
+
 @pytest.mark.parametrize(
     ("value", "when"),
     [

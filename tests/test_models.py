@@ -1,4 +1,4 @@
-"""Token counts and credits: JSON both ways."""
+"""Token counts and credits: JSON both ways; a reply as a value that is shown."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from IPython.lib.pretty import pretty
 
-from chatmagic.models import Credits, Usage
+from chatmagic.models import Credits, Reply, Usage
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 
@@ -59,3 +60,16 @@ class TestCredits:
         """Figures of an unknown time are refused."""
         with pytest.raises(ValueError, match=r"credits|seen_at"):
             Credits.from_json(value)
+
+
+class TestReplyAsAValue:
+    """How IPython shows a reply that is a cell's value, with the extension and without."""
+
+    def test_it_cannot_act(self) -> None:
+        """Neither in a terminal nor in a page."""
+        reply = Reply("<script>x</script> \x1b[2J *so*")
+        assert "\x1b" not in pretty(reply)
+        assert "*so*" in pretty(reply)
+        html = reply._repr_html_()
+        assert "<em>so</em>" in html
+        assert "<script" not in html

@@ -16,7 +16,7 @@ from chatmagic import Client, Credits, Message, Reply, Session, Timeout, Usage, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.client.transport import Exchange
 
 State = Literal["complete", "interrupted", "cut off"]

@@ -1,14 +1,44 @@
-"""Files that are replaced as a whole: after a fault at any step one is old or new."""
+"""Files read and replaced as a whole: after a fault at any step one is old or new."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import swallowed
+from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+LARGEST: Final = 256 * 2**20
+"""How many bytes a file may have; a larger one is not read."""
+
+
+def content_of(path: Path) -> bytes | None:
+    """Return a file's content; ``None`` where there is no file.
+
+    Args:
+        path: the file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        # Who opens a pipe may wait for ever, and a device may not end.
+        if path.is_file() or not path.exists():
+            with path.open("rb") as file:
+                content = file.read(LARGEST + 1)
+            if len(content) <= LARGEST:
+                return content
+            why = f"it is larger than {LARGEST // 2**20} MiB"
+        else:
+            why = "it is not a file"
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "this is not the name of a file"
+    raise InputError(f"{path.name} cannot be read: {why}.")
 
 
 def replace_content(path: Path, content: bytes) -> None:

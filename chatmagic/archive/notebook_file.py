@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
+from chatmagic.archive import files
 from chatmagic.conversation.record import Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.conversation.seal import Sealed, check, joined
 from chatmagic.errors import InputError
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-LARGEST: Final = 256 * 2**20
-"""How many bytes a notebook may have; a larger one is not read."""
 READABLE: Final = 4
 """The major version of nbformat that is read; the minor one does not matter."""
 
@@ -53,9 +52,9 @@ class SavedOutput:
         kind: a ``turn``, or what was done to the conversation.
         sealed: whether the record and its output are as they were sealed.
         record: a turn's record.
-        text: the reply's exact text; ``None`` where it is not there.
-        html: the reply as it is shown; ``None`` where it is not there.
-        versions: of what rendered it, by package.
+        text: its exact text; ``None`` where it is not there.
+        html: the same as it is shown; ``None`` where it is not there.
+        versions: of what rendered a reply, by package.
     """
 
     cell: int
@@ -187,25 +186,22 @@ class Notebook:
             return
         try:
             kind = kind_of(value)
-            saved = SavedOutput(
-                cell,
-                own,
-                cast("Literal['turn'] | Did", kind),
-                check(cast("Mapping[str, Any]", value), get(output, "data")),
-            )
-            if kind == "turn":
-                versions = get(value, "versions")
-                saved = replace(
-                    saved,
-                    record=Record.from_json(value),
+            if kind != "turn" and kind not in get_args(Did):
+                self.problems.append(f"cell {cell}: its record is of an unknown kind.")
+                return
+            versions = get(value, "versions")
+            self.outputs.append(
+                SavedOutput(
+                    cell,
+                    own,
+                    cast("Literal['turn'] | Did", kind),
+                    check(cast("Mapping[str, Any]", value), get(output, "data")),
+                    record=Record.from_json(value) if kind == "turn" else None,
                     text=text_of(get(output, "data", "text/plain")),
                     html=text_of(get(output, "data", "text/html")),
                     versions=versions if isinstance(versions, Mapping) else {},
                 )
-            if kind == "turn" or kind in get_args(Did):
-                self.outputs.append(saved)
-            else:
-                self.problems.append(f"cell {cell}: its record is of an unknown kind.")
+            )
         except NewerVersionError as error:
             self.problems.append(f"cell {cell}: its record was left out, because {error}.")
         except ValueError as error:
@@ -224,24 +220,15 @@ def read(path: Path) -> Notebook:
 def content_of(path: Path) -> bytes:
     """Return a file's content.
 
+    Args:
+        path: the file, which is a notebook of any origin.
+
     Raises:
-        InputError: there is none, it cannot be read, or it is too large to be one of ours.
+        InputError: there is none, or it cannot be read.
     """
-    try:
-        content = None
-        # Who opens a pipe may wait for ever, and a device may not end.
-        if path.is_file() or not path.exists():
-            with path.open("rb") as file:
-                content = file.read(LARGEST + 1)
-    except FileNotFoundError:
-        raise InputError(f"{path} is not there.") from None
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "this is not the name of a file"
-        raise InputError(f"{path} cannot be read: {why}.") from None
+    content = files.content_of(path)
     if content is None:
-        raise InputError(f"{path} cannot be read: it is not a file.")
-    if len(content) > LARGEST:
-        raise InputError(f"{path} is larger than {LARGEST // 2**20} MiB; it was not read.")
+        raise InputError(f"{path} is not there.")
     return content
 
 
@@ -258,20 +245,10 @@ def parse(content: bytes, path: Path) -> Notebook:
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
-        raise InputError(f"{path} is not a notebook: it is not JSON.") from None
-    version = value.get("nbformat") if isinstance(value, dict) else None
-    if isinstance(version, bool) or not isinstance(version, int):
-        raise InputError(f"{path} is not a notebook.")
-    if version < READABLE:
-        raise InputError(
-            f"{path} is a notebook of format {version}, from before 2015.",
-            hint="Open it in JupyterLab and save it; then it has format 4.",
-        )
-    if version > READABLE:
-        raise InputError(f"{path} is a notebook of format {version}; this release reads 4.")
-    listed = value.get("cells")
+        value = None
+    listed = get(value, "cells") if get(value, "nbformat") == READABLE else None
     if not isinstance(listed, list):
-        raise InputError(f"{path} is a damaged notebook: it has no list of cells.")
+        raise InputError(f"{path} is not a notebook of format {READABLE}.")
     notebook = Notebook(path)
     for number, cell in enumerate(listed, 1):
         notebook.add_cell(number, cell)
@@ -280,18 +257,18 @@ def parse(content: bytes, path: Path) -> Notebook:
 
 def _is_bare(output: object) -> bool:
     """Return whether an output shows a reply as we do, and has no record."""
-    html = text_of(get(output, "data", "text/html"))
-    return (
-        get(output, "metadata", "chatmagic") is None
-        # A cell's value may be a reply, too.
-        and get(output, "output_type") == "display_data"
-        and html is not None
-        and _REPLY.match(html) is not None
-    )
+    html = text_of(get(output, "data", "text/html")) or ""
+    # A cell's value may be a reply, too.
+    is_shown = get(output, "output_type") == "display_data" and _REPLY.match(html) is not None
+    return is_shown and get(output, "metadata", "chatmagic") is None
 
 
 def texts_of(output: object) -> list[str]:
-    """Return what there is to read in an output, but for pictures and the like."""
+    """Return what there is to read in an output, but for pictures and the like.
+
+    Args:
+        output: an output of a cell, as a notebook's JSON has it.
+    """
     data = get(output, "data")
     items = [get(output, "text"), get(output, "traceback"), get(output, "evalue")]
     if isinstance(data, Mapping):
@@ -300,13 +277,22 @@ def texts_of(output: object) -> list[str]:
 
 
 def text_of(value: object) -> str | None:
-    """Read a text that may stand as a list of its lines."""
+    """Read a text that may stand as a list of its lines.
+
+    Args:
+        value: what the JSON has where a text may stand.
+    """
     text = joined(value)
     return text if isinstance(text, str) else None
 
 
 def get(value: object, *names: str) -> object:
-    """Return what stands under names within names; ``None`` where there is none."""
+    """Return what stands under names within names; ``None`` where there is none.
+
+    Args:
+        value: any JSON value.
+        names: the outermost first.
+    """
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value

@@ -3,84 +3,53 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from chatmagic import _json
-from chatmagic.archive.notebook_file import get, text_of, texts_of
+from chatmagic.archive.notebook_file import get
 from chatmagic.conversation.record import VERSION
-from chatmagic.conversation.seal import canonical, joined
+from chatmagic.conversation.seal import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
 
-@dataclass(frozen=True, slots=True)
-class NewCell:
-    """A code cell to be written, with one output or none.
+def write(cells: Iterable[tuple[str, str, tuple[dict[str, Any], dict[str, Any]] | None]]) -> str:
+    """Return the content of a notebook.
 
     Args:
-        id: its identity, unique within the notebook.
-        source: what it says.
-        data: the output's data by type; ``None`` without an output.
-        metadata: the output's metadata.
+        cells: of each code cell the identity, unique within the notebook, the source, and the
+            data and metadata of its output, if any.
     """
-
-    id: str
-    source: str
-    data: Mapping[str, Any] | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-
-def write(cells: Sequence[NewCell]) -> str:
-    """Return the content of a notebook with these cells."""
     # nbformat comes with the first notebook that is written.
     import nbformat.v4  # noqa: PLC0415
 
-    v4 = cast("Any", nbformat.v4)
+    v4, writes = cast("Any", nbformat.v4), cast("Any", nbformat).writes
     made = []
-    for number, cell in enumerate(cells, 1):
-        data, metadata = cell.data, dict(cell.metadata)
-        outputs = []
-        if data is not None:
-            outputs = [v4.new_output("display_data", data=dict(data), metadata=metadata)]
-        code = v4.new_code_cell(cell.source, outputs=outputs, execution_count=number, id=cell.id)
-        made.append(code)
+    for number, (id, source, shown) in enumerate(cells, 1):
+        data, metadata = shown or ({}, {})
+        outputs = [v4.new_output("display_data", data=data, metadata=metadata)] if shown else []
+        made.append(v4.new_code_cell(source, id=id, outputs=outputs, execution_count=number))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    mark = {"version": VERSION, "kind": "conversation", "digest": _fingerprint(made)}
-    whole = v4.new_notebook(cells=made, metadata={"kernelspec": kernel, "chatmagic": mark})
-    return f"{cast('Any', nbformat).writes(whole)}\n"
+    whole = v4.new_notebook(cells=made, metadata={"kernelspec": kernel})
+    mark = {
+        "version": VERSION,
+        "kind": "conversation",
+        "digest": _digest(json.loads(writes(whole))),
+    }
+    whole.metadata["chatmagic"] = mark
+    return f"{writes(whole)}\n"
 
 
 def is_untouched(content: bytes) -> bool:
-    """Return whether a notebook is as :func:`write` gave it, but for a front end's metadata."""
+    """Return whether a notebook's cells are as :func:`write` gave them."""
     try:
         value = json.loads(content)
+        mark = get(value, "metadata", "chatmagic", "digest")
+        return isinstance(mark, str) and mark == _digest(value)
     except (ValueError, RecursionError):
         return False
-    mark = get(value, "metadata", "chatmagic", "digest")
-    return isinstance(mark, str) and mark == _fingerprint(get(value, "cells"))
 
 
-def _fingerprint(cells: object) -> str:
-    """Return a digest of what people put into the cells, and of all that is in their outputs."""
-    contents = []
-    for cell in cells if isinstance(cells, list) else []:
-        outputs = get(cell, "outputs")
-        contents.append(
-            [
-                str(get(cell, "cell_type")),
-                text_of(get(cell, "source")),
-                [get(cell, "metadata", "tags"), get(cell, "attachments")],
-                [_content(output) for output in outputs] if isinstance(outputs, list) else [],
-            ]
-        )
-    return _json.digest(canonical(contents))
-
-
-def _content(output: object) -> list[object]:
-    """Return what an output holds, in whichever lines its texts stand."""
-    data = get(output, "data")
-    texts = {kind: joined(item) for kind, item in data.items()} if isinstance(data, Mapping) else {}
-    return [texts, get(output, "metadata"), texts_of(output)]
+def _digest(notebook: object) -> str:
+    return _json.digest(canonical(get(notebook, "cells")))

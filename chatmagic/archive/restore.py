@@ -45,13 +45,15 @@ class Restored:
 
     Args:
         conversation: it.
-        numbers: the number of each turn, by its place among the notebook's turns; ``None``
-            for a turn that was not kept in the conversation, or cannot be.
+        numbers: the numbers of the turns that were kept in the conversation, by their places
+            among the notebook's turns.
+        cells: the cells of these turns, by the turns' numbers.
         problems: a line for each record that could not be put to use.
     """
 
     conversation: Conversation
-    numbers: tuple[int | None, ...]
+    numbers: Mapping[int, int]
+    cells: Mapping[int, int]
     problems: tuple[str, ...]
 
 
@@ -78,8 +80,9 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
         elif saved.kind != "turn":
             _STEPS[saved.kind](replay.conversation)
     numbers = {index: number for number, index in enumerate(turns, 1)}
-    places = range(len(notebook.turns))
-    return Restored(replay.conversation, tuple(map(numbers.get, places)), tuple(problems))
+    saved_turns = notebook.turns
+    cells = {number: saved_turns[index][0].cell for index, number in numbers.items()}
+    return Restored(replay.conversation, numbers, cells, tuple(problems))
 
 
 def turn_of(record: Record, text: str, **place: Any) -> Turn:
@@ -166,7 +169,7 @@ def _digest(turn: Turn) -> str:
 
 
 def _occurrences(digests: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Give each digest with how often it stood before: equal turns are carried once each."""
+    """Yield each digest with its count among those before: equal turns are carried once each."""
     counts: Counter[str] = Counter()
     for digest in digests:
         yield digest, counts[digest]
@@ -218,24 +221,19 @@ def summary(restored: Restored, notebook: Notebook) -> list[str]:
     count, stale = len(conversation), len(conversation.stale_turns())
     what = f"{counted(count, 'turn')}{f' ({stale:,} stale)' if stale else ''}"
     lines = [f"Restored {what} from {notebook.path.name} as last saved. Nothing was sent."]
-    live = {turn.number: turn for turn in conversation}
-    for (saved, _), number in zip(notebook.turns, restored.numbers, strict=True):
-        turn = live.get(number or 0)
-        if turn is not None and turn.missing:
-            lines.append(f"cell {saved.cell}: {named(turn)}: {NOT_KEPT}")
+    lines += [
+        f"cell {restored.cells[turn.number]}: {named(turn)}: {NOT_KEPT}"
+        for turn in conversation
+        if turn.missing
+    ]
     return [*lines, *restored.problems, *gaps(restored, notebook)]
 
 
 def gaps(restored: Restored, notebook: Notebook) -> list[str]:
     """Return in words what the conversation lacks because no output of the file holds it."""
-    live = {turn.number: turn for turn in restored.conversation}
-    turns = [
-        (saved.cell, live[number])
-        for (saved, _), number in zip(notebook.turns, restored.numbers, strict=True)
-        if number in live
-    ]
     lines = [notebook.missing] if notebook.missing else []
-    if lacking := [cell for cell, turn in turns if 0 in turn.carried]:
+    lacking = [restored.cells[turn.number] for turn in restored.conversation if 0 in turn.carried]
+    if lacking:
         lines.append(
             f"{numbered(lacking, 'cell')} carried a turn that no output here holds: asked "
             "with --quiet, from Python or in a panel, or asked again since."

@@ -37,11 +37,6 @@ _QUIET: Final = "ChatMagics.quiet"
 _MAY_REPEAT: Final = re.compile(r"\(|\b(?:for|while)\b")
 
 
-def audit(path: Path) -> Audit:
-    """Look through one file."""
-    return audit_all([path])[0]
-
-
 def audit_all(paths: Sequence[Path]) -> list[Audit]:
     """Look through files; one that cannot be read has a problem and no turns.
 
@@ -83,7 +78,8 @@ def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
 def _turns(read: Notebook, restored: Restored) -> tuple[findings.Row, ...]:
     order = _order(read, restored)
     rows = []
-    for (saved, record), number in zip(read.turns, restored.numbers, strict=True):
+    for index, (saved, record) in enumerate(read.turns):
+        number = restored.numbers.get(index)
         rows.append(
             findings.Row.of(
                 record,
@@ -182,8 +178,7 @@ def _shows(cell: AskingCell, read: Notebook) -> bool:
 
 def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
     """Return by turns' numbers whether the order is the cells'; ``None`` where that is unknown."""
-    places = zip(read.turns, restored.numbers, strict=True)
-    cells = {number: saved.cell for (saved, _), number in places if number is not None}
+    cells = restored.cells
     loads = [cell.number for cell in read.asking if cell.loads]
     quiet = [
         cell.number

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from chatmagic.text import counted, numbered
 
@@ -12,11 +11,11 @@ if TYPE_CHECKING:
     from chatmagic.archive.notebook_file import Notebook
 
 _PATH: Final = re.compile(
-    r"(?<![\w/.:])(?:/(?:home|Users|root|mnt|tmp|var|opt|data)/|[A-Z]:\\)[^\s\"'<>|:;,)\]}]+"
+    r"(?<![\w/.:])((?:/(?:home|Users|root|mnt|tmp|var|opt|data)/|[A-Z]:\\)[^\s\"'<>|:;,)\]}]+)"
 )
-_ADDRESS: Final = re.compile(r"https?://[^\s\"'<>)\]}]+")
+# What stands before an @ is a name and a password.
+_ADDRESS: Final = re.compile(r"https?://(?:[^\s\"'<>)\]}/?#]*@)?([\w.-]+)")
 _KEY: Final = re.compile(r"CHATMAGIC_API_KEY[\"']?\]?\s*[=,]\s*[\"']?[^\s\"'{]{8}")
-_HOST: Final = re.compile(r"[\w.-]+")
 
 
 def lines(read: Notebook) -> tuple[str, ...]:
@@ -37,23 +36,11 @@ def lines(read: Notebook) -> tuple[str, ...]:
         places: dict[str, list[int]] = {}
         for number, text in read.texts:
             for match in pattern.finditer(text):
-                places.setdefault(_named(match[0]) if what == "host" else match[0], []).append(
-                    number
-                )
-        lines += [
-            f"{numbered(cells, 'cell')}: {what} {name}" for name, cells in places.items() if name
-        ]
+                places.setdefault(match[1], []).append(number)
+        lines += [f"{numbered(cells, 'cell')}: {what} {name}" for name, cells in places.items()]
     keys = [number for number, text in read.texts if _KEY.search(text)]
     if keys:
         lines.append(f"{numbered(keys, 'cell')}: perhaps an API key: the text sets one")
     if read.timed:
         lines.append(f"{numbered(read.timed, 'cell')}: when the cell ran, in its metadata")
     return tuple(lines)
-
-
-def _named(address: str) -> str:
-    try:
-        host = urlsplit(address).hostname or ""
-    except ValueError:
-        return ""
-    return host if _HOST.fullmatch(host) else ""

@@ -26,7 +26,7 @@ from chatmagic.cassette.storage import CassetteFile
 from chatmagic.errors import ChatError, InputError, NotRecordedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from chatmagic.cassette.interaction import Interaction
     from chatmagic.cassette.mode import CassetteConfig
@@ -228,27 +228,21 @@ class Cassette:
             before = self._file.held
             self._merge(before, self._file.read())
 
-    def prune(self, interactions: Iterable[Interaction]) -> int:
+    def prune(self, places: Collection[int]) -> None:
         """Remove interactions from the file; all of them, or none if it cannot be saved.
 
         Args:
-            interactions: as the cassette holds them.
-
-        Returns:
-            How many were removed.
+            places: their indices.
 
         Raises:
             ChatError: the file cannot be written.
         """
-        before = self.interactions
-        count = self._matcher.remove(interactions)
-        rest = self.interactions
+        removed = self._matcher.remove(places)
         try:
             self.save()
         except ChatError:
-            self._matcher.merge(rest, before)
+            self._matcher.put_back(removed)
             raise
-        return count
 
     def save(self) -> None:
         """Save what has changed.

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Literal
 from chatmagic.cassette import merging
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from chatmagic.cassette.interaction import Interaction
     from chatmagic.models import Message
@@ -248,25 +248,20 @@ class Matcher:
             self._items.append(_Item(recorded, outcome="new"))
         return [recorded for recorded in interactions if recorded not in fit]
 
-    def remove(self, interactions: Iterable[Interaction]) -> int:
-        """Remove interactions for good.
+    def remove(self, places: Collection[int]) -> dict[int, _Item]:
+        """Remove interactions; :meth:`put_back` takes what is returned.
 
         Args:
-            interactions: as they were held; of equal ones as many as are given.
-
-        Returns:
-            How many were removed.
+            places: their indices.
         """
-        alike: dict[merging.Identity, list[_Item]] = {}
-        for item in self._items:
-            alike.setdefault(merging.identity(item.recorded), []).append(item)
-        gone: set[_Item] = set()
-        for recorded in interactions:
-            same = alike.get(merging.identity(recorded), [])
-            same.sort(key=lambda item: item.recorded != recorded)
-            gone |= {same.pop(0)} if same else set()
-        self._items = [item for item in self._items if item not in gone]
-        return len(gone)
+        items = [*self._items]
+        self._items = [item for at, item in enumerate(items) if at not in places]
+        return {at: items[at] for at in sorted(places)}
+
+    def put_back(self, removed: Mapping[int, _Item]) -> None:
+        """Put back interactions that :meth:`remove` removed."""
+        for at, item in removed.items():
+            self._items.insert(at, item)
 
     def outcomes(self) -> Counter[RefreshOutcome]:
         """Return how many interactions a refresh kept, changed, added and did not ask."""
@@ -279,12 +274,15 @@ class Matcher:
             base: the state that both kernels began with.
             theirs: the state that the other kernel saved.
         """
-        items, self._items = self._items, []
-        present = [item.recorded for item in items]
-        for at, recorded in merging.merged(base, present, theirs):
-            item = _Item(recorded, recorded) if at is None else items[at]
-            item.recorded = recorded
-            self._items.append(item)
+        known, now = merging.numbered(base), merging.numbered(theirs)
+        here = dict(zip(merging.numbered(self.interactions), self._items, strict=True))
+        for key, item in here.items():
+            if key in now and item.recorded == known.get(key):
+                # Only the other kernel can have marked it since.
+                item.recorded = now[key]
+        kept = [item for key, item in here.items() if key in now or key not in known]
+        new = [now[key] for key in now if key not in known and key not in here]
+        self._items = [*kept, *(_Item(recorded, recorded) for recorded in new)]
 
     def _cell(self, query: Query) -> _Cell:
         """Return the cell's latest execution, begun anew where this is another one."""

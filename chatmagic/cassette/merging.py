@@ -1,13 +1,12 @@
-"""Merging of two kernels' changes to one cassette."""
+"""Which interactions of two lists are the same, as where two kernels change one cassette."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from chatmagic.cassette.interaction import Interaction
 
@@ -51,42 +50,3 @@ def missing(
     """
     present = numbered(held)
     return tuple(item for key, item in numbered(interactions).items() if key not in present)
-
-
-def merged(
-    base: Sequence[Interaction], mine: Sequence[Interaction], theirs: Sequence[Interaction]
-) -> list[tuple[int | None, Interaction]]:
-    """Return the interactions of a cassette with the changes of two kernels.
-
-    Args:
-        base: the state that both began with.
-        mine: the state here.
-        theirs: the state that the other kernel saved.
-
-    Returns:
-        Each interaction with its index in ``mine``; ``None`` for one that is new in ``theirs``.
-    """
-    known, now, here = numbered(base), numbered(theirs), numbered(mine)
-    places = {key: at for at, key in enumerate(here)}
-    # What is new there follows what it follows there.
-    added: dict[int, list[tuple[int | None, Interaction]]] = {}
-    behind = -1
-    for key, recorded in now.items():
-        behind = places.get(key, behind)
-        if key not in here and key not in known:
-            added.setdefault(behind, []).append((None, recorded))
-    result = added.get(-1, [])
-    for key, recorded in here.items():
-        if key in now or key not in known:
-            kept = recorded
-            if key in now and key in known and _marks(recorded) == _marks(known[key]):
-                owner, superseded = _marks(now[key])
-                kept = replace(recorded, owner=owner, superseded=superseded)
-            result.append((places[key], kept))
-        result += added.get(places[key], [])
-    return result
-
-
-def _marks(recorded: Interaction) -> tuple[str | None, bool]:
-    """Return what changes in an interaction that stays the same one."""
-    return recorded.owner, recorded.superseded

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import text
 from chatmagic._log import swallowed
-from chatmagic.cassette import merging
 from chatmagic.errors import InputError
 from chatmagic.text import unlinked
 
@@ -29,8 +28,7 @@ class Pruning:
 
     def __init__(self) -> None:
         """Have listed nothing."""
-        self._path: Path | None = None
-        self._listed: dict[int, Interaction] = {}
+        self._listed: tuple[Path, Sequence[Interaction]] | None = None
 
     def listed(self, cassette: Cassette) -> str:
         """Return a numbered list of a cassette's interactions, a line each.
@@ -41,15 +39,15 @@ class Pruning:
         # If the file cannot be read, what this kernel holds is listed.
         with swallowed(InputError):
             cassette.reload()
-        self._path = cassette.config.path
-        self._listed = dict(enumerate(cassette.interactions, 1))
-        if not self._listed:
+        held = cassette.interactions
+        self._listed = cassette.config.path, held
+        if not held:
             return f"{cassette.config.name} holds nothing."
-        old = sum(recorded.superseded for recorded in self._listed.values())
+        old = sum(recorded.superseded for recorded in held)
         more = "%chat_cassette --prune 1 2 would remove those two"
         if old:
             more += f", --prune {SUPERSEDED} the {old:,} that later runs of their cells left behind"
-        lines = [_line(number, recorded) for number, recorded in self._listed.items()]
+        lines = [_line(number, recorded) for number, recorded in enumerate(held, 1)]
         return "\n".join([*lines, f"Nothing was removed. {more}."])
 
     def removed(self, cassette: Cassette, words: Sequence[str]) -> str:
@@ -63,8 +61,8 @@ class Pruning:
             The removed interactions, a line each, and their count.
 
         Raises:
-            InputError: nothing was removed: the cassette is replayed, the numbers are not those
-                of a list of this kernel, or the file cannot be read.
+            InputError: nothing was removed: the cassette is replayed, it is not what this kernel
+                listed last, a number is not one of the list, or the file cannot be read.
             ChatError: nothing was removed: the file cannot be written.
         """
         if not cassette.is_recording:
@@ -72,35 +70,23 @@ class Pruning:
                 f"{cassette.config.name} is replayed, so nothing is removed from it.",
                 hint="Use it with --record, list it by %chat_cassette --prune, then remove.",
             )
-        if self._path != cassette.config.path:
-            raise InputError(f"Nothing of {cassette.config.name} was listed yet.", hint=_LIST)
         cassette.reload()
-        chosen = self._chosen(cassette, words)
-        count = cassette.prune(chosen.values())
-        lines = [_line(number, self._listed.pop(number)) for number in chosen]
-        return "\n".join([*lines, f"Removed {count:,} from {cassette.config.name}."])
-
-    def _chosen(self, cassette: Cassette, words: Sequence[str]) -> dict[int, Interaction]:
-        """Return the interactions to remove, by their numbers."""
+        held = cassette.interactions
+        if self._listed != (cassette.config.path, held):
+            raise InputError(f"{cassette.config.name} was not listed as it is now.", hint=_LIST)
+        by_word = {str(number): number for number in range(1, len(held) + 1)}
         if list(words) == [SUPERSEDED]:
-            # One that its cell has asked again since it was listed is in force, and stays.
-            held = cassette.interactions
-            return {n: item for n, item in self._listed.items() if item.superseded and item in held}
+            words = [word for word, number in by_word.items() if held[number - 1].superseded]
         for word in words:
-            if not (word.isdecimal() and int(word) in self._listed):
+            if word not in by_word:
                 raise InputError(
-                    f"{text.one_line(word, SHOWN)} is not a number of that list, or was removed.",
+                    f"{text.one_line(word, SHOWN)} is not a number of that list.",
                     hint=f"It takes numbers, or the one word {SUPERSEDED}. {_LIST}",
                 )
-        chosen = {number: self._listed[number] for number in map(int, words)}
-        gone = merging.missing(chosen.values(), cassette.interactions)
-        for number, recorded in chosen.items():
-            if recorded in gone:
-                raise InputError(
-                    f"{number} has changed since it was listed, by a refresh or another kernel.",
-                    hint=_LIST,
-                )
-        return chosen
+        numbers = {by_word[word] for word in words}
+        cassette.prune({number - 1 for number in numbers})
+        lines = [_line(number, held[number - 1]) for number in sorted(numbers)]
+        return "\n".join([*lines, f"Removed {len(lines):,} from {cassette.config.name}."])
 
 
 def _line(number: int, recorded: Interaction) -> str:

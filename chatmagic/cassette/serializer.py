@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import _json
-from chatmagic._json import exact_text, fields_from_json, fields_to_json, known
+from chatmagic._json import fields_from_json, fields_to_json, known
 from chatmagic.cassette.interaction import DIGITS, KEPT_HEADERS, Interaction
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts
@@ -239,16 +239,18 @@ def _read(block: _Block) -> tuple[str, Interaction]:
     if not block.you or not answer:
         raise _DamagedError(block.number, "its exchange is not complete")
     is_error = isinstance(answer.get("error"), dict)
-    prompt, told = "".join(block.you), {**answer}
+    prompt, facts = "".join(block.you), {**answer}
     try:
-        if told.pop("check", None) != _check(request, prompt, told, None if is_error else text):
+        if facts.pop("check", None) != _check(request, prompt, facts, None if is_error else text):
             raise _DamagedError(block.number, "the exchange is not the one that was recorded")
         values = {
             name: _typed(request, key, kind)
             for key, (name, kind) in _REQUEST.items()
             if key in request
         }
-        values["before"] = tuple(map(exact_text, values.get("before", ())))
+        values["before"] = tuple(
+            _typed({"before": turn}, "before", str) for turn in values.get("before", ())
+        )
         return _typed({"after": "", **request}, "after", str), Interaction(
             **values,
             prompt=prompt,

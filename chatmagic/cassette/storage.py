@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from chatmagic._log import swallowed
-from chatmagic.archive.files import replace_content
+from chatmagic.archive.files import content_of, replace_content
 from chatmagic.cassette import serializer
 from chatmagic.errors import ChatError, InputError
 
@@ -54,7 +54,11 @@ class CassetteFile:
         Raises:
             InputError: the file cannot be read, or is no cassette of a known version.
         """
-        text = self._read_text()
+        content = content_of(self.path)
+        try:
+            text = None if content is None else content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError(f"{self.path.name} cannot be read: it is not text.") from None
         if text != self._text or text is None:
             self.held = () if text is None else serializer.read(text, self.path.name)
             self._text = text
@@ -84,22 +88,6 @@ class CassetteFile:
         except OSError as error:
             why = error.strerror or type(error).__name__
             raise ChatError(f"{self.path.name} could not be written: {why}.", fault="you") from None
-
-    def _read_text(self) -> str | None:
-        try:
-            if self.path.is_file() or not self.path.exists():
-                return self.path.read_bytes().decode("utf-8-sig")
-            # Reading a pipe or a device may never end.
-            why = "it is not a file"
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-        except UnicodeDecodeError:
-            why = "it is not text"
-        except ValueError:
-            why = "this is not the name of a file"
-        raise InputError(f"The cassette {self.path.name} cannot be read: {why}.")
 
 
 @contextlib.contextmanager

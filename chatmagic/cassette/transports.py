@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from chatmagic.cassette.cassette import Cassette, Lookup
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Origin, Reply
     from chatmagic.protocol.auth import Secret

@@ -20,36 +20,31 @@ _SHOWN: Final = 120
 
 
 def bundle(environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the variable that names a CA bundle, and its path; ``None`` where none does."""
+    """Return the variable that names a CA bundle, and its path; ``None`` where none does.
+
+    Args:
+        environment: the variables of the environment, by name.
+    """
     named = ((name, environment.get(name, "")) for name in _VARIABLES)
     return next(((name, path) for name, path in named if path), None)
 
 
 def problem(environment: Mapping[str, str]) -> ConnectError | None:
-    """Return the error for a CA bundle that is none; ``None`` where it is one, or none is named."""
-    named = bundle(environment)
-    if named is None:
-        return None
-    name, path = named
-    if not Path(path).exists():
-        why = "it does not exist"
-    elif _can_be_loaded(path):
-        return None
-    else:
-        why = "it holds no certificate that can be read"
-    return ConnectError(
-        f"{name} does not name a file of certificate authorities: {why}. Nothing was sent.",
-        hint=f"Correct {name}, which is {one_line(path, _SHOWN)}, or unset it.",
-        fault="you",
-    )
+    """Return the error for a CA bundle that is none; ``None`` where it is one, or none is named.
 
-
-def _can_be_loaded(path: str) -> bool:
-    if Path(path).is_dir():
-        return True  # looked into when a certificate is verified, and not before
+    Args:
+        environment: the variables of the environment, by name.
+    """
+    name, path = bundle(environment) or ("", "")
+    if not name or Path(path).is_dir():
+        return None  # a folder is looked into when a certificate is verified, and not before
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
     except OSError as error:
         log_swallowed(error)
-        return False
-    return True
+        return ConnectError(
+            f"{name} names no file of certificate authorities that can be read. Nothing was sent.",
+            hint=f"Correct {name}, which is {one_line(path, _SHOWN)}, or unset it.",
+            fault="you",
+        )
+    return None

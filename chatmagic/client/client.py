@@ -19,7 +19,7 @@ from chatmagic.protocol.wire import Request
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.client.transport import Transport
     from chatmagic.models import Credits
 

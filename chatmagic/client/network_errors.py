@@ -11,7 +11,7 @@ import os
 import re
 import ssl
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import requests
 import urllib3
@@ -19,7 +19,6 @@ import urllib3
 from chatmagic.client import certificates
 from chatmagic.errors import (
     COST_UNKNOWN,
-    HTTPS_WANTED,
     PROXY_NAMED,
     ChatError,
     ConnectError,
@@ -36,31 +35,22 @@ if TYPE_CHECKING:
     from chatmagic.errors import Which
 
 _SETTINGS: Final = "%chat shows what is set."
-# How http.client says that there are too many of them, or that one is too long.
-_HEADERS: Final = re.compile(r"^got more than \d+ (?:headers|bytes when reading header line)")
-# OpenSSL's reasons where TLS was spoken to something that does not speak it.
-_NO_TLS: Final = {
-    "HTTP_REQUEST",
-    "PACKET_LENGTH_TOO_LONG",
-    "RECORD_LAYER_FAILURE",
-    "WRONG_VERSION_NUMBER",
-}
-# How a TLS server complains of plain words: an alert record.
-_ALERT: Final = "\x15\x03"
-_PROXY: Final = (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError)
-_TLS: Final = (requests.exceptions.SSLError, urllib3.exceptions.SSLError, ssl.SSLError)
 _BAD_PROXY: Final = (
     requests.exceptions.InvalidProxyURL,
     requests.exceptions.InvalidSchema,
     urllib3.exceptions.ProxySchemeUnknown,
 )
 _BAD_URL: Final = (requests.exceptions.InvalidURL, urllib3.exceptions.LocationValueError)
-_CLOSED: Final = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError, ssl.SSLEOFError)
 _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] = (
     (
-        _PROXY,
+        _BAD_PROXY,
+        "The proxy that the environment names cannot be used",
+        PROXY_NAMED,
+    ),
+    (
+        (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError),
         "The proxy did not connect to {at}{why}",
-        "Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY.",
+        PROXY_NAMED,
     ),
     (
         (urllib3.exceptions.NameResolutionError,),
@@ -73,29 +63,35 @@ _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] 
         f"Does the service run there? {_SETTINGS}",
     ),
     (
-        _CLOSED,
+        (ConnectionResetError, ConnectionAbortedError, BrokenPipeError, ssl.SSLEOFError),
         "{at} closed the connection while it was being made",
         f"Is it the right port, http or https? {_SETTINGS}",
+    ),
+    (
+        (ssl.SSLCertVerificationError,),
+        "No secure connection to {at}{why}",
+        (
+            "Connect by a name that its certificate holds. One that is not valid today is for the "
+            "service's operator to renew, if the date of this machine is right."
+        ),
+    ),
+    (
+        (requests.exceptions.SSLError, urllib3.exceptions.SSLError, ssl.SSLError),
+        "No secure connection to {at}{why}",
+        f"Is it http? {_SETTINGS}",
     ),
     ((BaseException,), "No connection to {at}{why}", f"Is there a network? {_SETTINGS}"),
 )
 """Classes of a cause, what is said of it, and what to do; the first one that is there counts."""
 
-_CERTIFICATES: Final[Sequence[tuple[frozenset[int], str]]] = (
-    (
-        frozenset({62, 63, 64}),
-        f"Connect to it by a name that its certificate holds. {_SETTINGS}",
-    ),
-    (
-        frozenset({9, 10}),
-        "The service's operator has to renew it, if the date of this machine is right.",
-    ),
-)
-"""OpenSSL's codes of what is wrong with a certificate, where no other authority helps."""
+_UNKNOWN_AUTHORITY: Final = {18, 19, 20, 21}
+"""OpenSSL's codes of what is wrong with a certificate, where another authority helps."""
 
-_WAITED: Final[dict[Which, str]] = {
+_WAITED: Final[dict[Which | Literal["handshake"], str]] = {
     "connect": "No connection to {at} within the connect time-out of {seconds} s. "
     "Nothing was sent.",
+    "handshake": "{at}: connected, but TLS got no answer: is it http? The connect time-out of "
+    "{seconds} s ran out. Nothing was sent.",
     "first_byte": "No answer within the first-byte time-out of {seconds} s; "
     "a proxy on the way may hold it back.",
     "silence": "The reply fell silent for longer than the silence time-out of {seconds} s.",
@@ -112,41 +108,24 @@ def is_late(error: BaseException) -> bool:
     )
 
 
-def late(which: Which, seconds: float, at: str) -> RequestTimeoutError:
+def late(
+    which: Which, seconds: float, at: str, *, in_handshake: bool = False
+) -> RequestTimeoutError:
     """Return the error for a time-out that ran out: which, its seconds, and how to change it.
 
     Args:
         which: the one that ran out.
         seconds: how long that was.
         at: the origin that was asked.
+        in_handshake: whether TCP had connected to it, and TLS had begun.
     """
-    return RequestTimeoutError(
-        _WAITED[which].format(seconds=f"{seconds:g}", at=at),
-        which=which,
-        hint=f"To wait longer: {_longer(which, seconds)}",
-    )
-
-
-def no_handshake(seconds: float, at: str) -> RequestTimeoutError:
-    """Return the error for a connect time-out that ran out after TCP had connected.
-
-    Args:
-        seconds: how long that was.
-        at: the origin that was asked.
-    """
-    return RequestTimeoutError(
-        f"{at}: connected, but TLS got no answer: is it http? The connect time-out of "
-        f"{seconds:g} s ran out. Nothing was sent.",
-        which="connect",
-        hint=f"If it is https, to wait longer: {_longer('connect', seconds)}",
-    )
-
-
-def _longer(which: Which, seconds: float) -> str:
     longer = f"{2 * seconds:g}"
-    return (
-        f'%config ChatMagics.timeout = {{"{which}": {longer}}}, '
-        f"or in Python chatmagic.Timeout({which}={longer})."
+    what = _WAITED["handshake" if which == "connect" and in_handshake else which]
+    return RequestTimeoutError(
+        what.format(seconds=f"{seconds:g}", at=at),
+        which=which,
+        hint=f'To wait longer: %config ChatMagics.timeout = {{"{which}": {longer}}}, '
+        f"or in Python chatmagic.Timeout({which}={longer}).",
     )
 
 
@@ -158,77 +137,37 @@ def unconnected(error: BaseException, at: str) -> ChatError:
         at: the origin that was not reached.
     """
     causes = _causes(error)
-    if _tunnel_status(causes) == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return ConnectError(
-            f"The proxy requires a name and a password to connect to {at} (HTTP 407). "
-            "Nothing was sent.",
-            hint=PROXY_NAMED,
-            fault="you",
-        )
-    if _any(causes, *_BAD_PROXY):
-        return ConnectError(
-            "The proxy that the environment names cannot be used. Nothing was sent.",
-            hint="HTTPS_PROXY, HTTP_PROXY and ALL_PROXY are like http://proxy.example:8080.",
-            fault="you",
-        )
-    is_tls = "CA certificate bundle" in str(error) or _any(causes, *_TLS)
-    if is_tls and not _any(causes, *_PROXY):
-        problem = certificates.problem(os.environ)
-        if problem is not None or not _any(causes, ssl.SSLEOFError):
-            return problem or _unsafe(causes, at)
-    if _any(causes, *_BAD_URL):
+    if at.startswith("https:") and (problem := certificates.problem(os.environ)) is not None:
+        return problem
+    # A proxy's is a kind of bad URL there.
+    if _any(causes, *_BAD_URL) and not _any(causes, *_BAD_PROXY):
         return InputError("The base address is not a URL that a request can be sent to.")
     what, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
+    if any(getattr(cause, "verify_code", None) in _UNKNOWN_AUTHORITY for cause in causes):
+        hint = "For a certificate authority of your own, set REQUESTS_CA_BUNDLE."
     return ConnectError(f"{what.format(at=at, why=_reason(causes))}. Nothing was sent.", hint=hint)
 
 
-def _unsafe(causes: list[BaseException], at: str) -> ConnectError:
-    """Return the error for a TLS connection that was not made."""
-    failure = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
-    if getattr(failure, "reason", None) in _NO_TLS:
-        return ConnectError(
-            f"{at} does not speak TLS. Nothing was sent.", hint=f"Is it http? {_SETTINGS}"
-        )
-    code = getattr(failure, "verify_code", None)
-    other = "For a certificate authority of your own, set REQUESTS_CA_BUNDLE."
-    hint = next((hint for codes, hint in _CERTIFICATES if code in codes), other)
-    return ConnectError(
-        f"No secure connection to {at}{_reason(causes)}. Nothing was sent.",
-        hint=f"Is it https? {_SETTINGS}" if code is None else hint,
-    )
-
-
-def broken(error: BaseException, which: Which, doubted: str = "") -> ChatError:
+def broken(error: BaseException, which: Which, at: str) -> ChatError:
     """Return the error for an answer that broke off, or was none.
 
     Args:
         error: what was raised.
         which: the time-out that was running: ``first_byte`` is before any of the answer.
-        doubted: the origin that was asked, if it has never answered before.
+        at: the origin that was asked.
     """
     causes = _causes(error)
-    # Whatever else http.client says before the body is about a head that it cannot read.
-    headless = which == "first_byte" and _any(causes, http.client.HTTPException)
-    if headless and any(_HEADERS.search(str(cause)) for cause in causes):
-        return NotUnderstoodError(
-            "The answer has more headers than can be read.",
-            hint=f"{COST_UNKNOWN} Is it the service that answers there? {_SETTINGS}",
-        )
-    if headless and any(getattr(cause, "line", "").startswith(_ALERT) for cause in causes):
-        return NotUnderstoodError(
-            "The answer is TLS, not HTTP: that port requires https.",
-            hint=HTTPS_WANTED,
-        )
-    if headless and not _any(causes, http.client.RemoteDisconnected, http.client.IncompleteRead):
-        return NotUnderstoodError(
-            "The answer is not HTTP.", hint="Is the base address right: https or http, host, port?"
-        )
+    https = "Does that port require https? " if at.startswith("http:") else ""
     if which == "first_byte" and _any(causes, ConnectionError, ssl.SSLEOFError):
-        https = doubted.startswith("http:")
-        step = "Does that port require https?" if https else "Ask again to try once more."
         return ServiceError(
             "The server closed the connection without an answer.",
-            hint=f"{COST_UNKNOWN} {step}",
+            hint=f"{COST_UNKNOWN} {https}Ask again to try once more.",
+        )
+    # Whatever else http.client says before the body is about a head that it cannot read.
+    is_head = which == "first_byte" and not _any(causes, http.client.IncompleteRead)
+    if is_head and _any(causes, http.client.HTTPException):
+        return NotUnderstoodError(
+            "The answer is not HTTP, or cannot be read as such.", hint=f"{https}{_SETTINGS}"
         )
     if _any(causes, urllib3.exceptions.DecodeError):
         return NotUnderstoodError("The answer could not be decompressed.", hint=COST_UNKNOWN)
@@ -264,11 +203,9 @@ def _reason(causes: list[BaseException]) -> str:
             return f": {cause.reason.lower().replace('_', ' ')}"
         if isinstance(cause, OSError) and cause.strerror:
             return f": {cause.strerror.rstrip(' .')}"
-    status = _tunnel_status(causes)
-    return "" if status is None else f": it answered {status}"
-
-
-def _tunnel_status(causes: list[BaseException]) -> int | None:
-    """Return the HTTP status of a proxy that opens no tunnel, from http.client's message."""
+    # How http.client says that a proxy opens no tunnel.
     matches = (re.match(r"Tunnel connection failed: (\d{3})\b", str(cause)) for cause in causes)
-    return next((int(match[1]) for match in matches if match), None)
+    status = next((int(match[1]) for match in matches if match), None)
+    if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        return ": it requires a name and a password (HTTP 407)"
+    return "" if status is None else f": it answered {status}"

@@ -24,6 +24,7 @@ from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.error_mapping import (
     ADDRESS_HINT,
     BODY_BYTES,
+    Answer,
     error_from_response,
     error_in_reply,
 )
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from chatmagic.client.endpoint import Endpoint
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.client.transport import Exchange
     from chatmagic.protocol.reply_builder import ReplyBuilder
 
@@ -75,8 +76,6 @@ class ResponseReader:
         """Read nothing yet."""
         self.ended = False
         """Whether the answer has been read to its end."""
-        self.came = False
-        """Whether anything came, be it a reply or none: comments and white space tell nothing."""
         self.came_at_once = False
         """Whether a stream came all at once after a wait, as from a proxy that holds it back."""
         self._exchange = exchange
@@ -107,7 +106,6 @@ class ResponseReader:
             kind = sse.kind(content_type, head, ended=not piece)
             if kind is None and head.isspace():
                 head = b""  # signs of life, of which there may be any number
-        self.came = kind not in ("sse", "empty")
         if kind == "sse":
             yield from self._events(head)
         elif kind == "json":
@@ -130,7 +128,6 @@ class ResponseReader:
         while piece:
             events = decoder.feed(piece)
             count += sum(event is not sse.DONE for event in events)
-            self.came = count > 0
             for event in events:
                 if fragment := self._event(event):
                     yield fragment
@@ -138,7 +135,7 @@ class ResponseReader:
                 break
             waiting_since = monotonic()
             piece = self._next(had_event=bool(events))
-            if self.came:
+            if count:
                 later_waits += monotonic() - waiting_since
             else:
                 first_wait += monotonic() - waiting_since
@@ -151,7 +148,7 @@ class ResponseReader:
         is_held = first_wait > SHORT_WAIT and later_waits <= SHARE * first_wait
         self.came_at_once = is_held and count > MOST_EVENTS
         # An end mark alone ends no reply.
-        self._check_end(done=decoder.done and self.came, cut=decoder.cut)
+        self._check_end(done=decoder.done and count > 0, cut=decoder.cut)
         self.ended = True
 
     def _next(self, *, had_event: bool) -> bytes:
@@ -231,14 +228,7 @@ class ResponseReader:
 
     def _error_in_reply(self, body: ErrorBody) -> ChatError:
         """Return the error for an error object inside a stream, or instead of a reply."""
-        return error_in_reply(
-            self._exchange.status,
-            self._exchange.headers,
-            body,
-            now=time_of(self._exchange),
-            key=self._key,
-            begun=bool(self._builder.text),
-        )
+        return error_in_reply(self._answer(), body, begun=bool(self._builder.text))
 
     def _check_packing(self) -> None:
         """Raise the error of a reply that cannot be read because of how it is packed."""
@@ -314,13 +304,12 @@ class ResponseReader:
         return self._refusal(body)
 
     def _refusal(self, body: bytes) -> ChatError:
-        return error_from_response(
-            self._exchange.status,
-            self._exchange.headers,
-            body,
-            now=time_of(self._exchange),
-            key=self._key,
-            base_url=self._base_url,
+        return error_from_response(self._answer(), body)
+
+    def _answer(self) -> Answer:
+        exchange = self._exchange
+        return Answer(
+            exchange.status, exchange.headers, time_of(exchange), self._key, self._base_url
         )
 
     def _beginning(self, head: bytes = b"") -> tuple[bytes, bool]:

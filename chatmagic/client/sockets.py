@@ -2,56 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
-import threading
 import time
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from urllib3.util.wait import wait_for_write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chatmagic.errors import Which
+    from chatmagic.client.halt import Halt
 
 NAP: Final = 0.05
 """Seconds between two looks at the halt while a socket connects."""
-
-
-class Halt:
-    """Stops one exchange from any thread; an end that comes after it is never a clean end."""
-
-    def __init__(self) -> None:
-        """Start with nothing to stop."""
-        self.reason: Literal["stop"] | Which | None = None
-        self._sock: socket.socket | None = None
-        self._lock = threading.Lock()
-
-    def stop(self, reason: Literal["stop"] | Which = "stop") -> None:
-        """Wake the reader, whatever it waits for on its socket; the first reason counts."""
-        with self._lock:
-            self.reason = self.reason or reason
-            shut_down(self._sock)
-
-    def cut(self) -> None:
-        """Shut the socket down, without a reason to report; harmless without one."""
-        with self._lock:
-            shut_down(self._sock)
-
-    def watch(self, sock: socket.socket | None) -> None:
-        """Set the socket that a stop shuts down; ``None`` for no socket any more."""
-        with self._lock:
-            self._sock = sock
-            if self.reason is not None:
-                shut_down(sock)
-
-    def settimeout(self, seconds: float | None) -> None:
-        """Set how long the next read or write may wait."""
-        with self._lock, contextlib.suppress(OSError):
-            if self._sock is not None:
-                self._sock.settimeout(seconds)
 
 
 def reach(
@@ -128,12 +92,3 @@ def _connect(sock: socket.socket, address: Any, seconds: float | None, halt: Hal
         raise OSError(code, os.strerror(code))
     if halt.reason is not None:
         raise ConnectionAbortedError
-
-
-def shut_down(sock: socket.socket | None) -> None:
-    """Shut a socket down in both directions, which wakes its reader; ``None`` is nothing."""
-    if sock is not None:
-        with contextlib.suppress(OSError):
-            # Under TLS too the plain shutdown wakes the reader; unwrapping would wait. TLS
-            # through a proxy's own TLS is no socket, but holds one.
-            socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)

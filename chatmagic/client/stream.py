@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic._json import shared
 from chatmagic.client import advice, config, extras
+from chatmagic.client.halt import Halt
 from chatmagic.client.response import ResponseReader, time_of
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -29,13 +30,14 @@ if TYPE_CHECKING:
 
     from chatmagic.client.credit_tracker import CreditState, CreditTracker
     from chatmagic.client.endpoint import Endpoint
-    from chatmagic.client.sockets import Halt
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Credits, Reply, State
     from chatmagic.protocol.wire import Request
 
-LONG_REQUEST: Final = 8_000
-"""Bytes from which on a conversation may fill a model's context: some 2,000 tokens."""
+_NOTHING_CAME: Final = (
+    f"{COST_UNKNOWN} Ask again to try once more; if the conversation is long, it may fill the "
+    f"model's context: {LESS_HINT[0].lower()}{LESS_HINT[1:]}"
+)
 
 
 class ReplyStream:
@@ -60,9 +62,6 @@ class ReplyStream:
         halt: Halt | None = None,
     ) -> None:
         """Send nothing yet."""
-        # requests comes with the first client, not with the extension.
-        from chatmagic.client.sockets import Halt  # noqa: PLC0415
-
         self._request = request
         self._transport = transport
         self._endpoint = endpoint
@@ -72,7 +71,6 @@ class ReplyStream:
         self._exchange: Exchange | None = None
         self._reader: ResponseReader | None = None
         self._sent = False
-        self._size = 0
         self._iterator: Iterator[str] | None = None
         self._builder = ReplyBuilder()
         self._state: State = "interrupted"
@@ -103,7 +101,7 @@ class ReplyStream:
         if self._sent:
             raise InputError("This stream was used already; client.stream(…) makes another.")
         body = self._body()
-        self._sent, self._size = True, len(body)
+        self._sent = True
         sent, asked = monotonic(), datetime.now(UTC)
         try:
             self._exchange = self._transport.send(
@@ -206,7 +204,7 @@ class ReplyStream:
             self._state = "interrupted" if isinstance(error, ChatInterrupted) else "cut off"
             error.reply = error.reply or (self.reply if self.reply.text else None)
             if error.hint == COST_UNKNOWN:
-                error.hint = self._outlook(error, reader)
+                error.hint = _NOTHING_CAME if error.reply is None else WHAT_CAME_IS_KEPT
             if error.credits is not None:
                 self._enter_credits(error.credits)
             error.credits = error.credits or self._builder.credits
@@ -220,17 +218,6 @@ class ReplyStream:
             self._builder.held_back = True
         is_live_stream = self._request.stream and exchange.origin == "live"
         self._tracker.note_usage(lacks_usage=is_live_stream and self._builder.facts.usage is None)
-
-    def _outlook(self, error: ChatError | ChatInterrupted, reader: ResponseReader) -> str:
-        """Return a hint: what an answer that broke off leaves, and its likely reason."""
-        if error.reply is not None:
-            return WHAT_CAME_IS_KEPT
-        if reader.came or self._size < LONG_REQUEST:
-            return f"{COST_UNKNOWN} Ask again to try once more."
-        return (
-            f"{COST_UNKNOWN} The conversation is long ({self._size:,} bytes were sent) and may "
-            f"fill the model's context. {LESS_HINT}"
-        )
 
     def _advised(self, error: ChatError, exchange: Exchange) -> ChatError:
         """Add what can be done about the connection to the error of an answer."""

@@ -7,7 +7,7 @@ in :mod:`chatmagic.client.connections` below it, that neither does by itself:
   no URL, header or exception of theirs ever holds it.
 - The body is read with ``read1``, which hands every fragment on as it comes.
 - A reader that waits can be stopped from another thread, connected or not, headers or not
-  (:class:`~chatmagic.client.sockets.Halt`).
+  (:class:`~chatmagic.client.halt.Halt`).
 - A reply that has ended is drained for a moment, so that its connection serves again.
 
 Nothing is ever sent twice: no retry, no redirect.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from urllib3.connectionpool import HTTPConnectionPool
 
     from chatmagic.client.endpoint import ServiceSetup
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.errors import Which
     from chatmagic.models import Origin
 
@@ -107,7 +107,6 @@ class HttpTransport:
         self.setup = setup
         endpoint = setup.endpoint
         self._url = request_url(endpoint.base_url)
-        self._has_answered = False
         self._current = Current()
         self._opened: list[HTTPConnectionPool] = []
         self._pools = keyed_pools(endpoint.auth, endpoint.key, self._current, self._opened)
@@ -150,9 +149,7 @@ class HttpTransport:
                 proxies={} if is_loopback(self._url) else get_environ_proxies(self._url),
                 verify=True if bundle is None else bundle[1],
             )
-            exchange = HttpExchange(response, clock)
-            self._has_answered = True
-            return exchange  # noqa: TRY300 - an interrupt here closes the connection too
+            return HttpExchange(response, clock)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             clock.stop()
             halt.cut()
@@ -160,7 +157,7 @@ class HttpTransport:
                 # It may have come while a lock of theirs was taken: the next ask has others.
                 self.close()
             log_swallowed(error)
-            problem = _reported(error, clock, self._url, doubted=not self._has_answered)
+            problem = _reported(error, clock, self._url)
         raise problem
 
     def close(self) -> None:
@@ -286,9 +283,7 @@ def _halted(reason: Literal["stop"] | Which, clock: Clock, url: str = "") -> Bas
     # None where the reader set a time-out of its own, whose error it does not pass on.
     seconds = getattr(clock.timeout, reason) or 0.0
     at = origin(url) if url else ""
-    if reason == "connect" and clock.in_handshake:
-        return network_errors.no_handshake(seconds, at)
-    return network_errors.late(reason, seconds, at)
+    return network_errors.late(reason, seconds, at, in_handshake=clock.in_handshake)
 
 
 def _unwrapped(error: BaseException) -> BaseException:
@@ -301,9 +296,7 @@ def _unwrapped(error: BaseException) -> BaseException:
 _KNOWN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
 
 
-def _reported(
-    error: BaseException, clock: Clock, url: str = "", *, doubted: bool = False
-) -> BaseException:
+def _reported(error: BaseException, clock: Clock, url: str = "") -> BaseException:
     """Return the error of ours for one of theirs; anything else is given back as it is.
 
     Either way without the frames it came through, in which http.client holds the request's
@@ -313,7 +306,6 @@ def _reported(
         error: what was raised.
         clock: the exchange's.
         url: the address that was asked, where nothing of an answer has come.
-        doubted: whether the address has never answered before.
     """
     error = _unwrapped(error)
     if not isinstance(error, _KNOWN) or isinstance(error, ChatError):
@@ -325,4 +317,4 @@ def _reported(
         return _halted(clock.which, clock, url)
     if clock.which == "connect":
         return network_errors.unconnected(error, origin(url))
-    return network_errors.broken(error, clock.which, origin(url) if doubted else "")
+    return network_errors.broken(error, clock.which, url)

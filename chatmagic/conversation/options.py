@@ -3,20 +3,20 @@
 Options stand before the first other word; from there the line is the prompt, byte for byte,
 and ``--`` ends the options. There are no quotes and no escapes: a word is what stands between
 white space. An option's value is the next word (``-t 0.5``), or stands after ``=``
-(``--last=2``) or right behind a short flag (``-t0.5``); short flags may share a dash
-(``-qt0.5``). :mod:`argparse` reads options so, too, but keeps no prompt as it is.
+(``--last=2``) or right behind a short flag (``-t0.5``). :mod:`argparse` reads options so, too,
+but keeps no prompt as it is.
 """
 
 from __future__ import annotations
 
 import keyword
-import math
 import re
 import unicodedata
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from chatmagic._json import exact_count, exact_number
 from chatmagic.conversation import suggestions
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import InputError
@@ -42,7 +42,6 @@ class Option:
         dest: the field of :class:`ParsedLine` that it sets.
         help: what it does, in a few words.
         opposite: the flag that takes a configured switch back for one cell.
-        default: what holds without it, in words.
         convert: reads its value, or raises :exc:`ValueError`; ``None`` for a switch.
         metavar: its value's name in the help.
         takes: what its value is, for messages.
@@ -53,7 +52,6 @@ class Option:
     dest: str
     help: str
     opposite: str | None = None
-    default: str = "off"
     convert: Callable[[str], object] | None = None
     metavar: str | None = None
     takes: str = ""
@@ -93,20 +91,6 @@ class ParsedLine(Parameters):
     prompt: str
 
 
-def _number(word: str) -> float:
-    number = float(word)
-    if not math.isfinite(number):
-        raise ValueError
-    return number
-
-
-def _count(word: str) -> int:
-    count = int(word)
-    if count < 0:
-        raise ValueError
-    return count
-
-
 def _name(word: str) -> str:
     # Python itself reads a name in this form, so the variable is found under it.
     name = unicodedata.normalize("NFKC", word)
@@ -120,8 +104,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         ("-t", "--temperature"),
         "temperature",
         "sampling temperature",
-        default="the service's own",
-        convert=_number,
+        convert=lambda word: exact_number(float(word)),
         metavar="NUMBER",
         takes="a finite number",
     ),
@@ -129,7 +112,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
         ("-n", "--max-tokens"),
         "max_tokens",
         "upper limit on the generated tokens",
-        default="the service's own",
         convert=int,
         metavar="N",
         takes="a whole number",
@@ -138,8 +120,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         ("--last",),
         "last",
         "send only the newest N turns before this one",
-        default="all turns",
-        convert=_count,
+        convert=lambda word: exact_count(int(word)),
         metavar="N",
         takes="a whole number, 0 or more",
     ),
@@ -151,7 +132,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
         ("-o", "--output"),
         "output",
         "put the reply into the variable NAME",
-        default="no variable",
         convert=_name,
         metavar="NAME",
         takes="the name of a variable",
@@ -198,16 +178,15 @@ def parse(line: str, defaults: Mapping[str, Any] = _NOTHING) -> ParsedLine:
         word, at = words[at][0], at + 1
         if word == "--":
             break
-        for flag, attached in _flags(word):
-            option = _BY_FLAG.get(flag)
-            if option is None:
-                raise _unknown(flag, defaults)
-            value = attached
-            if option.convert is not None and value is None and at < len(words):
-                following = words[at][0]
-                if not _LIKE_AN_OPTION.match(following):
-                    value, at = following, at + 1
-            fields[option.dest] = _value(option, flag, value)
+        flag, value = _flag(word)
+        option = _BY_FLAG.get(flag)
+        if option is None:
+            raise _unknown(flag, defaults)
+        if option.convert is not None and value is None and at < len(words):
+            following = words[at][0]
+            if not _LIKE_AN_OPTION.match(following):
+                value, at = following, at + 1
+        fields[option.dest] = _value(option, flag, value)
     prompt = line[words[at].start() :].rstrip() if at < len(words) else ""
     return ParsedLine(**fields, prompt=prompt)
 
@@ -251,32 +230,17 @@ def usage(examples: Sequence[str] = ()) -> str:
     return "\n".join(lines)
 
 
-def markdown_table() -> str:
-    """Return the manual's table of the options, a line for each."""
-    rows = ["| Option | What it does | Default |", "|---|---|---|"]
-    for option in OPTIONS:
-        source = "" if option.trait is None else f", or `ChatMagics.{option.trait}`"
-        back = "" if option.opposite is None else f" (`{option.opposite}` takes it back)"
-        # A pair of braces is set as code: some renderers of Markdown take it for a template.
-        does = option.help.replace("{{ }}", "`{{ }}`")
-        rows.append(f"| `{option.spelling}` | {does}{back} | {option.default}{source} |")
-    return "\n".join(rows)
-
-
 def _default(option: Option, defaults: Mapping[str, Any]) -> object:
     value = None if option.trait is None else defaults.get(option.trait)
     return value if option.convert is not None else bool(value) is option.on
 
 
-def _flags(word: str) -> list[tuple[str, str | None]]:
-    """Return the flags of a word, each with the value that is attached to it."""
+def _flag(word: str) -> tuple[str, str | None]:
+    """Return the flag of a word, and the value that is attached to it."""
     flag, equals, value = word.partition("=")
-    if flag in _BY_FLAG or flag.startswith("--") or word[:2] not in _BY_FLAG:
-        return [(flag, value if equals else None)]
-    short, rest = word[:2], word[2:]
-    if _BY_FLAG[short].convert is None and f"-{rest[0]}" in _BY_FLAG:
-        return [(short, None), *_flags(f"-{rest}")]
-    return [(short, rest)]
+    if flag not in _BY_FLAG and word[:2] in _BY_FLAG:
+        return word[:2], word[2:]
+    return flag, value if equals else None
 
 
 def _value(option: Option, flag: str, word: str | None) -> object:

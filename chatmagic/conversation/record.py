@@ -37,13 +37,6 @@ Did = Literal["undo", "redo", "reset"]
 _OWNER: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
-_ORDER: Final[tuple[str, ...]] = (
-    "prompt", "state", "carried", "request", "reply", "origin", "values", "owner", "parameters",
-    "model", "usage", "credits", "took", "finish_reason", "date", "turn", "refusal", "recorded",
-    "by_order", "asked_model", "earlier",
-)  # fmt: skip
-
-
 class NewerVersionError(ValueError):
     """It was written by a release that came after this one."""
 
@@ -63,10 +56,6 @@ def _items(read: Callable[[Any], Any]) -> Callable[[object], tuple[Any, ...]]:
         return tuple(map(read, value))
 
     return read_all
-
-
-def _values_to_json(values: tuple[Value, ...]) -> list[dict[str, Any]] | None:
-    return [value.to_json() for value in values] or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +86,9 @@ class Record(ReplyFacts):
     request: str = json_field(exact_digest, default=MISSING, required=True)
     reply: str = json_field(exact_digest, default=MISSING, required=True)
     origin: Origin = json_field(word_of(Origin), default=MISSING, required=True)
-    values: tuple[Value, ...] = json_field(_items(Value.from_json), _values_to_json, ())
+    values: tuple[Value, ...] = json_field(
+        _items(Value.from_json), lambda values: [value.to_json() for value in values] or None, ()
+    )
     owner: str | None = json_field(_owner)
     parameters: Mapping[str, Any] = json_field(
         Parameters.read, lambda given: dict(given) or None, MISSING
@@ -151,10 +142,7 @@ class Record(ReplyFacts):
         facts = fields_to_json(self)
         if self.earlier:
             facts["earlier"] = {"count": self.earlier, "chain": self.chain}
-        # Saved conversations have the fields in this order, and what is added later behind it.
-        ordered = [name for name in _ORDER if name in facts]
-        ordered += [name for name in facts if name not in _ORDER]
-        return {"version": VERSION, "kind": "turn", **{name: facts[name] for name in ordered}}
+        return {"version": VERSION, "kind": "turn", **facts}
 
 
 def kind_of(value: object) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, MISSING, dataclass, replace
 from types import MappingProxyType
@@ -11,8 +9,10 @@ from typing import Any, Final, Literal, Self
 
 from chatmagic._json import (
     digest,
+    exact,
     exact_count,
     exact_digest,
+    exact_number,
     exact_text,
     fields_from_json,
     fields_to_json,
@@ -25,35 +25,17 @@ from chatmagic.text import without_lone_surrogates
 Entry = Literal["cell", "panel", "python"]
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
-_LARGE: Final = re.compile(r"-?[1-9][0-9]{15,399}")
 
 
 def _integer(value: object) -> int:
     # An integer that a page would round is kept as a text.
-    if isinstance(value, str) and _LARGE.fullmatch(value):
-        return int(value)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError("not an integer")
-    return value
-
-
-def _count(value: object) -> int:
-    if (count := _integer(value)) < 0:
-        raise ValueError("below 0")
-    return count
-
-
-def _number(value: object) -> float:
-    number = value if isinstance(value, float) else _integer(value)
-    if not abs(number) <= sys.float_info.max:  # NaN is not, either
-        raise ValueError("not finite")
+    number = exact_number(int(value) if isinstance(value, str) else value)
+    if not isinstance(number, int):
+        raise ValueError("not a whole number")
     return number
 
 
-def _switch(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("neither true nor false")
-    return value
+_switch: Final = exact(lambda value: value if isinstance(value, bool) else None)
 
 
 def _where_off(switch: bool) -> bool | None:
@@ -78,7 +60,12 @@ class Value:
 
     @classmethod
     def of(cls, expression: str, text: str) -> Self:
-        """Return what ``{{ expression }}`` put in, with its text."""
+        """Return what ``{{ expression }}`` put in, with its text.
+
+        Args:
+            expression: as typed between the braces.
+            text: its value as text.
+        """
         expression, text = map(without_lone_surrogates, (expression, text))
         return cls(expression, len(text), digest(text), text)
 
@@ -133,8 +120,8 @@ class Parameters:
     """
 
     max_tokens: int | None = json_field(_integer)
-    temperature: float | None = json_field(_number)
-    last: int | None = json_field(_count)
+    temperature: float | None = json_field(exact_number)
+    last: int | None = json_field(exact_count)
     stream: bool = json_field(_switch, _where_off, default=True)
     history: bool = json_field(_switch, _where_off, default=True)
 

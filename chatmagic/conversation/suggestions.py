@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 COMMANDS: Final = (
     "chat",
@@ -29,19 +28,11 @@ COMMANDS: Final = (
 )
 """The family of magics in this release, by name."""
 
-_FILE: Final = r"['\"]?\S+\.(?:jsonl?|ipynb|md)['\"]?"
-_TAKEN: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "chat_history": r"all|\d+",
-        "chat_credits": r"--live",
-        "chat_save": rf"{_FILE}|--force",
-        "chat_load": rf"{_FILE}|--force",
-        "chat_connect": r"emulator|https?://\S+|--model[ =]\S+",
-        "chat_login": r"--forget",
-        "chat_cassette": rf"{_FILE}|--[a-z-]+|emulator|superseded|\d+",
-    }
+_TAKEN: Final = re.compile(
+    r"(?:(?:--model[ =]\S+|--[a-z-]+|all|emulator|superseded|\d+|https?://\S+"
+    r"|['\"]?\S+\.(?:jsonl?|ipynb|md)['\"]?)(?: |\Z))*"
 )
-"""What may follow a command's name, in lower case, where anything may."""
+"""What may follow a command's name, in lower case: options, numbers, files, and the like."""
 COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
 """A comment that is meant for a tool, at the beginning of a prompt."""
 _SHOWN: Final = 60
@@ -66,7 +57,7 @@ def mistaken_command(prompt: str) -> str | None:
     for length in (1, 2):
         name = "_".join(words[:length]).replace("-", "_")
         for command in (name, f"chat_{name}"):
-            if command in commands and _is_taken(command, words[length:]):
+            if command in commands and _TAKEN.fullmatch(" ".join(words[length:])):
                 return command
     name = "_".join(words).replace("-", "_")
     if len(words) > 1 or not name.startswith("chat_"):
@@ -105,9 +96,3 @@ def near(typed: str, flags: Sequence[str]) -> str | None:
     held = [flag for word, flag in long.items() if name in word.split("-")]
     alike = [long[word] for word in difflib.get_close_matches(name, long, 1, _ALIKE)]
     return next(iter([*begun, *held, *alike]), None)
-
-
-def _is_taken(command: str, words: Sequence[str]) -> bool:
-    """Return whether a command takes all these words: as options or a file's name, say."""
-    takes = _TAKEN.get(command, r"(?!)")
-    return re.fullmatch(rf"(?:(?:{takes})(?: |\Z))*", " ".join(words)) is not None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import warnings
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import log_swallowed
@@ -31,20 +30,7 @@ _SHOWN: Final = 60
 _MESSAGE_SHOWN: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """A prompt with its values put in.
-
-    Args:
-        text: as it is sent.
-        values: what was put in, in order, each with its text.
-    """
-
-    text: str
-    values: tuple[Value, ...]
-
-
-def fill(text: str, evaluate: Callable[[str], object]) -> Filled:
+def fill(text: str, evaluate: Callable[[str], object]) -> tuple[str, tuple[Value, ...]]:
     """Put the values of ``{{ expression }}`` into a prompt.
 
     Each expression is evaluated once, in order; its value's text is never looked at for
@@ -54,6 +40,9 @@ def fill(text: str, evaluate: Callable[[str], object]) -> Filled:
         text: the prompt as typed.
         evaluate: gives an expression's value.
 
+    Returns:
+        The prompt as it is sent, and what was put in, in order, each with its text.
+
     Raises:
         InputError: what stands between the braces is no expression, or has no value.
     """
@@ -62,7 +51,7 @@ def fill(text: str, evaluate: Callable[[str], object]) -> Filled:
     values = [
         Value.of(expression, _value(expression, evaluate)) for expression, _, _ in expressions
     ]
-    return Filled(_put_in(text, expressions, values), tuple(values))
+    return _put_in(text, expressions, values), tuple(values)
 
 
 def refill(text: str, values: Sequence[Value]) -> str:

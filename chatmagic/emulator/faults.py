@@ -37,6 +37,10 @@ def steps(response: HttpResponse, settings: Settings) -> Iterator[Step]:
     """Return what the server does for a response, with the fault that the settings ask for.
 
     An empty piece sends the headers alone. Only an accepted request meets a fault.
+
+    Args:
+        response: what a service without a fault sends.
+        settings: with the fault, and the pauses.
     """
     fault = settings.fault if response.status == HTTPStatus.OK else None
     if fault is None:
@@ -71,4 +75,4 @@ def _slices(body: bytes) -> Iterator[bytes]:
 
 def _garbage(settings: Settings) -> bytes:
     """Return an event of a stream that is neither UTF-8 nor JSON."""
-    return b'data: {"choices": \xff' + settings.line_end.encode() * (1 + settings.blank_lines)
+    return b'data: {"choices": \xff' + b"\n" * (1 + settings.blank_lines)

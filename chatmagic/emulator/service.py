@@ -7,16 +7,16 @@ chooses, with the :class:`Settings` field that chooses otherwise:
 
 - The rate-limit error has status 429 (``rate_limit_status``).
 - Errors carry the rate-limit headers wherever the account is known (``headers_on_errors``).
-- A blank line follows each event (``blank_lines``); lines end in LF (``line_end``).
+- A blank line follows each event (``blank_lines``); lines end in LF.
 - Every chunk names the model, and the last one before ``[DONE]`` carries ``finish_reason``
-  and ``usage`` (``chunk_extras``; without it a chunk is ``choices[].delta.content`` alone).
-- A key given in several ways is refused with 400 (``precedence`` names the ways that win).
+  and ``usage``.
+- A key given in several ways is refused with 400.
 - Any word is a key, and each key an account of its own, unless it begins with ``invalid``:
   then the answer is 401. What is checked, in order: key 401, path 404, method 405,
   ``Content-Type: application/json`` 415, body 400, credits.
 - A request costs 1 credit (``cost``) of 100 (``credits``), as soon as it is accepted and
   however it ends; a refused one costs nothing. No more than the limit is told as ``used``. Credits
-  reset at each midnight UTC (``period``).
+  reset at each midnight UTC.
 - ``messages`` is required and not empty, with any roles; ``max_tokens`` is at least 1 and
   a reply that it cuts short finishes with ``length``; ``temperature`` changes nothing;
   unknown fields are ignored. There are no upper bounds.
@@ -27,7 +27,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 Fault = Literal["cut", "hold", "garbage", "error", "buffer"]
 
 MODEL: Final = "emulator"
-DAY: Final = 86_400
 FAULTS: Final[tuple[Fault, ...]] = ("cut", "hold", "garbage", "error", "buffer")
 
 FAILURE: Final = "internal_error"
@@ -76,13 +75,9 @@ class Settings:
         cost: credits that a request takes.
         delay: seconds between two fragments of a stream.
         now: the time at which the clock stands still, aware; ``None`` is the real clock.
-        period: seconds from one reset to the next, counted from a midnight UTC.
         rate_limit_status: HTTP status of the rate-limit error.
         headers_on_errors: whether errors carry the rate-limit headers.
         blank_lines: whether a blank line follows each event.
-        line_end: what ends a line of a stream: LF, CRLF or CR.
-        chunk_extras: whether chunks carry the model, the finish reason and the usage.
-        precedence: of several ways of the key the first of these counts; empty refuses.
         fault: what goes wrong with an accepted request; ``None`` is nothing. ``cut`` closes
             the connection, ``hold`` sends no more and keeps it open, ``garbage`` sends what
             is not JSON and goes on, ``error`` is a server failure (status 500, or an error
@@ -98,13 +93,9 @@ class Settings:
     cost: int = 1
     delay: float = 0.0
     now: datetime | None = None
-    period: int = DAY
     rate_limit_status: int = 429
     headers_on_errors: bool = True
     blank_lines: bool = True
-    line_end: str = "\n"
-    chunk_extras: bool = True
-    precedence: tuple[Auth, ...] = ()
     fault: Fault | None = None
     fault_after: int = 0
 
@@ -115,9 +106,7 @@ class Settings:
             (self.cost >= 0, "cost is 0 or more"),
             (0 <= self.delay < math.inf, "delay is a number of seconds, 0 or more"),
             (self.now is None or self.now.tzinfo is not None, "now is a time with a zone"),
-            (self.period >= 1, "period is 1 second or more"),
             (400 <= self.rate_limit_status <= 599, "rate_limit_status is from 400 to 599"),  # noqa: PLR2004 - the statuses of errors
-            (self.line_end in ("\n", "\r\n", "\r"), "line_end is LF, CRLF or CR"),
             (self.fault is None or self.fault in FAULTS, f"fault is one of {', '.join(FAULTS)}"),
             (self.fault_after >= -1, "fault_after is -1 or more"),
         ):
@@ -207,8 +196,8 @@ def respond(
     """
     key = account = None
     try:
-        key = _key(request, settings)
-        account = _at(now, accounts.get(key), settings)
+        key = _key(request)
+        account = _at(now, accounts.get(key))
         asked = _read(request)
         _fail_on_demand(asked, settings)
         if account.used < settings.credits:
@@ -234,7 +223,7 @@ def common_headers(now: datetime) -> dict[str, str]:
 
 def event(value: object, settings: Settings) -> bytes:
     """Return one event of a stream as the settings want it."""
-    return sse.encode(value, line_end=settings.line_end, blank_line=settings.blank_lines)
+    return sse.encode(value, blank_line=settings.blank_lines)
 
 
 def failure_event(settings: Settings) -> bytes:
@@ -255,12 +244,11 @@ def keys_given(request: HttpRequest) -> dict[Auth, str]:
     return keys
 
 
-def _key(request: HttpRequest, settings: Settings) -> Secret:
+def _key(request: HttpRequest) -> Secret:
     keys = keys_given(request)
-    ways = [way for way in settings.precedence if way in keys] or list(keys)
-    if len(ways) > 1 and ways[0] not in settings.precedence:
+    if len(keys) > 1:
         raise _ErrorResponse("several_keys")
-    text = keys[ways[0]] if ways else ""
+    text = next(iter(keys.values()), "")
     key = None if text.startswith("invalid") else Secret.of(text)
     if key is None:
         fault = "This key is not valid." if text else "This request carries no API key."
@@ -295,12 +283,12 @@ def _fail_on_demand(request: Request, settings: Settings) -> None:
         raise _ErrorResponse(FAILURE)
 
 
-def _at(now: datetime, account: Account | None, settings: Settings) -> Account:
+def _at(now: datetime, account: Account | None) -> Account:
     """Return an account as it is at a time: a new one, or a full one again after its reset."""
     if account is not None and now < account.resets_at:
         return account
-    resets = (math.floor(now.timestamp()) // settings.period + 1) * settings.period
-    return Account(used=0, resets_at=datetime.fromtimestamp(resets, UTC))
+    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return Account(used=0, resets_at=today + timedelta(days=1))
 
 
 def _rate_limit_headers(account: Account, settings: Settings) -> dict[str, str]:
@@ -345,9 +333,7 @@ def _facts(completion: replies.Completion) -> dict[str, Any]:
 def _events(completion: replies.Completion, settings: Settings) -> Iterator[bytes]:
     """Return the stream's events: one for each fragment, and the end."""
     *earlier, last = completion.fragments or ("",)
-    model = MODEL if settings.chunk_extras else None
     for fragment in earlier:
-        yield event(Chunk(fragment, model=model).to_json(), settings)
-    facts = _facts(completion) if settings.chunk_extras else {}
-    yield event(Chunk(last, **facts).to_json(), settings)
-    yield sse.encode_done(line_end=settings.line_end, blank_line=settings.blank_lines)
+        yield event(Chunk(fragment, model=MODEL).to_json(), settings)
+    yield event(Chunk(last, **_facts(completion)).to_json(), settings)
+    yield sse.encode_done(blank_line=settings.blank_lines)

@@ -13,13 +13,13 @@ from chatmagic.jupyter import views
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.status import Status
 from chatmagic.session.ask import merged
-from chatmagic.session.events import Ask, Silent
+from chatmagic.session.events import Ask, View
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
-    from chatmagic.session.events import View
+
 
 EXAMPLES: Final = (
     "%%chat\nExplain the central limit theorem to a biologist.\nUse one example.",
@@ -84,12 +84,12 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
         shell = kernel.shell
         return eval(expression, shell.user_global_ns, shell.user_ns)  # noqa: S307 - the user's own words
 
-    filled = template.Filled(text, ()) if parsed.raw else template.fill(text, evaluate)
+    sent, values = (text, ()) if parsed.raw else template.fill(text, evaluate)
     ask = Ask(
-        filled.text,
+        sent,
         **shared(parsed, Parameters),
-        typed=text if filled.values else None,
-        values=filled.values,
+        typed=text if values else None,
+        values=values,
         keep_values=kernel.settings.keep_values,
         owner=execution.cell,
         execution=execution.id,
@@ -117,7 +117,7 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
 def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
     """Return what shows the reply (the manual's table under "How a reply is shown")."""
     if not ask.shown:
-        return Silent()
+        return View()
     how = kernel.settings.stream
     if how == "auto":
         how = {"machine": "off", "page": "updates", "text": "text"}[execution.audience]

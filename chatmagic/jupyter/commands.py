@@ -2,6 +2,7 @@
 
 Loaded with the first command that is used, so that loading the extension stays light.
 """
+# ruff: noqa: F401 - the magics find the commands here by their names
 
 from __future__ import annotations
 
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from IPython.display import display
 
-from chatmagic.archive import output
 from chatmagic.jupyter import views
 from chatmagic.jupyter.ask_command import ask
 from chatmagic.jupyter.cassette_command import cassette
@@ -23,23 +23,6 @@ from chatmagic.text import to_terminal
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
-    from chatmagic.models import Reply
-
-__all__ = [
-    "ask",
-    "cassette",
-    "connect",
-    "credits",
-    "history",
-    "load",
-    "login",
-    "panel",
-    "redo",
-    "reset",
-    "save",
-    "shown",
-    "undo",
-]
 
 
 def credits(kernel: Kernel, line: str) -> None:
@@ -67,16 +50,3 @@ def panel(kernel: Kernel, line: str) -> None:
         views.show_html(*saved.saved(kernel.session.conversation))
         return
     print(saved.NEEDS_A_PAGE)
-
-
-def shown(kernel: Kernel, kind: str, reply: Reply) -> str:
-    """Return a reply that is a cell's value as one of a bundle's types.
-
-    Args:
-        kernel: the kernel.
-        kind: ``text/html`` or ``text/plain``.
-        reply: the value of a cell.
-    """
-    if kind == "text/plain" and running(kernel.shell).audience == "text":
-        return to_terminal(reply.text)
-    return str(output.bundle(reply)[kind])

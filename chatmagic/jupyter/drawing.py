@@ -37,7 +37,7 @@ class Drawn:
 
 
 class DrawingLoop:
-    """Draws the reply under way in a thread of its own, once for all that have joined.
+    """Thread that draws the reply under way, once for all views that have joined.
 
     The same thread tells panels, gauges and the bridge the events of the session, in order with
     what is drawn. It starts with its first use, and belongs to no cell: what it calls has to run

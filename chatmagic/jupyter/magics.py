@@ -6,7 +6,6 @@ What they do is in :mod:`chatmagic.jupyter.commands`, which comes with the first
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
@@ -61,9 +60,6 @@ class ChatMagics(KernelSettings, Magics):
             from chatmagic.jupyter.kernel import Kernel  # noqa: PLC0415
 
             self._kernel = Kernel(self._shell, self)
-            if self._results is not None:
-                # A session asks here: its replies display themselves, in this very cell too.
-                self._results.show_replies()
         return self._kernel
 
     def known_keys(self) -> tuple[Secret, ...]:
@@ -83,7 +79,7 @@ class ChatMagics(KernelSettings, Magics):
 
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
-        self._results = Results(self._shell, self._has_shown, partial(self._run, "shown"))
+        self._results = Results(self._shell, self._has_shown)
         current.use_environment(lambda: self.kernel)
 
     def leave(self) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import traceback
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.errors import ChatError, ChatInterrupted
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.models import Reply
-
-REPLY: Final = ("chatmagic.models", "Reply")
 MAGICS: Final = "chatmagic.jupyter.magics"
 """The module whose functions stand in the traceback of a magic's error."""
 LAST: Final = ("last_type", "last_value", "last_traceback", "last_exc")
@@ -28,25 +24,17 @@ LAST: Final = ("last_type", "last_value", "last_traceback", "last_exc")
 
 
 class Results:
-    """Takes part in what one shell does with the values and errors of its cells.
+    """Hooks into what one shell does with the values and errors of its cells.
 
     Args:
         shell: the shell.
         has_shown: returns whether the running cell has shown this value as a reply.
-        shown: gives a reply as one of a bundle's types.
     """
 
-    def __init__(
-        self,
-        shell: InteractiveShell,
-        has_shown: Callable[[object], bool],
-        shown: Callable[[str, Reply], str],
-    ) -> None:
+    def __init__(self, shell: InteractiveShell, has_shown: Callable[[object], bool]) -> None:
         """Begin, in the cell that is running too."""
         self._shell = shell
         self._has_shown = has_shown
-        self._shown = shown
-        self._formatters: list[Any] = []
         self._last: dict[str, Any] = {}
         self._note_last()
         trap = shell.display_trap
@@ -54,7 +42,6 @@ class Results:
         if sys.displayhook is trap.hook:
             sys.displayhook = self.display
         trap.hook = self.display
-        shell.events.register("pre_run_cell", self.show_replies)
         shell.events.register("post_run_cell", self.keep_last)
 
     def close(self) -> None:
@@ -64,10 +51,7 @@ class Results:
             trap.hook = self._display
         if sys.displayhook == self.display:
             sys.displayhook = self._display
-        self._forget("pre_run_cell", self.show_replies)
-        self._forget("post_run_cell", self.keep_last)
-        for formatter in self._formatters:
-            formatter.pop(".".join(REPLY), None)
+        self._shell.events.unregister("post_run_cell", self.keep_last)
 
     def display(self, value: object) -> None:
         """Display a cell's value as the shell does, except a reply that the cell has shown.
@@ -76,19 +60,6 @@ class Results:
         """
         if not self._has_shown(value):
             self._display(value)
-
-    def show_replies(self, *_: object) -> None:
-        """Register the formatters of replies: at the first use, or else before the next cell.
-
-        Not as the extension is loaded: formatters are slow to make.
-        """
-        if self._formatters:
-            return
-        self._forget("pre_run_cell", self.show_replies)
-        formatters = getattr(self._shell.display_formatter, "formatters", {})
-        for kind in ("text/html", "text/plain"):
-            formatters[kind].for_type_by_name(*REPLY, partial(self._format, kind))
-            self._formatters.append(formatters[kind])
 
     def keep_last(self, *_: object) -> None:
         """Keep the last error of the user's code for ``%debug``, ``%tb`` and ``sys.last_value``.
@@ -106,17 +77,6 @@ class Results:
 
     def _note_last(self) -> None:
         self._last = {name: getattr(sys, name) for name in LAST if hasattr(sys, name)}
-
-    def _forget(self, event: str, callback: Callable[..., object]) -> None:
-        if callback in self._shell.events.callbacks[event]:
-            self._shell.events.unregister(event, callback)
-
-    def _format(self, kind: str, reply: Reply, *printer: Any) -> str | None:
-        shown = self._shown(kind, reply)
-        if not printer:
-            return shown
-        printer[0].text(shown)
-        return None
 
 
 def _is_of_a_magic(error: object) -> bool:

@@ -170,18 +170,13 @@ def _json(conversation: Conversation, *, keep_values: bool) -> str:
 
 def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
     records = archive.records_of(conversation, keep_values=keep_values)
-    cells = [notebook_writer.NewCell("chat-0", "%load_ext chatmagic")]
+    cells: list[tuple[Any, ...]] = [("chat-0", "%load_ext chatmagic", None)]
     for number, turn in enumerate(conversation, 1):
         record = records[turn.number]
-        cells.append(
-            notebook_writer.NewCell(
-                f"chat-{number}-{turn.digest[:8]}",
-                question.source(
-                    record.prompt, *options.typed(turn), has_values=bool(record.values)
-                ),
-                *output.of(turn.reply, record),
-            )
-        )
+        flags = options.typed(turn)
+        source = question.source(record.prompt, *flags, has_values=bool(record.values))
+        id = f"chat-{number}-{turn.digest[:8]}"
+        cells.append((id, source, output.of(turn.reply, record)))
     return notebook_writer.write(cells)
 
 

@@ -17,7 +17,7 @@ from IPython.display import DisplayHandle, clear_output, display
 from chatmagic.archive import output
 from chatmagic.jupyter.drawing import Drawn
 from chatmagic.render import gauge
-from chatmagic.session.events import HELD_BACK, Silent
+from chatmagic.session.events import HELD_BACK, View
 from chatmagic.text import to_terminal, unlinked, visible
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ WAITING: Final = "… waiting for the reply"
 NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
 
 
-class Once(Silent):
-    """Shows a reply once, when it has ended: for machines, and for ``stream = off``."""
+class Once(View):
+    """View of a reply that has ended, drawn once: for machines, and for ``stream = off``."""
 
     def ended(self, answer: Answer) -> None:
         """Show the reply."""
@@ -39,8 +39,8 @@ class Once(Silent):
         display(data, metadata=metadata, raw=True)
 
 
-class Live(Silent):
-    """Shows a reply in a page while it streams, by updates of one display.
+class Live(View):
+    """View of a reply in a page while it streams, by updates of one display.
 
     Args:
         ask: whose reply it is.
@@ -101,8 +101,8 @@ class Live(Silent):
             self._context.run(self._show, output.frame(self._notes + event.html))
 
 
-class Printed(Silent):
-    """Prints a reply as it comes, for a terminal or a console.
+class Printed(View):
+    """View that prints a reply as it comes, for a terminal or a console.
 
     Args:
         in_page: whether it is a page that shows what is printed, and finds links in it.

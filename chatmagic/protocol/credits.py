@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
@@ -21,12 +21,13 @@ from chatmagic.text import counted
 if TYPE_CHECKING:
     from chatmagic.protocol.error_body import ErrorBody
 
-Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
+Headers: TypeAlias = Collection[tuple[str, str]]
 Level = Literal["unknown", "ok", "low", "empty"]
 
 _Value = TypeVar("_Value")
 _HIGHEST: Final = 10**15
 _YEAR: Final = timedelta(days=365)
+_FAR_YEAR: Final = 9_000  # so that no sum goes beyond the calendar
 _CLOCK_TOLERANCE: Final = timedelta(minutes=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS: Final = re.compile(r"\d{1,15}(\.\d{1,15})?", re.ASCII)
@@ -49,15 +50,14 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     Returns:
         What is known; ``None`` if that is nothing.
     """
-    pairs = header_pairs(headers)
-    written = date(pairs)
+    written = date(headers)
     seen_at = written or now.astimezone(UTC)
 
     def reset(text: str) -> datetime | None:
         return _reset(text, seen_at)
 
-    limit, used, resets_at = _header(pairs, "x-ratelimit-limit", _figure), None, None
-    remaining = _header(pairs, "x-ratelimit-remaining", _figure)
+    limit, used, resets_at = _header(headers, "x-ratelimit-limit", _figure), None, None
+    remaining = _header(headers, "x-ratelimit-remaining", _figure)
     if body is not None:
         own_limit = _bounded(body.limit)
         limit = limit if own_limit is None else own_limit
@@ -67,7 +67,7 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
         used = _difference(limit, remaining)
     elif limit is not None:
         remaining = max(limit - used, 0)
-    resets_at = resets_at or _header(pairs, "x-ratelimit-reset", reset)
+    resets_at = resets_at or _header(headers, "x-ratelimit-reset", reset)
     if (limit, remaining, used, resets_at) == (None, None, None, None):
         return None
     # A reset in the past says nothing of the next one. Without a Date only the clock here
@@ -79,7 +79,7 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
 
 def date(headers: Headers) -> datetime | None:
     """Return the response's own ``Date``, in UTC; ``None`` without a valid one."""
-    return _header(header_pairs(headers), "date", _http_date)
+    return _header(headers, "date", _http_date)
 
 
 class Wait(NamedTuple):
@@ -87,12 +87,11 @@ class Wait(NamedTuple):
 
     Args:
         until: when to ask again at the earliest, in UTC.
-        seconds: how long that is from the answer on; ``None`` if only the clock here,
-            which may be wrong, could tell.
+        seconds: how long that is from the answer on.
     """
 
     until: datetime
-    seconds: int | None
+    seconds: int
 
 
 def retry_after(headers: Headers, now: datetime) -> Wait | None:
@@ -106,24 +105,21 @@ def retry_after(headers: Headers, now: datetime) -> Wait | None:
         The time, seconds rounded up; ``None`` if nothing sensible is asked for: no
         header, garbage, a time before the answer's own ``Date``, or more than a year.
     """
-    pairs = header_pairs(headers)
     arrived = now.astimezone(UTC)
-    written = date(pairs)
+    written = date(headers)
 
     def read(text: str) -> Wait | None:
         if _SECONDS.fullmatch(text):
-            seconds = math.ceil(float(text))
-            sensible = seconds <= _YEAR.total_seconds()
-            return Wait(arrived + timedelta(seconds=seconds), seconds) if sensible else None
-        until = _http_date(text)
-        if until is None or abs(until - (written or arrived)) > _YEAR:
+            seconds, until = math.ceil(float(text)), None
+        elif until := _http_date(text):
+            seconds = int((until - (written or arrived)).total_seconds())
+        else:
             return None
-        if written is None:
-            return Wait(until, None)
-        seconds = int((until - written).total_seconds())
-        return Wait(until, seconds) if seconds >= 0 else None
+        if not 0 <= seconds <= _YEAR.total_seconds():
+            return None
+        return Wait(until or arrived + timedelta(seconds=seconds), seconds)
 
-    return _header(pairs, "retry-after", read)
+    return _header(headers, "retry-after", read)
 
 
 def took(before: Credits | None, after: Credits | None) -> int | None:
@@ -201,11 +197,7 @@ def reset_words(credits: Credits | None) -> str:
 
 def left_words(credits: Credits | None) -> str:
     """Return how many credits are left, without the time of the reset."""
-    return "credits unknown" if credits is None else _left(credits)
-
-
-def _left(credits: Credits) -> str:
-    limit, remaining = credits.limit, credits.remaining
+    limit, remaining = (None, None) if credits is None else (credits.limit, credits.remaining)
     of_limit = "" if limit is None else f" of {limit:,}"
     match level(credits):
         case "empty":
@@ -221,18 +213,11 @@ def _left(credits: Credits) -> str:
     return "credits unknown"
 
 
-def header_pairs(headers: Headers) -> list[tuple[str, str]]:
-    """Return headers as pairs, in whichever form they came."""
-    return list(headers.items() if isinstance(headers, Mapping) else headers)
-
-
-def _header(
-    pairs: list[tuple[str, str]], name: str, read: Callable[[str], _Value | None]
-) -> _Value | None:
+def _header(headers: Headers, name: str, read: Callable[[str], _Value | None]) -> _Value | None:
     """Return the value of one header; values that contradict each other are as good as none."""
     texts = [
         text
-        for key, value in pairs
+        for key, value in headers
         if key.lower() == name
         for text in _JOINT.split(value.strip())
         if text
@@ -261,10 +246,7 @@ def _reset(text: str, seen_at: datetime) -> datetime | None:
     for per_second in (1, 1000):
         since = number / per_second
         if abs(since - (seen_at - _EPOCH).total_seconds()) <= _YEAR.total_seconds():
-            try:
-                return _EPOCH + timedelta(seconds=since)
-            except OverflowError:
-                return None
+            return _EPOCH + timedelta(seconds=since)
     return None
 
 
@@ -272,6 +254,7 @@ def _http_date(text: str) -> datetime | None:
     if not _HTTP_DATE.fullmatch(text):
         return None
     try:
-        return parsedate_to_datetime(text).replace(tzinfo=UTC)
+        when = parsedate_to_datetime(text).replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None
+    return when if when.year < _FAR_YEAR else None

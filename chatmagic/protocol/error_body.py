@@ -56,7 +56,7 @@ class ErrorBody:
         if isinstance(inner, list):
             inner = next((item for item in inner if isinstance(item, Mapping | str)), None)
         outer = inner if isinstance(inner, Mapping) else value
-        code = _json.text(outer.get("code"))
+        code, reset = _json.text(outer.get("code")), outer.get("resetAt")
         name = _json.text(inner) or _json.text(outer.get("type")) or code
         words = (_words(part.get(field)) for part in (outer, value) for field in _EXPLANATIONS)
         message = next(filter(None, words), None)
@@ -67,7 +67,7 @@ class ErrorBody:
             message=message,
             limit=whole_number(outer.get("limit")),
             used=whole_number(outer.get("used")),
-            reset_at=_json.text(outer.get("resetAt")) or _digits(outer.get("resetAt")),
+            reset_at=str(reset) if isinstance(reset, str | int) else None,
             status=_status(outer.get("code")) or _status(outer.get("status")),
             code=code,
         )
@@ -106,11 +106,6 @@ class ErrorBody:
             used=self.used,
             resetAt=self.reset_at,
         )
-
-
-def _digits(value: object) -> str | None:
-    number = whole_number(value)
-    return None if number is None else str(number)
 
 
 def _status(value: object) -> int | None:

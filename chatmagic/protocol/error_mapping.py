@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urljoin, urlsplit
 
 from chatmagic.errors import (
     HTTPS_WANTED,
@@ -25,7 +27,7 @@ from chatmagic.errors import (
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.body_text import decoded, excerpt, quoted
 from chatmagic.protocol.error_body import ErrorBody
-from chatmagic.protocol.url import same_origin
+from chatmagic.protocol.url import origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,7 +88,7 @@ _FIREWALL: Final = _REFUSED._replace(
     hint="A firewall or a proxy in front of the service may have refused: ask its operator, or try "
     "from another network."
 )
-# RFC 9110, section 15; 423 and 424 are of RFC 4918, 425 of 8470, 429 and 431 of 6585, 451 of 7725.
+# RFC 9110, section 15; 423 and 424 are of RFC 4918, 425 of 8470, 429 of 6585.
 _RULES: Final[Mapping[int, _Rule]] = {
     401: _BAD_KEY,
     402: _LIMITED._replace(what="The service requires more credits"),
@@ -95,20 +97,10 @@ _RULES: Final[Mapping[int, _Rule]] = {
         "%chat_login asks for another one."
     ),
     407: _Rule(ServiceError, "The proxy requires a name and a password", PROXY_NAMED),
-    410: _REFUSED._replace(
-        hint=f"{ADDRESS_HINT} The service, or a model that you set, may be gone."
-    ),
     413: _TOO_LONG,
-    426: _REFUSED._replace(hint=f"Is it http where https is required? {ADDRESS_HINT}"),
     429: _LIMITED,
-    431: _REFUSED._replace(hint="Set fewer or shorter ones: %config ChatMagics.extra_headers."),
-    451: _REFUSED._replace(
-        hint="The service may not be available where you are: ask its provider."
-    ),
-    **dict.fromkeys((405, 406, 414, 415, 421), _REFUSED._replace(hint=ADDRESS_HINT)),
-    **dict.fromkeys((409, 423), _REFUSED._replace(hint=_LATER)),
-    **dict.fromkeys((408, 424, 425), _FAILED),
-    **dict.fromkeys((501, 505), _FAILED._replace(hint=ADDRESS_HINT)),
+    **dict.fromkeys((405, 406, 410, 414, 415, 421, 426), _REFUSED._replace(hint=ADDRESS_HINT)),
+    **dict.fromkeys((408, 409, 423, 424, 425), _FAILED),
 }
 """Rules by status; any other from 400 on is :data:`_REFUSED`, from 500 on :data:`_FAILED`."""
 
@@ -118,10 +110,6 @@ _NOT_FOUND: Final = 404
 _SERVER_ERROR: Final = 500
 _REDIRECTS: Final = {301, 302, 303, 307, 308}
 _TOO_LONG_BY_WORDS: Final = {_BAD_REQUEST, 422}
-_LOCATION: Final = re.compile(
-    r"(?:(?P<scheme>https?:)?//(?:[^/?#\\]*@)?(?P<host>[^/?#\\]+)|(?=/(?![/\\])))(?P<path>/[^?#\\]*)?",
-    re.IGNORECASE,
-)
 # How servers answer plain words on a port of TLS.
 _HTTPS: Final = re.compile(
     r"\bplain HTTP\b|HTTP request to an HTTPS server|host and port requires TLS", re.IGNORECASE
@@ -140,84 +128,76 @@ _TOO_LONG_WORDS: Final = re.compile(
 )
 
 
-def error_from_response(
-    status: int,
-    headers: Sequence[tuple[str, str]],
-    body: bytes,
-    *,
-    now: datetime,
-    key: Secret | None = None,
-    base_url: str = "",
-) -> ChatError:
-    """Return the error for a response that holds no reply.
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an error is made of beside the body of its response.
 
     Args:
         status: the HTTP status.
         headers: the response's headers.
-        body: its body, or the beginning of it.
         now: the time here, aware, for a response that has no ``Date``.
         key: the key that was used, to be taken out of what is shown.
         base_url: the address that was asked, to tell a redirect of its own from another's.
     """
-    text = decoded(body, headers)
+
+    status: int
+    headers: Sequence[tuple[str, str]]
+    now: datetime
+    key: Secret | None = None
+    base_url: str = ""
+
+
+def error_from_response(answer: Answer, body: bytes) -> ChatError:
+    """Return the error for a response that holds no reply.
+
+    Args:
+        answer: the response.
+        body: its body, or the beginning of it.
+    """
+    status = answer.status
+    text = decoded(body, answer.headers)
     error_body = read_error(text) or ErrorBody()
-    quote = quoted(error_body, text, headers, key)
-    credits = crediting.from_headers(headers, now, error_body)
+    quote = quoted(error_body, text, answer.headers, answer.key)
+    credits = crediting.from_headers(answer.headers, answer.now, error_body)
     at = f"(HTTP {status})"
-    if status == _BAD_REQUEST and base_url[:5].lower() == "http:" and _HTTPS.search(text):
+    is_plain = answer.base_url[:5].lower() == "http:"
+    if status == _BAD_REQUEST and is_plain and _HTTPS.search(text):
         error: ChatError = NotUnderstoodError(
             f"That port requires https{quote} {at}.", hint=HTTPS_WANTED
         )
     elif error_body.is_rate_limit or (status >= _BAD_REQUEST and status != _NOT_FOUND):
         error = _by_status(status, error_body, quote, at, credits)
     elif status in _REDIRECTS:
-        error = _redirect(at, headers, key, base_url)
+        error = _redirect(answer, at)
     else:
         error = _no_service(status, error_body, quote, at)
-    return _completed(error, status, headers, credits, now)
+    return _completed(error, answer, credits)
 
 
-def error_in_reply(
-    status: int,
-    headers: Sequence[tuple[str, str]],
-    error_body: ErrorBody,
-    *,
-    now: datetime,
-    key: Secret | None = None,
-    begun: bool,
-) -> ChatError:
+def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> ChatError:
     """Return the error for one that stands where a reply was promised.
 
     Args:
-        status: the HTTP status, which promised a reply.
-        headers: the response's headers.
+        answer: the response, whose status promised a reply.
         error_body: the error as it stands there.
-        now: as for :func:`error_from_response`.
-        key: as for :func:`error_from_response`.
         begun: whether a part of the reply had come before it.
     """
-    quote = quoted(error_body, "", headers, key)
-    credits = crediting.from_headers(headers, now, error_body)
-    at = f"(HTTP {status})"
+    quote = quoted(error_body, "", answer.headers, answer.key)
+    credits = crediting.from_headers(answer.headers, answer.now, error_body)
+    status, at = answer.status, f"(HTTP {answer.status})"
+    if error_body.status is not None:
+        status, at = error_body.status, f"(error {error_body.status}, HTTP {answer.status})"
     if begun:
         error: ChatError = CutOffError(
             f"The service ended the reply with an error{quote}.", hint=WHAT_CAME_IS_KEPT
         )
-    elif error_body.is_rate_limit:
+    elif error_body.is_rate_limit or error_body.status is not None:
         error = _by_status(status, error_body, quote, at, credits)
-    elif error_body.status is not None:
-        error = _by_status(
-            error_body.status,
-            error_body,
-            quote,
-            f"(error {error_body.status}, HTTP {status})",
-            credits,
-        )
     elif _is_too_long(error_body, quote):
         error = _TOO_LONG.error(f"{_TOO_LONG.what}{quote} {at}.", hint=LESS_HINT)
     else:
         error = ServiceError(f"The service answered with an error{quote} {at}.", hint=_UNSENT)
-    return _completed(error, status, headers, credits, now)
+    return _completed(error, answer, credits)
 
 
 def read_error(text: str) -> ErrorBody | None:
@@ -228,16 +208,10 @@ def read_error(text: str) -> ErrorBody | None:
         return None
 
 
-def _completed(
-    error: ChatError,
-    status: int,
-    headers: Sequence[tuple[str, str]],
-    credits: Credits | None,
-    now: datetime,
-) -> ChatError:
+def _completed(error: ChatError, answer: Answer, credits: Credits | None) -> ChatError:
     """Return an error with the status, the credits and the wait that its response names."""
-    error.status, error.credits = status, credits
-    wait = crediting.retry_after(headers, now)
+    error.status, error.credits = answer.status, credits
+    wait = crediting.retry_after(answer.headers, answer.now)
     if wait is not None:
         error.retry_after = wait.until
         error.hint = " ".join(filter(None, [error.hint, f"Try again {_wait_words(wait)}."]))
@@ -251,7 +225,7 @@ def _completed(
 def _wait_words(wait: crediting.Wait) -> str:
     """Return how long to wait, rounded up; a long wait as a time."""
     seconds = wait.seconds
-    if seconds is None or seconds > _LONG_WAIT:
+    if seconds > _LONG_WAIT:
         return f"after {wait.until:%Y-%m-%d %H:%M:%S} UTC"
     if seconds <= 2 * 60:
         return f"in {seconds} s" if seconds else "at once"
@@ -291,27 +265,24 @@ def _is_too_long(error_body: ErrorBody, quote: str) -> bool:
     return _TOO_LONG_WORDS.search(words or quote) is not None
 
 
-def _redirect(
-    at: str,
-    headers: Sequence[tuple[str, str]],
-    key: Secret | None,
-    base_url: str,
-) -> NotUnderstoodError:
+def _redirect(answer: Answer, at: str) -> NotUnderstoodError:
     """Return the error for a redirect, which names where it points without path and user."""
-    where = next((value for name, value in headers if name.lower() == "location"), "").strip()
-    match = _LOCATION.match(where if key is None else key.redact(where))
-    scheme, host, path = match.group("scheme", "host", "path") if match else ("", "", None)
+    where = next((value for name, value in answer.headers if name.lower() == "location"), "")
     followed = "was not followed, so the key was sent nowhere else."
-    own = scheme or base_url.partition("//")[0]
-    if match and (not host or same_origin(f"{own}//{host}", base_url)):
-        shown = excerpt(path or "/", key, _LONGEST_PATH)
-        return NotUnderstoodError(
-            f"The service redirects to its own path {shown} {at}: a login page? That {followed}",
-            hint=f"A proxy in front of the service may require you to sign in. {ADDRESS_HINT}",
-        )
-    target = "to " + excerpt(f"{scheme or ''}//{host}", key) if match else "elsewhere"
+    try:
+        target = urlsplit(urljoin(answer.base_url, where) if where else "")
+        place = origin(f"{target.scheme}://{target.netloc}")
+        if place == origin(answer.base_url):
+            path = excerpt(target.path or "/", answer.key, _LONGEST_PATH)
+            return NotUnderstoodError(
+                f"The service redirects to its own path {path} {at}: a login page? That {followed}",
+                hint=f"A proxy in front of the service may require you to sign in. {ADDRESS_HINT}",
+            )
+        place = f"to {excerpt(place, answer.key)}"
+    except ValueError:  # it is no address, or one that two readers may take for different ones
+        place = "elsewhere"
     return NotUnderstoodError(
-        f"The service redirects {target} {at}; that {followed}",
+        f"The service redirects {place} {at}; that {followed}",
         hint="If that is the service, connect to it: %chat_connect URL.",
     )
 

@@ -15,7 +15,7 @@ import math
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
 from chatmagic._json import whole_number
 from chatmagic.protocol import credits as crediting
@@ -25,12 +25,10 @@ _HIGHEST: Final = 10**12
 _LONGEST: Final = 366 * 86_400
 _SECONDS_IN: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _AMOUNT: Final = r"(\d{1,9}(?:\.\d{1,9})?)"
-_NUMBER: Final = re.compile(_AMOUNT, re.ASCII)
 _PART: Final = re.compile(rf"{_AMOUNT}(ms|[dhms])", re.ASCII)
-_PAIR: Final = re.compile(r"\b(limit|remaining|reset)\s*=\s*(\d{1,15})(?![\d.])", re.ASCII)
-# The items of a list, and the name and parameters of one (RFC 9651, 3.1).
-_ITEM: Final = re.compile(r'(?:"[^"]*"|[^",])+')
-_PARAMETER: Final = re.compile(r'(?:"[^"]*"|[^";])+')
+_PAIR: Final = re.compile(r"\b(limit|remaining|reset|[qrt])\s*=\s*(\d{1,15})(?![\d.])", re.ASCII)
+# Name and parameters of an item of a list (RFC 9651, 3.1); no parameter that counts is quoted.
+_ITEM: Final = re.compile(r'("[^"]*"|[^",;\s]+)\s*((?:;[^,]*)?)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +48,6 @@ class RequestLimit:
     seen_at: datetime
 
 
-class _Figures(NamedTuple):
-    limit: int | None = None
-    remaining: int | None = None
-    seconds: float | None = None
-
-
 def from_headers(headers: crediting.Headers, now: datetime) -> RequestLimit | None:
     """Return the request limit that the headers of a response name.
 
@@ -66,15 +58,17 @@ def from_headers(headers: crediting.Headers, now: datetime) -> RequestLimit | No
     Returns:
         What is known; ``None`` if no figure is.
     """
-    pairs = crediting.header_pairs(headers)
     fields: dict[str, str] = {}
-    for name, value in pairs:
+    for name, value in headers:
         before = fields.get(name.lower())
         fields[name.lower()] = value.strip() if before is None else f"{before}, {value}"
-    seen_at = crediting.date(pairs) or now.astimezone(UTC)
-    for limit, remaining, seconds in (_as_openai(fields), _as_the_draft(fields)):
+    seen_at = crediting.date(headers) or now.astimezone(UTC)
+    for texts in (_as_openai(fields), _as_the_draft(fields)):
+        limit, remaining = map(_figure, texts[:2])
+        seconds = _seconds(texts[2])
+        ends_at = None if seconds is None else seen_at + timedelta(seconds=seconds)
         if limit is not None or remaining is not None:
-            return RequestLimit(limit, remaining, _after(seen_at, seconds), seen_at)
+            return RequestLimit(limit, remaining, ends_at, seen_at)
     return None
 
 
@@ -104,72 +98,41 @@ def line(window: RequestLimit, now: datetime) -> str:
     return f"{words(window)}, until {ends_at:{form}} UTC."
 
 
-def _after(seen_at: datetime, seconds: float | None) -> datetime | None:
-    try:
-        return None if seconds is None else seen_at + timedelta(seconds=math.ceil(seconds))
-    except OverflowError:
-        return None
+def _as_openai(fields: dict[str, str]) -> list[str]:
+    """Return the texts of limit, remaining and reset; what is absent is empty."""
+    return [
+        fields.get(f"x-ratelimit-{name}-requests", "") for name in ("limit", "remaining", "reset")
+    ]
 
 
-def _as_openai(fields: dict[str, str]) -> _Figures:
-    return _Figures(
-        _figure(fields.get("x-ratelimit-limit-requests")),
-        _figure(fields.get("x-ratelimit-remaining-requests")),
-        _duration(fields.get("x-ratelimit-reset-requests", "")),
-    )
-
-
-def _as_the_draft(fields: dict[str, str]) -> _Figures:
+def _as_the_draft(fields: dict[str, str]) -> list[str]:
+    """Return the texts of limit, remaining and reset; of several items the first counts."""
     value = fields.get("ratelimit", "")
-    if pairs := dict(_PAIR.findall(value)):
-        return _figures(pairs.get("limit"), pairs.get("remaining"), pairs.get("reset"))
-    if value:
-        return _tightest(value, fields.get("ratelimit-policy", ""))
-    # A version let the limit be followed by its policies: 100, 100;w=60.
-    limit = re.split("[,;]", fields.get("ratelimit-limit", ""), maxsplit=1)[0]
-    return _figures(limit, fields.get("ratelimit-remaining"), fields.get("ratelimit-reset"))
+    if not value:
+        # A version let the limit be followed by its policies: 100, 100;w=60.
+        limit = re.split("[,;]", fields.get("ratelimit-limit", ""), maxsplit=1)[0]
+        return [limit, fields.get("ratelimit-remaining", ""), fields.get("ratelimit-reset", "")]
+    pairs = dict(_PAIR.findall(value))
+    if "r" in pairs:
+        name, parameters = _ITEM.findall(value)[0]
+        policy = dict(_ITEM.findall(fields.get("ratelimit-policy", ""))).get(name, "")
+        if "qu=" in policy and 'qu="requests"' not in policy:
+            return ["", "", ""]
+        pairs = dict(_PAIR.findall(policy + parameters))
+    names = (("limit", "q"), ("remaining", "r"), ("reset", "t"))
+    return [pairs.get(name) or pairs.get(short, "") for name, short in names]
 
 
-def _tightest(value: str, policies: str) -> _Figures:
-    """Return the figures of the item with the fewest requests left; other units are left out."""
-    quotas = dict(_items(policies))
-    tightest = _Figures()
-    for name, parameters in _items(value):
-        quota = quotas.get(name, {})
-        figures = _figures(quota.get("q"), parameters.get("r"), parameters.get("t"))
-        if quota.get("qu", "requests") != "requests" or figures.remaining is None:
-            continue
-        if tightest.remaining is None or figures.remaining < tightest.remaining:
-            tightest = figures
-    return tightest
-
-
-def _items(value: str) -> list[tuple[str, dict[str, str]]]:
-    """Return the items of a list: their names and parameters."""
-    items = []
-    for item in _ITEM.findall(value):
-        name, *parameters = _PARAMETER.findall(item) or [""]
-        split = (parameter.partition("=") for parameter in parameters)
-        items.append((name.strip(), {key.strip(): text.strip(' "') for key, _, text in split}))
-    return items
-
-
-def _figures(limit: str | None, remaining: str | None, seconds: str | None) -> _Figures:
-    return _Figures(_figure(limit), _figure(remaining), _duration(seconds or ""))
-
-
-def _figure(text: str | None) -> int | None:
+def _figure(text: str) -> int | None:
     number = whole_number(text)
     return number if number is not None and number <= _HIGHEST else None
 
 
-def _duration(text: str) -> float | None:
-    """Read ``6m0s``, ``12ms`` or a number of seconds; a time beyond a year is none."""
+def _seconds(text: str) -> int | None:
+    """Read ``6m0s``, ``12ms`` or a number of seconds, rounded up; beyond a year it is none."""
+    text = text if text.endswith(("d", "h", "m", "s")) else f"{text}s"
     parts = _PART.findall(text)
-    if parts and "".join(map("".join, parts)) == text:
-        seconds = sum(float(amount) * _SECONDS_IN[unit] for amount, unit in parts)
-    elif _NUMBER.fullmatch(text):
-        seconds = float(text)
-    else:
+    if not parts or "".join(map("".join, parts)) != text:
         return None
+    seconds = math.ceil(sum(float(amount) * _SECONDS_IN[unit] for amount, unit in parts))
     return seconds if seconds <= _LONGEST else None

@@ -43,7 +43,6 @@ class ReplyBuilder:
         self._pieces: list[str] = []
         self._waiting = 0
         self._held = ""
-        self._index: int | None = None
         self._in_deltas = False
 
     @property
@@ -66,17 +65,13 @@ class ReplyBuilder:
     def add(self, chunk: Chunk) -> str:
         """Take a chunk in.
 
-        Of several choices the one that speaks first is the reply. Some servers end a stream
-        with a message that says all of it again: of that, only what is new is added.
+        Some servers end a stream with a message that says all of it again: of that, only what
+        is new is added.
 
         Returns:
             The text that the chunk adds. Half of a surrogate pair at its end waits for the
             other half.
         """
-        if self._index is None and (chunk.content or chunk.finish_reason):
-            self._index = chunk.index
-        if self._index not in (None, chunk.index):
-            chunk = replace(chunk, content="", finish_reason=None, refusal=None, whole=False)
         for name in _FACTS:
             if fact := getattr(chunk, name):
                 self._told[name] = fact
@@ -118,7 +113,11 @@ class ReplyBuilder:
             self._text = whole
 
     def reply(self, state: State) -> Reply:
-        """Return the reply as far as it has come."""
+        """Return the reply as far as it has come.
+
+        Args:
+            state: how the reply ended, or that it has not.
+        """
         return Reply(
             text=self.text,
             **shared(self.facts, BodyFacts),

@@ -67,13 +67,8 @@ DONE: Final = Done.DONE
 Event: TypeAlias = Payload | Malformed | Done
 
 
-class _NotJson(Enum):
-    """Type of :data:`_NOT_JSON`: a text that does not parse, since ``None`` is JSON too."""
-
-    NOT_JSON = 0
-
-
-_NOT_JSON: Final = _NotJson.NOT_JSON
+_NOT_JSON: Final = object()
+"""What stands for a text that does not parse, since ``None`` is JSON too."""
 
 
 class Decoder:
@@ -235,24 +230,23 @@ class Decoder:
         return _parse("\n".join([*self._pending, text])) is not _NOT_JSON
 
 
-def encode(value: object, *, line_end: str = "\n", blank_line: bool = True) -> bytes:
-    r"""Return one event as bytes.
+def encode(value: object, *, blank_line: bool = True) -> bytes:
+    """Return one event as bytes.
 
     Args:
         value: any JSON value.
-        line_end: ``"\n"``, ``"\r\n"`` or ``"\r"``.
         blank_line: whether a blank line follows, as the SSE standard wants.
 
     Raises:
         TypeError: ``value`` holds something that JSON has no word for.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _encode_data(text, line_end, blank_line=blank_line)
+    return _encode_data(text, blank_line=blank_line)
 
 
-def encode_done(*, line_end: str = "\n", blank_line: bool = True) -> bytes:
-    """Return the end of a stream (fact 7); the arguments are those of :func:`encode`."""
-    return _encode_data(wire.DONE, line_end, blank_line=blank_line)
+def encode_done(*, blank_line: bool = True) -> bytes:
+    """Return the end of a stream (fact 7); the argument is that of :func:`encode`."""
+    return _encode_data(wire.DONE, blank_line=blank_line)
 
 
 def kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind | None:
@@ -288,10 +282,10 @@ def _claimed(content_type: str | None) -> Kind:
     return "html" if media_type in ("text/html", "application/xhtml+xml") else "other"
 
 
-def _encode_data(text: str, line_end: str, *, blank_line: bool) -> bytes:
+def _encode_data(text: str, *, blank_line: bool) -> bytes:
     # Only lone surrogates have no UTF-8, and the error handler writes them as JSON does.
-    line = f"data: {text}{line_end}".encode("utf-8", "backslashreplace")
-    return line + line_end.encode() if blank_line else line
+    line = f"data: {text}\n".encode("utf-8", "backslashreplace")
+    return line + b"\n" if blank_line else line
 
 
 def _parse(text: str) -> Any:

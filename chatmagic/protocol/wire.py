@@ -9,13 +9,12 @@ ignored, and a missing field is the same as a null one.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from chatmagic import _json
-from chatmagic._json import digest, whole_number
+from chatmagic._json import digest, finite_number, whole_number
 from chatmagic.models import BodyFacts, Message, Usage
 from chatmagic.text import without_lone_surrogates
 
@@ -53,15 +52,9 @@ class Request:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        if self.max_tokens is not None and (
-            isinstance(self.max_tokens, bool) or not isinstance(self.max_tokens, int)
-        ):
+        if isinstance(self.max_tokens, bool) or not isinstance(self.max_tokens, int | None):
             raise ValueError(f"max_tokens is a whole number, not {self.max_tokens!r}")
-        if self.temperature is not None and (
-            isinstance(self.temperature, bool)
-            or not isinstance(self.temperature, int | float)
-            or not abs(self.temperature) <= sys.float_info.max  # NaN is not, either
-        ):
+        if self.temperature is not None and finite_number(self.temperature) is None:
             raise ValueError(f"temperature is a finite number, not {self.temperature!r}")
         if own := OWN_FIELDS & set(self.extra):
             raise ValueError(f"extra_body cannot say {min(own)}, which has its own argument")
@@ -131,19 +124,18 @@ class Chunk(BodyFacts):
 
     Args:
         content: a fragment of the reply, or all of it; may be empty.
-        index: which of several choices this is of.
         whole: whether the content stood in a ``message``, where a whole reply has it.
     """
 
     content: str = ""
-    index: int = field(default=0, kw_only=True)
     whole: bool = field(default=False, compare=False, kw_only=True)
 
     @classmethod
     def from_json(cls, value: object) -> Self:
         """Read a chunk or a reply; everything missing or of another type is left out.
 
-        Of several choices the one with index 0 counts, or the first without an index.
+        Of several choices the one with index 0 counts, or the first without an index; what is
+        of others alone adds nothing.
 
         Raises:
             ValueError: ``value`` is not a JSON object.
@@ -168,7 +160,6 @@ class Chunk(BodyFacts):
             model=_json.word(value.get("model")),
             usage=next(filter(None, usages), None),
             refusal=_json.text(part.get("refusal")),
-            index=whole_number(choice.get("index")) or 0,
             whole=whole,
         )
 
@@ -202,8 +193,7 @@ def _part(part: object) -> str:
 
 
 def first_choice(choices: object) -> Mapping[str, Any]:
-    """Return the choice with index 0 or without one, else the first."""
+    """Return the choice with index 0 or without one; an empty one where there is none."""
     items = choices if isinstance(choices, list) else []
-    objects = [item for item in items if isinstance(item, dict)]
-    first = (item for item in objects if item.get("index", 0) in (0, None))
-    return next(first, objects[0] if objects else {})
+    objects = (item for item in items if isinstance(item, dict))
+    return next((item for item in objects if not whole_number(item.get("index"))), {})

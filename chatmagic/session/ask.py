@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from types import TracebackType
+    from collections.abc import Callable, Mapping
 
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.cassette import Lookup
     from chatmagic.client.endpoint import ServiceSetup
+    from chatmagic.client.stream import ReplyStream
     from chatmagic.conversation.history import Change
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
@@ -31,35 +32,13 @@ NOTHING: Final = Context(turns=(), total=0)
 """What an ask without history carries."""
 
 
-class Stream(Protocol):
-    """A reply on its way, as a client gives it."""
-
-    @property
-    def reply(self) -> Reply:
-        """The reply as far as it has come."""
-
-    def __enter__(self) -> Iterable[str]:
-        """Send the request; return the fragments."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
-        """Keep the connection if the reply has ended, else close it."""
-
-    def close(self) -> None:
-        """End it, wherever it is."""
-
-
 @dataclass(slots=True)
 class AskState:
     """How far one ask has come: each step fills in what the next ones need.
 
     Args:
         ask: what is asked.
+        halt: stops it from another thread.
         cassette: the cassette that is chosen; ``None`` for none.
         service: where and how the service is asked; ``None`` until that is needed.
         order: hashes of the page's cells from top to bottom, which the ask goes by.
@@ -76,6 +55,7 @@ class AskState:
     """
 
     ask: Ask
+    halt: Halt = field(default_factory=Halt)
     cassette: CassetteSetup | None = None
     service: ServiceSetup | None = None
     order: tuple[str, ...] | None = None
@@ -85,7 +65,7 @@ class AskState:
     lookup: Lookup | None = None
     notes: list[str] = field(default_factory=list)
     added: int = 0
-    stream: Stream | None = None
+    stream: ReplyStream | None = None
     problem: BaseException | None = None
     answer: Answer | None = None
     shown: bool = False
@@ -163,20 +143,17 @@ def refuse_empty(ask: Ask) -> None:
         InputError: it is.
     """
     if not isinstance(ask.prompt, str):
-        raise InputError(
-            f"The prompt is text, not {type(ask.prompt).__name__}. Nothing was sent.",
-            hint="str(value) makes text of it.",
-        )
+        raise InputError(f"The prompt is text, not {type(ask.prompt).__name__}. Nothing was sent.")
     if not ask.prompt.strip():
         raise InputError("The prompt is empty. Nothing was sent.")
 
 
-def read(stream: Stream, view: View) -> BaseException | None:
-    """Send a request and read its reply to the end; return what ended it early, if anything."""
+def read(stream: ReplyStream, show: Callable[[str], object]) -> BaseException | None:
+    """Send a request and show its reply to the end; return what ended it early, if anything."""
     try:
         with stream as fragments:
             for fragment in fragments:
-                view.fragment(fragment)
+                show(fragment)
     except ChatInterrupted as error:
         return interrupted(error.reply)
     except KeyboardInterrupt:
@@ -214,6 +191,4 @@ def set_aside_note(change: Change | None) -> list[str]:
     """Return a note that turns were set aside before this one was asked."""
     if change is None:
         return []
-    count = len(change.went)
-    what = "1 turn whose cell is" if count == 1 else f"{count:,} turns whose cells are"
-    return [f"set aside {what} gone from the page"]
+    return [f"set aside {counted(len(change.went), 'turn')} of cells gone from the page"]

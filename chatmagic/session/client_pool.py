@@ -26,7 +26,7 @@ class ClientPool:
         self.given = given
         self.latest = given
         """The client of the latest ask; ``None`` before the first."""
-        self._made: dict[AnswerSource, tuple[ServiceSetup, Client]] = {}
+        self._made: dict[AnswerSource, Client] = {}
 
     def client(self, source: AnswerSource, setup: Callable[[], ServiceSetup]) -> Client:
         """Return the client for an ask: the one that is kept, where its setup still holds.
@@ -40,27 +40,19 @@ class ClientPool:
         """
         if source == "service" and self.given is not None:
             self.latest = self.given
-        else:
-            self.latest = self._kept(source, setup())
-        return self.latest
-
-    def _kept(self, source: AnswerSource, setup: ServiceSetup) -> Client:
-        """Return the client for a setup, made anew or tuned where that has changed."""
-        known = self._made.get(source)
-        if known is not None and known[0] == setup:
-            return known[1]
+            return self.given
         # requests comes with the first question, not with the extension.
         _lazy.load("chatmagic.client.transport")
         from chatmagic.client.client import Client  # noqa: PLC0415
 
-        if known is not None and setup.endpoint.is_same_service(known[1].endpoint):
-            client = known[1]
-            client.retune(setup)
+        new, client = setup(), self._made.get(source)
+        if client is not None and new.endpoint.is_same_service(client.endpoint):
+            client.retune(new)
         else:
-            if known is not None:
-                known[1].close()
-            client = Client.connected(setup)
-        self._made[source] = setup, client
+            if client is not None:
+                client.close()
+            client = Client.connected(new)
+        self._made[source] = self.latest = client
         return client
 
     def forget(self) -> None:
@@ -71,6 +63,6 @@ class ClientPool:
 
     def close(self) -> None:
         """Close the connections that are kept."""
-        for client in (self.given, *(client for _, client in self._made.values())):
+        for client in (self.given, *self._made.values()):
             if client is not None:
                 client.close()

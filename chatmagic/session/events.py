@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import swallowed
 from chatmagic.conversation.request_facts import RequestFacts
@@ -13,7 +13,7 @@ from chatmagic.text import counted, one_line, visible, without_lone_surrogates
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.client.halt import Halt
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.request_facts import Entry
     from chatmagic.conversation.turn import Turn
@@ -56,11 +56,19 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """Event: a request is about to be sent; ``turns`` are those of the conversation."""
+    """Event: a request is about to be sent.
+
+    Args:
+        ask: what is asked.
+        notes: what to say while the reply is awaited, a line each.
+        turns: those of the conversation.
+        halt: stops the ask from another thread; what came of it is kept, marked.
+    """
 
     ask: Ask
     notes: tuple[str, ...]
     turns: tuple[Turn, ...]
+    halt: Halt = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +113,22 @@ def failure(error: BaseException | None) -> tuple[str, str]:
     return one_line(f"{type(error).__name__}: {error}", 300), ""
 
 
-class View(Protocol):
-    """What shows one ask (see :mod:`chatmagic.jupyter.views`)."""
+class View:
+    """What shows one ask; this one shows nothing (see :mod:`chatmagic.jupyter.views`)."""
 
     def waiting(self, holder: str) -> None:
-        """Another ask is under way; this one waits for it."""
+        """Another ask is under way; this one waits for it.
+
+        Args:
+            holder: what it waits for, in words.
+        """
 
     def began(self, notes: Sequence[str]) -> None:
-        """The request is about to be sent."""
+        """The request is about to be sent.
+
+        Args:
+            notes: lines on what is particular about this ask.
+        """
 
     def fragment(self, text: str) -> None:
         """A fragment came."""
@@ -147,58 +163,7 @@ class Followers:
                 follower(event)
 
 
-class ObservedView:
-    """A view whose events the followers of the session receive, too."""
-
-    def __init__(
-        self, ask: Ask, view: View, followers: Followers, conversation: Conversation
-    ) -> None:
-        """Stand before a view."""
-        self.answer: Answer | None = None
-        """What the view was told of the end."""
-        self.waiting = view.waiting
-        self.failed = view.failed
-        self._ask = ask
-        self._view = view
-        self._followers = followers
-        self._conversation = conversation
-
-    def began(self, notes: Sequence[str]) -> None:
-        """The request is about to be sent."""
-        self._view.began(notes)
-        self._followers.tell(Began(self._ask, tuple(notes), self._conversation.turns))
-
-    def fragment(self, text: str) -> None:
-        """A fragment came."""
-        self._view.fragment(text)
-        self._followers.tell(Fragment(text))
-
-    def ended(self, answer: Answer) -> None:
-        """There is a reply, whole or in part."""
-        self.answer = answer
-        self._view.ended(answer)
-
-
-class Silent:
-    """A view that shows nothing (``--quiet``)."""
-
-    def waiting(self, holder: str) -> None:
-        """Another reply is streaming."""
-
-    def began(self, notes: Sequence[str]) -> None:
-        """The request is about to be sent."""
-
-    def fragment(self, text: str) -> None:
-        """A fragment came."""
-
-    def ended(self, answer: Answer) -> None:
-        """There is a reply, whole or in part."""
-
-    def failed(self) -> None:
-        """There is none."""
-
-
-class Listener(Silent):
+class Listener(View):
     """The view of a caller that wants the fragments at most."""
 
     def __init__(self, on_fragment: Callable[[str], object] | None) -> None:

@@ -10,7 +10,7 @@ from chatmagic.errors import ChatInterrupted, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
 
 _T = TypeVar("_T")
 
@@ -30,22 +30,8 @@ class AskLock:
         self._holder = ""
         self._thread: int | None = None
 
-    def refuse_its_holder(self) -> None:
-        """Refuse an ask from within an ask: it would wait for itself."""
-        if self._thread == threading.get_ident():
-            raise InputError("A reply is still streaming here; ask again when it has ended.")
-
-    def enter(self, asker: str, waiting: Callable[[str], object], halt: Halt | None = None) -> None:
-        """Take the lock, waiting for it if need be.
-
-        Args:
-            asker: what takes it, in words, for an ask that has to wait.
-            waiting: called with the words of what holds it, before a wait.
-            halt: ends the wait.
-
-        Raises:
-            ChatInterrupted: the halt was stopped.
-        """
+    def _enter(self, asker: str, waiting: Callable[[str], object], halt: Halt | None) -> None:
+        """Take the lock, waiting for it if need be."""
         if not self._lock.acquire(blocking=False):
             waiting(self._holder)
             # Not every system can interrupt a wait for a lock without an end.
@@ -55,26 +41,40 @@ class AskLock:
         self._holder, self._thread = asker, threading.get_ident()
 
     def enter_if_free(self, asker: str) -> bool:
-        """Take the lock if no thread has it, this one neither; return whether that was so."""
+        """Take the lock if no thread has it, this one neither; return whether that was so.
+
+        Args:
+            asker: what takes it, in words, for an ask that has to wait.
+        """
         if self._thread == threading.get_ident() or not self._lock.acquire(blocking=False):
             return False
         self._holder, self._thread = asker, threading.get_ident()
         return True
 
-    def alone(self, asker: str, action: Callable[[], _T]) -> _T:
+    def alone(
+        self,
+        asker: str,
+        action: Callable[[], _T],
+        waiting: Callable[[str], object] = lambda _: None,
+        halt: Halt | None = None,
+    ) -> _T:
         """Return what an action returns that runs under the lock.
 
         Args:
             asker: what does it, in words, for an ask that has to wait.
             action: what is done.
+            waiting: called with the words of what holds the lock, before a wait.
+            halt: ends the wait.
 
         Raises:
             InputError: this very thread is in the middle of an ask.
+            ChatInterrupted: the halt was stopped.
         """
-        self.refuse_its_holder()
+        if self._thread == threading.get_ident():
+            raise InputError("A reply is still streaming here; ask again when it has ended.")
         try:
             try:
-                self.enter(asker, lambda _: None)
+                self._enter(asker, waiting, halt)
                 return action()
             finally:
                 self.leave()

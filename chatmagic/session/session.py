@@ -13,6 +13,7 @@ from chatmagic.cassette.active import ActiveCassette
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.matching import Query
 from chatmagic.client.credit_tracker import CreditState
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.session.ask import AskState, interrupted, read, refuse_empty, set_aside_note
@@ -21,11 +22,12 @@ from chatmagic.session.environment import PlainPython, setup_for
 from chatmagic.session.events import (
     Answer,
     Ask,
+    Began,
     Changed,
     Ended,
     Followers,
+    Fragment,
     Listener,
-    ObservedView,
 )
 from chatmagic.session.lock import AskLock
 
@@ -35,10 +37,9 @@ if TYPE_CHECKING:
     from chatmagic.cassette.cassette import AnswerSource, Cassette, Lookup
     from chatmagic.client.client import Client
     from chatmagic.client.endpoint import Endpoint
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.stream import ReplyStream
     from chatmagic.conversation.history import Change
     from chatmagic.models import Credits, Reply
-    from chatmagic.session.ask import Stream
     from chatmagic.session.environment import Environment
     from chatmagic.session.events import Event, View
 
@@ -63,7 +64,6 @@ class Session:
         self._took: int | None = None
         self.followers = Followers()
         self._lock = AskLock()
-        self._under_way: tuple[Ask, Halt] | None = None
 
     @property
     def credit_state(self) -> CreditState:
@@ -141,29 +141,14 @@ class Session:
             ChatError: see :meth:`ask`.
             ChatInterrupted: see :meth:`ask`.
         """
-        observed = ObservedView(ask, view, self.followers, self.conversation)
+        state = AskState(ask, halt or Halt())
         try:
-            answer = self._run(AskState(ask), observed, halt)
+            answer = self._run(state, view)
         except BaseException as error:
-            self.followers.tell(Ended(ask, observed.answer, error))
+            self.followers.tell(Ended(ask, state.answer, error))
             raise
         self.followers.tell(Ended(ask, answer, None))
         return answer
-
-    def stop(self, ask: Ask) -> bool:
-        """Stop an ask from another thread; what came of it is kept, marked.
-
-        Args:
-            ask: as :class:`Began` named it.
-
-        Returns:
-            Whether its request was under way; another one is never stopped in its place.
-        """
-        under_way = self._under_way
-        if under_way is None or under_way[0] is not ask:
-            return False
-        under_way[1].stop()
-        return True
 
     def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
         """Call a function with each event of this session from now on.
@@ -255,25 +240,23 @@ class Session:
 
     # --- The steps of one ask ------------------------------------------------------------------
 
-    def _run(self, state: AskState, view: View, halt: Halt | None) -> Answer:
+    def _run(self, state: AskState, view: View) -> Answer:
         """Do an ask under the lock; whatever ends it, release the lock and the connection."""
-        refuse_empty(state.ask)
-        self._lock.refuse_its_holder()
+        ask = state.ask
+
+        def action() -> None:
+            self._prepare(state)
+            # The view warms its renderer while requests is loaded and the headers awaited.
+            view.began(state.notes)
+            turns = self.conversation.turns
+            self.followers.tell(Began(ask, tuple(state.notes), turns, state.halt))
+            self._receive(state, self._send(state), view)
+
+        refuse_empty(ask)
         try:
-            try:
-                self._lock.enter(state.ask.asker, view.waiting, halt)
-                self._prepare(state)
-                # The view warms its renderer while requests is loaded and the headers awaited.
-                view.began(state.notes)
-                self._receive(state, self._send(state, halt), view)
-            finally:
-                if self._under_way is not None and self._under_way[0] is state.ask:
-                    self._under_way = None
-                self._lock.leave()
+            self._lock.alone(ask.asker, action, view.waiting, state.halt)
             return state.deliver(view)
         except BaseException as error:
-            # Again, for an interrupt that came just before; the same holds for the stream.
-            self._lock.leave()
             state.abandon(view, error)
             raise
 
@@ -333,7 +316,7 @@ class Session:
         endpoint = self.environment.service().endpoint if given is None else given.endpoint
         return endpoint.is_emulator
 
-    def _send(self, state: AskState, halt: Halt | None) -> Stream:
+    def _send(self, state: AskState) -> ReplyStream:
         """Hand the request to a client; the cassette stands between that and its transport."""
         source: AnswerSource = "service" if state.lookup is None else state.lookup.source
         client = self._clients.client(
@@ -347,19 +330,19 @@ class Session:
                 replace(stream.reply, took=client.took), client.endpoint.key
             ),
         )
-        # requests, which this stands on, has been loaded with the client.
-        from chatmagic.client.sockets import Halt  # noqa: PLC0415
-
         state.added = self.conversation.added
-        halt = Halt() if halt is None else halt
-        self._under_way = state.ask, halt
-        state.stream = stream = client.send(state.request, halt, through)
+        state.stream = stream = client.send(state.request, state.halt, through)
         return stream
 
-    def _receive(self, state: AskState, stream: Stream, view: View) -> None:
+    def _receive(self, state: AskState, stream: ReplyStream, view: View) -> None:
         """Read the reply to its end, or to what ends it early; keep what came."""
+
+        def show(fragment: str) -> None:
+            view.fragment(fragment)
+            self.followers.tell(Fragment(fragment))
+
         try:
-            state.problem = read(stream, view)
+            state.problem = read(stream, show)
             if state.problem is not None and not stream.reply.text:
                 raise state.problem
             self._keep(state, stream.reply)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from chatmagic.archive.files import replace_content
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from chatmagic.archive import files
+from chatmagic.archive.files import content_of, replace_content
+from chatmagic.errors import InputError
 
 
 def test_a_file_has_its_new_content(tmp_path: Path) -> None:
@@ -49,3 +48,35 @@ def test_a_file_keeps_its_permissions(tmp_path: Path) -> None:
     path.chmod(0o600)
     replace_content(path, b"new")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_device_or_a_huge_file_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading ends in any case."""
+    with pytest.raises(InputError, match="it is not a file"):
+        content_of(Path(os.devnull))
+    path = tmp_path / "large"
+    path.write_bytes(b"abc")
+    monkeypatch.setattr(files, "LARGEST", 3)
+    assert content_of(path) == b"abc"
+    monkeypatch.setattr(files, "LARGEST", 2)
+    with pytest.raises(InputError, match="large cannot be read: it is larger than"):
+        content_of(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes in folders")
+def test_a_pipe_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who opens one waits until somebody writes into it."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("it was opened"))
+    with pytest.raises(InputError, match="it is not a file"):
+        content_of(path)
+
+
+def test_a_file_that_is_not_there_has_no_content(tmp_path: Path) -> None:
+    """It is no error; a name that is none is one."""
+    assert content_of(tmp_path / "none") is None
+    with pytest.raises(InputError, match="not the name of a file"):
+        content_of(tmp_path / "a\0b")

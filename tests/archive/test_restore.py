@@ -110,7 +110,7 @@ def test_a_reply_that_is_gone_leaves_its_turn_out() -> None:
     told = restore.restore(read([gone]))
     assert told.problems == (f"cell 1: {notebook_file.CHANGED}; it was left out.",)
     told = restore.restore(read([gone]), changed=True)
-    assert told.numbers == (None,)
+    assert told.numbers == {}
     assert told.problems[1:] == ("cell 1: its reply is gone, so its turn was left out.",)
     assert len(told.conversation) == 0
 
@@ -132,7 +132,7 @@ def test_undo_redo_and_reset_are_gone_through() -> None:
     cells = [page("a"), aside, did("reset"), page("b"), did("undo"), did("undo")]
     told = restore.restore(read(cells))
     assert [turn.prompt for turn in told.conversation] == ["a"]
-    assert told.numbers == (1, None, 2)
+    assert told.numbers == {0: 1, 2: 2}
     assert [turn.prompt for turn in restored(*cells, did("redo"), did("redo"))] == ["b"]
 
 

@@ -332,6 +332,6 @@ def test_it_needs_no_ipython_and_no_kernel(tmp_path: Path) -> None:
 def test_the_lessons_are_in_order() -> None:
     """What ships agrees with itself."""
     for path in files("notebooks/*.ipynb"):
-        found = audit.audit(path)
+        (found,) = audit.audit_all([path])
         assert found.in_order, found
         assert found.turns

@@ -27,7 +27,7 @@ def test_values_list_what_the_file_gives_away(
     printed = {
         "output_type": "stream",
         "name": "stdout",
-        "text": ["at https://chat.example.org/v1"],
+        "text": ["at https://ann:pass@chat.example.org/v1?at=@x"],
     }
     broken = {"output_type": "error", "traceback": ["in /home/ann/paper/x.py:3"], "evalue": "e"}
     cells = [timed, cell(f"%env CHATMAGIC_API_KEY={key}", [printed, broken, {}]),
@@ -36,6 +36,7 @@ def test_values_list_what_the_file_gives_away(
     assert "4711" not in run(capsys, [path])[1]
     _, told = run(capsys, [path, "--values"])
     assert key not in told
+    assert "pass" not in told
     assert told.split("give away:\n")[1].splitlines() == [
         "  cell 1: value of {{ rows }} (4 characters): all of it",
         "  cell 1: value of {{ n }} (1 character): its size and digest",

@@ -71,7 +71,7 @@ def test_the_keys_of_the_hand(lab: Callable[..., Book], service: Emulator) -> No
 
 
 def test_stop_and_wait(lab: Callable[..., Book], service: Emulator) -> None:
-    """At once while either streams; a waiting ask says for whom, and can be taken back."""
+    """At once while either streams; one that waits says for which, and can be taken back."""
     book = lab([LOAD, PANEL, "%%chat\nlong", HOLDS])
     book.run(0)
     book.run(1)

@@ -302,16 +302,21 @@ def test_a_refresh_takes_no_place_of_another_cell() -> None:
 
 
 def test_what_is_pruned_answers_no_more() -> None:
-    """Also the cell that it answered; of two equal ones only as many as are meant."""
+    """Also the cell that it answered; put back, it answers again."""
     matcher = Matcher([one("a", "1", "x"), one("a", "1", "x", superseded=True), one("b", "2")])
     assert replayed(matcher, by("a", "x")) == ["1"]
-    assert matcher.remove([one("a", "1", "x", superseded=True), one("gone", "9")]) == 1
+    matcher.remove({1})
     assert texts(matcher) == ["1", "2"]
-    assert matcher.remove([one("a", "1", "x")]) == 1
+    removed = matcher.remove({0})
     assert replayed(matcher, by("a", "x"), by("a", "x", "2"), by("b")) == [None, None, "2"]
+    matcher.put_back(removed)
+    assert texts(matcher) == ["1", "2"]
+    assert replayed(matcher, by("a", "x", "3")) == ["1"]
+    matcher.put_back(matcher.remove({0, 1}))
+    assert texts(matcher) == ["1", "2"]
     matcher = Matcher([one("a", "1")])
     replayed(matcher, by("a"))
-    matcher.remove(matcher.interactions)
+    matcher.remove({0})
     recorded(matcher, by("n"), "new")
     assert texts(matcher) == ["new"]
 
@@ -323,17 +328,26 @@ def test_two_kernels_keep_each_others() -> None:
     recorded(matcher, by("a2", "x"), "1a")
     first = one("f", "first")
     matcher.merge(base, (first, base[0], one("n", "new", "z"), base[1], one("m", "more")))
-    assert texts(matcher) == ["first", "1a", "(1)", "new", "2", "more"]
+    assert texts(matcher) == ["1a", "(1)", "2", "first", "new", "more"]
     held = matcher.interactions
     matcher.merge(held, (one("b2", "2b", "y"), *held[:-1]))
-    assert texts(matcher) == ["2b", "first", "1a", "(1)", "new", "2"]
+    assert texts(matcher) == ["1a", "(1)", "2", "first", "new", "2b"]
+
+
+def test_what_both_kernels_hold_is_held_once() -> None:
+    """As where the file was gone, and came back; of two equal ones both."""
+    matcher = Matcher([one("a", "1")])
+    matcher.merge([], [one("a", "1"), one("a", "1")])
+    assert texts(matcher) == ["1", "1"]
+    matcher.merge([one("a", "1"), one("a", "1")], [one("a", "1")])
+    assert texts(matcher) == ["1"]
 
 
 def test_what_is_pruned_here_does_not_come_back_from_another_kernel() -> None:
     """It has not pruned it, and saves its file as ever."""
     base = (one("a", "1"), one("b", "2"))
     matcher = Matcher(base)
-    matcher.remove(base[:1])
+    matcher.remove({0})
     matcher.merge(base, (*base, one("c", "3")))
     assert texts(matcher) == ["2", "3"]
 

@@ -26,7 +26,7 @@ def test_pruning_lists_first_and_removes_by_number(shell: Shell, emulator: Emula
         shell.page(f"%chat --no-history echo:{prompt}", cell)
     for line in ("--prune superseded", "--prune 1"):
         failed = shell.fails(f"%chat_cassette {line}")
-        assert "Nothing of talk.jsonl was listed yet." in failed.traceback[0]
+        assert "talk.jsonl was not listed as it is now." in failed.traceback[0]
     listed = shell.do("%chat_cassette --prune").printed
     assert "   3  echo:one (3 characters, superseded)" in listed
     assert "Nothing was removed." in listed
@@ -37,16 +37,21 @@ def test_pruning_lists_first_and_removes_by_number(shell: Shell, emulator: Emula
             "is not a number of that list"
             in shell.fails(f"%chat_cassette --prune {wrong}").traceback[0]
         )
-    # Asked again since it was listed, it is in force and stays.
+    # What is listed is what is removed: it is listed again after each change.
     shell.page("%chat --no-history echo:two", "b")
+    failed = shell.fails("%chat_cassette --prune superseded")
+    assert "talk.jsonl was not listed as it is now." in failed.traceback[0]
+    assert len(held()) == 5
+    shell.do("%chat_cassette --prune")
     removed = shell.do("%chat_cassette --prune superseded").printed
     assert "echo:one" in removed
-    assert "Removed 1 from talk.jsonl." in removed
-    assert prompts() == ["echo:uno", "echo:three", "echo:dos", "echo:two"]
-    assert "was removed" in shell.fails("%chat_cassette --prune 3").traceback[0]
-    shell.do("%chat_cassette --prune 1 2")
-    assert prompts() == ["echo:dos", "echo:two"]
-    assert "It holds 2 exchanges, 1 of them superseded" in shell.do("%chat_cassette").printed
+    assert "Removed 2 from talk.jsonl." in removed
+    assert prompts() == ["echo:uno", "echo:three", "echo:two"]
+    assert "was not listed" in shell.fails("%chat_cassette --prune 3").traceback[0]
+    shell.do("%chat_cassette --prune")
+    shell.do("%chat_cassette --prune 1 1")
+    assert prompts() == ["echo:three", "echo:two"]
+    assert "It holds 2 exchanges;" in shell.do("%chat_cassette").printed
     shell.do(f"%chat_cassette {FILE} --replay")
     shell.do("%chat_cassette --prune")
     assert "is replayed" in shell.fails("%chat_cassette --prune 1").traceback[0]
@@ -56,7 +61,7 @@ def test_pruning_lists_first_and_removes_by_number(shell: Shell, emulator: Emula
 
 
 def test_pruning_goes_by_what_the_file_holds(shell: Shell, emulator: Emulator) -> None:
-    """What another kernel put in is listed; what it took out has no number any more."""
+    """What another kernel put in is listed; what it changed since is listed again first."""
     shell.do(f"%chat_cassette {FILE} --record", cell="in")
     shell.page("%chat --no-history echo:one", "a")
     shell.page("%chat --no-history echo:two", "b")
@@ -67,7 +72,7 @@ def test_pruning_goes_by_what_the_file_holds(shell: Shell, emulator: Emulator) -
     assert "   3  secret (3 characters)" in shell.do("%chat_cassette --prune").printed
     other.save(lambda _, now: tuple(each for each in now if each.prompt != one.prompt))
     failed = shell.fails("%chat_cassette --prune 1 2")
-    assert "1 has changed since it was listed" in failed.traceback[0]
+    assert "talk.jsonl was not listed as it is now." in failed.traceback[0]
     assert prompts() == [two.prompt, "secret"]
     assert "   2  secret" in shell.do("%chat_cassette --prune").printed
     shell.do("%chat_cassette --prune 2")
@@ -92,6 +97,7 @@ def test_pruning_that_cannot_be_saved_removes_nothing(
     full.clear()
     shell.page("%chat --no-history echo:two", "b")
     assert prompts() == ["echo:one", "echo:two"]
+    shell.do("%chat_cassette --prune")
     shell.do("%chat_cassette --prune 1")
     assert prompts() == ["echo:two"]
     assert len(emulator.requests) == 2

@@ -263,7 +263,7 @@ def checked(ask: str, answer: str = DONE) -> str:
         (f"{HEAD}\n{ASK}\n{DONE}", "line 2: its exchange is not complete"),
         (f"{HEAD}\n{ASK}\n{YOU}\n{DONE}", "line 2: the exchange is not the one"),
         (checked('{"ask": 1}'), "line 2: 'ask' is not of the right type"),
-        (checked('{"ask": "0", "before": [1]}'), "line 2: not a text"),
+        (checked('{"ask": "0", "before": [1]}'), "line 2: 'before' is not of the right type"),
         (checked('{"ask": "0", "after": []}'), "line 2: 'after' is not of the right type"),
         (checked(ASK, '{"status": true}'), "'status' is not"),
     ],

@@ -19,7 +19,7 @@ from chatmagic.cassette import transports
 from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction
 from chatmagic.cassette.transports import RecordingTransport, ReplayTransport, Response
 from chatmagic.client import response
-from chatmagic.client.sockets import Halt
+from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
 from chatmagic.models import Message, Reply, Usage
 from chatmagic.protocol.wire import Request

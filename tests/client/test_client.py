@@ -109,7 +109,7 @@ def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_address_and_key_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without arguments a client asks whom the environment names."""
+    """Without arguments a client asks the service that the environment names."""
     with Server(playing(document(WHOLE))) as server:
         monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{server.origin}/v1")
         monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)

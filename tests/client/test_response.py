@@ -39,7 +39,7 @@ from chatmagic.errors import (
     RequestRejectedError,
     ServiceError,
 )
-from chatmagic.models import Message, Usage
+from chatmagic.models import Usage
 from chatmagic.protocol.error_mapping import BODY_BYTES
 
 
@@ -279,7 +279,6 @@ def test_a_whole_answer_without_a_choice_is_no_reply(choices: object) -> None:
         assert error.reply is None
 
 
-LONG = [Message("user", "words " * 2_000)]
 EMPTY = {
     "nothing": answer(b"", headers=EVENTS),
     "blanks": answer(b"\n\n", headers=EVENTS),
@@ -291,32 +290,11 @@ EMPTY = {
 
 
 @pytest.mark.parametrize("kind", EMPTY)
-def test_an_empty_answer_to_a_long_conversation_names_a_full_context(kind: str) -> None:
-    """Some servers say no more when the model's context is full; a short one has other reasons."""
-    hints = []
-    for messages in (LONG, ASK):
-        with (
-            served(once(EMPTY[kind])) as (client, _),
-            pytest.raises(ChatError) as caught,
-            client.stream(messages) as replying,
-        ):
-            list(replying)
-        hints.append(caught.value.hint or "")
-    assert "(12,063 bytes were sent) and may fill the model's context" in hints[0]
-    assert hints[0].endswith("Send less of it: --last N, or %chat_reset.")
-    assert "context" not in hints[1]
-
-
-def test_an_answer_with_something_in_it_names_no_full_context() -> None:
-    """The length of the question explains nothing where another reason is told."""
-    for given in (stream(b'data: {"choices":[]}\n\n'), answer(b'{"choices": [{"mess')):
-        with (
-            served(once(given)) as (client, _),
-            pytest.raises(ChatError) as caught,
-            client.stream(LONG) as replying,
-        ):
-            list(replying)
-        assert "context" not in str(caught.value)
+def test_an_empty_answer_names_a_full_context_as_a_cause(kind: str) -> None:
+    """Some servers say no more when a long conversation fills the model's context."""
+    hint = str(failure(once(EMPTY[kind])).hint)
+    assert "Ask again to try once more" in hint
+    assert "may fill the model's context: send less of it: --last N, or %chat_reset." in hint
 
 
 def test_half_an_event_at_the_end_is_a_cut() -> None:
@@ -538,7 +516,8 @@ def test_a_redirect_names_the_new_origin() -> None:
 
 
 @pytest.mark.parametrize(
-    "location", ["https://new.example.org\x1b[31m/x", "http://[new.example.org/", "\xff\xfe"]
+    "location",
+    ["https://new.example.org\x1b[31m/x", "http://[new.example.org/", "http://\xff\xfe/"],
 )
 def test_a_redirect_to_no_address_is_a_redirect(location: str) -> None:
     """What no library can read as a URL is told like any other place."""
@@ -549,9 +528,9 @@ def test_a_redirect_to_no_address_is_a_redirect(location: str) -> None:
 
 
 @pytest.mark.parametrize("order", ["01", "10"])
-def test_of_choices_in_turn_one_is_the_reply(order: str) -> None:
+def test_of_choices_in_turn_the_first_is_the_reply(order: str) -> None:
     """Chunks of another choice are left out, whichever speaks first."""
     turns = [(index, word) for word in ("one ", "two") for index in order]
     chunks = [event(f"{index}:{word}", index=int(index)) for index, word in turns]
     with served(stream(*chunks, DONE)) as (client, _):
-        assert ask(client, streaming=True).text == f"{order[0]}:one {order[0]}:two"
+        assert ask(client, streaming=True).text == "0:one 0:two"

@@ -26,7 +26,7 @@ from loopback import (
 from chatmagic.client import response
 from chatmagic.client import stream as stream_module
 from chatmagic.client.client import Client
-from chatmagic.client.sockets import Halt
+from chatmagic.client.halt import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import (
     ChatError,

@@ -79,7 +79,7 @@ def test_lines_of_a_record_are_not_joined() -> None:
 
 
 def test_what_is_too_deep_is_changed() -> None:
-    """Nothing that a stranger writes raises anything."""
+    """No untrusted value raises anything."""
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]

@@ -10,10 +10,10 @@ import pytest
 from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, event, head
 
 import chatmagic
-from chatmagic.client.sockets import Halt
+from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatInterrupted
 from chatmagic.models import Message
-from chatmagic.session.events import Answer, Ask
+from chatmagic.session.events import Answer, Ask, View
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
@@ -116,8 +116,8 @@ def test_many_threads_ask_at_once(server: Server, *, shared: bool) -> None:
         client.close()
 
 
-class Waits:
-    """A view that takes note of whom it waits for, and lets a test act just then."""
+class Waits(View):
+    """A view that takes note of the ask that it waits for, and lets a test act just then."""
 
     def __init__(self, act: Callable[[], object]) -> None:
         """Do ``act`` as soon as the ask waits."""
@@ -132,9 +132,6 @@ class Waits:
     def began(self, notes: Sequence[str]) -> None:  # noqa: ARG002 - the protocol's
         """The request is about to be sent."""
         self.told.append("began")
-
-    def fragment(self, text: str) -> None:
-        """A fragment came."""
 
     def ended(self, answer: Answer) -> None:  # noqa: ARG002 - the protocol's
         """There is a reply."""

@@ -58,6 +58,7 @@ BELOW_REPLIES: Final = watched(
     "client/connections",
     "client/reuse",
     "client/sockets",
+    "client/halt",
     "client/client",
     "client/stream",
 )

@@ -33,7 +33,7 @@ from shells import Shell, alone, forget_warnings
 import chatmagic
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
-from chatmagic.client.sockets import Halt
+from chatmagic.client.halt import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpTransport
 from chatmagic.emulator.server import Emulator
@@ -253,7 +253,7 @@ def test_no_missing_connection_tells_the_key(
         Server(no_tls) as server,
         Client(server.origin.replace("http:", "https:"), key, auth=auth) as client,
     ):
-        with pytest.raises(ConnectError, match=r"https://127\S+ does not speak TLS") as caught:
+        with pytest.raises(ConnectError, match=r"No secure connection to https://127") as caught:
             client.complete(ASK)
         look(key, *told_by(caught.value))
     look(key, caplog.text, *(vars(record) for record in caplog.records))
@@ -541,7 +541,7 @@ def test_any_address_is_read_in_one_way(scheme: str, place: str, rest: str) -> N
         assert connected_to(url, patch) in ([(parts.hostname, parts.port)], [])
 
 
-def test_a_strangers_folder_configures_nothing(tmp_path: Path) -> None:
+def test_an_untrusted_folder_configures_nothing(tmp_path: Path) -> None:
     """A configuration beside the notebook is not read, so its address gets no key."""
     for name in ("ipython_config.py", "ipython_kernel_config.py", "jupyter_config.py"):
         line = "c.ChatMagics.base_url = 'https://evil.example'\n"
@@ -764,8 +764,6 @@ def test_a_bundle_that_is_none_is_one_line(tmp_path: Path, monkeypatch: pytest.M
                     for other in names:
                         patch.delenv(other, raising=False)
                     patch.setenv(name, str(tmp_path / file))
-                    with pytest.raises(
-                        ConnectError, match=f"^{name} does not name a file"
-                    ) as caught:
+                    with pytest.raises(ConnectError, match=f"^{name} names no file") as caught:
                         client.complete(ASK)
                     assert "Nothing was sent." in caught.value.message

@@ -26,7 +26,7 @@ from chatmagic.protocol.wire import Request
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.models import Origin
 
 KEY: Final = "key-7d1f-throw-away"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import sys
 import threading
 import tracemalloc
 from typing import TYPE_CHECKING, Final
@@ -12,7 +11,7 @@ import pytest
 from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, event, head
 
 import chatmagic
-from chatmagic.client.sockets import Halt
+from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatInterrupted, RequestTimeoutError
 from chatmagic.models import Message
 from chatmagic.protocol import sse
@@ -63,13 +62,9 @@ def by_session(client: chatmagic.Client) -> str:
 
 def extra(client: chatmagic.Client, ask: Callable[[chatmagic.Client], str]) -> tuple[int, int]:
     """Ask; give the reply's length, and the most memory that was taken beside its text."""
-    # Under a line tracer, as coverage sets it, Python copies a text whenever something is added.
-    tracer = sys.gettrace()
-    sys.settrace(None)
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
     text = ask(client)
-    sys.settrace(tracer)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return len(text), most - before - len(text)

@@ -32,7 +32,7 @@ from chatmagic.text import one_line, without_lone_surrogates
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.models import Origin
 
 KEY = 'sk/fuzz+throw="away'
@@ -289,7 +289,7 @@ FULL = st.builds(
     parts=st.lists(TEXTS, max_size=6),
     told=FULL,
     form=st.fixed_dictionaries(
-        {"line_end": st.sampled_from(["\n", "\r\n", "\r"]), "blank_line": st.booleans()}
+        {"line_end": st.sampled_from([b"\n", b"\r\n", b"\r"]), "blank_line": st.booleans()}
     ),
     noise=st.sampled_from([b"", b": busy\n", b"id: 1\n", b"retry: 5\n", b"data: null\n\n"]),
     places=PLACES,
@@ -297,7 +297,7 @@ FULL = st.builds(
 @example(
     parts=["\ud83d", "\ude00", "x\ud83d"],
     told=Reply("", finish_reason="stop"),
-    form={"line_end": "\r\n", "blank_line": False},
+    form={"line_end": b"\r\n", "blank_line": False},
     noise=b": busy\n",
     places=[9],
 )
@@ -308,8 +308,10 @@ def test_what_the_interface_writes_is_read(
     text = without_lone_surrogates("".join(parts))
     chunks = [Chunk(content=part) for part in parts]
     chunks.append(Chunk(finish_reason=told.finish_reason, model=told.model, usage=told.usage))
-    events = [sse.encode(chunk.to_json(), **form) for chunk in chunks]
-    streamed = noise.join([b"", *events, sse.encode_done(**form)])
+    blank_line = form["blank_line"]
+    events = [sse.encode(chunk.to_json(), blank_line=blank_line) for chunk in chunks]
+    events.append(sse.encode_done(blank_line=blank_line))
+    streamed = noise.join([b"", *(event.replace(b"\n", form["line_end"]) for event in events)])
     document = Chunk(**{**_fields(told), "content": "".join(parts), "whole": True})
     whole = json.dumps(document.to_json()).encode()
     for kind, body in (("text/event-stream", streamed), ("application/json", whole)):

@@ -118,7 +118,7 @@ def found(book: dict[str, Any]) -> Audit:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "n.ipynb"
         path.write_text(json.dumps(book))
-        return audit.audit(path)
+        return audit.audit_all([path])[0]
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

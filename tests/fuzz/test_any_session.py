@@ -16,13 +16,13 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
 from chatmagic.protocol import sse
 from chatmagic.protocol.wire import Chunk
-from chatmagic.session.events import Answer, Ask
+from chatmagic.session.events import Answer, Ask, View
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.request_facts import Entry
     from chatmagic.models import Origin
@@ -99,7 +99,7 @@ class Service:
         return pieces if self.fate in {"cut off", "broken off"} else [*pieces, sse.encode_done()]
 
 
-class Viewer:
+class Viewer(View):
     """A view that counts what it is told, and presses Stop where that is the fate."""
 
     def __init__(self, *, stops: bool) -> None:

@@ -12,6 +12,7 @@ from comms import WidgetComm, Widgets
 from shells import Shell, alone
 
 from chatmagic.client import response
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Emulator, Settings
 from chatmagic.errors import ServiceError
@@ -291,7 +292,7 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
     front.is_told("Complete, 1 word.")
     session = current_session()
     ask = Ask("x", entry="panel")
-    for event in (Began(ask, (), ()), Fragment("x"), Ended(ask, None, ServiceError("no"))):
+    for event in (Began(ask, (), (), Halt()), Fragment("x"), Ended(ask, None, ServiceError("no"))):
         session.followers.tell(event)
     front.ask("b", "%%chat\necho:one two")
     front.is_told("Reply started.", "Complete, 2 words.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from chatmagic.client.halt import Halt
 from chatmagic.jupyter import drawing
 from chatmagic.jupyter.drawing import DrawingLoop, Drawn
 from chatmagic.session.events import Ask, Began, Changed, Ended, Fragment
@@ -71,7 +72,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 def began(loop: DrawingLoop) -> Ask:
     """Let an ask begin."""
     ask = Ask("why?")
-    loop.hear(Began(ask, (), ()))
+    loop.hear(Began(ask, (), (), Halt()))
     return ask
 
 

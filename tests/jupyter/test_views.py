@@ -12,12 +12,13 @@ from shells import Page, Shell, alone, left
 
 from chatmagic._json import digest
 from chatmagic.archive import output
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.seal import sealed
 from chatmagic.jupyter import views
 from chatmagic.jupyter.drawing import DrawingLoop
 from chatmagic.models import Credits, Reply, Usage
-from chatmagic.session.events import HELD_BACK, Answer, Ask, Began, Fragment, Silent
+from chatmagic.session.events import HELD_BACK, Answer, Ask, Began, Fragment, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -64,7 +65,7 @@ class Cell(views.Live):
     def began(self, notes: Sequence[str]) -> None:
         """Hear that the request is about to be sent."""
         super().began(notes)
-        self.loop.hear(Began(self.ask, tuple(notes), ()))
+        self.loop.hear(Began(self.ask, tuple(notes), (), Halt()))
 
     def fragment(self, text: str) -> None:
         """Hear a fragment."""
@@ -164,7 +165,7 @@ def test_live_ends_as_once(page: Page, loop: DrawingLoop) -> None:
 
 
 def test_live_begins_with_a_mark(page: Page, loop: DrawingLoop) -> None:
-    """Whom it waits for, then that it waits; HTML alone until the end, notes among it."""
+    """What it waits for, then that it waits; HTML alone until the end, notes among it."""
     live = Cell(loop)
     live.waiting("cell [3] <b>")
     assert "cell [3] &lt;b&gt;" in html(page)
@@ -249,7 +250,7 @@ def test_ending_twice_shows_one(page: Page, loop: DrawingLoop) -> None:
 
 def test_silence(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     """``--quiet`` shows nothing of anything."""
-    view = Silent()
+    view = View()
     view.waiting("x")
     view.began(["note"])
     view.fragment("text")

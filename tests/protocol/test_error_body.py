@@ -1,4 +1,4 @@
-"""Errors in a stranger's JSON, in the documented shape and in the shapes that are about."""
+"""Errors in untrusted JSON, in the documented shape and in the shapes that are about."""
 
 from __future__ import annotations
 

@@ -53,16 +53,6 @@ def test_what_only_a_reply_holds_has_begun_one(chunk: Chunk, *, begun: bool) -> 
     assert built(chunk).begun is begun
 
 
-def test_of_several_choices_the_first_that_speaks_counts() -> None:
-    """Another one's text, reason and refusal are left out; its model and usage are the reply's."""
-    builder = built(Chunk("", index=0), Chunk("b", index=1), Chunk("c", index=1))
-    other = Chunk("a", finish_reason="length", refusal="No.", usage=Usage(4), index=0)
-    assert builder.add(other) == ""
-    reply = builder.reply("cut off")
-    assert (reply.text, reply.finish_reason, reply.refusal) == ("bc", None, None)
-    assert reply.usage == Usage(4)
-
-
 def test_a_last_message_adds_only_what_is_new() -> None:
     """Some servers say the whole reply once more at the end."""
     builder = built(Chunk("one "), Chunk("two"))

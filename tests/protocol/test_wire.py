@@ -1,4 +1,4 @@
-"""The values of the wire: JSON both ways, and what is made of a stranger's JSON."""
+"""The values of the wire: JSON both ways, and what is made of untrusted JSON."""
 
 from __future__ import annotations
 
@@ -238,13 +238,13 @@ class TestChunk:
             ([1, 0], "1"),
             ([None, 0], "0"),
             ([1, None], "1"),
-            ([1, 2], "0"),
-            (["0", "1"], "0"),
-            ([[], 0.0], "1"),
+            ([1, 2], ""),
+            (["1", "0"], "1"),
+            ([2.0, 0.0], "1"),
         ],
     )
     def test_of_several_choices_the_first_counts(self, indexes: list[Any], text: str) -> None:
-        """The choice with index 0 counts, or one without an index, else the first."""
+        """The choice with index 0 counts, or one without an index."""
         choices = [
             {"index": index, "delta": {"content": str(place)}}
             for place, index in enumerate(indexes)
@@ -344,7 +344,7 @@ JSON = st.recursive(
 
 
 @given(value=JSON)
-def test_a_strangers_json_raises_nothing_but_a_value_error(value: object) -> None:
+def test_untrusted_json_raises_nothing_but_a_value_error(value: object) -> None:
     """Every reader gives a value, ``None`` or a ValueError, whatever the JSON."""
     for reader in (Message, Request, Usage, Credits, ErrorBody, Chunk):
         try:

@@ -55,4 +55,4 @@ def test_several_turns_set_aside_are_counted(session: Session) -> None:
     session.run(Ask("echo:alone", history=False), alone)
     assert ("began", []) in alone.told
     session.run(Ask("echo:next"), seen)
-    assert ("began", ["set aside 2 turns whose cells are gone from the page"]) in seen.told
+    assert ("began", ["set aside 2 turns of cells gone from the page"]) in seen.told

@@ -1,4 +1,4 @@
-"""Whom a session asks: a client for each setup, which is kept while that holds."""
+"""The client that a session asks: one for each setup, which is kept while that holds."""
 
 from __future__ import annotations
 

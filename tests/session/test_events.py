@@ -9,6 +9,7 @@ import pytest
 from asking import Seen
 from shells import FIXED
 
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatInterrupted, ServiceError
 from chatmagic.models import Reply
@@ -28,7 +29,7 @@ def test_followers_hear_of_every_ask_and_change(session: Session, emulator: Emul
     leave = session.follow(heard.append)
     ask = Ask("echo:one two", entry="panel", owner="a")
     answer = session.run(ask, Seen())
-    assert heard[0] == Began(ask, (), ())
+    assert heard[0] == Began(ask, (), (), Halt())
     assert "".join(event.text for event in heard if isinstance(event, Fragment)) == "one two"
     assert heard[-1] == Ended(ask, answer, None)
     emulator.settings = replace(FIXED, fault="error", fault_after=-1)

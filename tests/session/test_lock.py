@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from asking import PATIENCE, Seen, prompts, stop
 
-from chatmagic.client.sockets import Halt
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.session.events import Ask
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def test_one_at_a_time(session: Session, emulator: Emulator) -> None:
-    """A second thread waits, is told for whom, and then carries the first one's turn."""
+    """A second thread waits, is told which thread has it, and then carries the first one's turn."""
     inside, go_on = threading.Event(), threading.Event()
 
     def hold(_: str) -> None:

@@ -21,11 +21,12 @@ from chatmagic.errors import (
     RateLimitError,
     ServiceError,
 )
-from chatmagic.session.events import Ask, Changed
+from chatmagic.session.events import Ask, Began, Changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from chatmagic.client.halt import Halt
     from chatmagic.conversation.turn import Turn
     from chatmagic.emulator.server import Emulator, Settings
     from chatmagic.session.events import Event
@@ -294,24 +295,24 @@ def test_a_turn_stands_where_the_page_has_its_cell(session: Session, emulator: E
     assert [turn.owner for turn in session.conversation] == ["a", "b", "c"]
 
 
-def test_an_ask_is_stopped_by_name(session: Session) -> None:
-    """From another thread, whoever asked; one that is not under way stops no other."""
-    ask = Ask("long")
-    others: list[bool] = []
+def test_a_follower_can_stop_an_ask(session: Session) -> None:
+    """From another thread, whoever asked; one that is over stops no other."""
+    halts: list[Halt] = []
+
+    def follow(event: Event) -> None:
+        if isinstance(event, Began):
+            halts.append(event.halt)
 
     def stop(_: str) -> None:
-        stopper = threading.Thread(
-            target=lambda: others.extend([session.stop(Ask("long")), session.stop(ask)])
-        )
+        stopper = threading.Thread(target=halts[0].stop)
         stopper.start()
         stopper.join(PATIENCE)
 
+    session.follow(follow)
     with pytest.raises(ChatInterrupted, match="what came is kept"):
-        session.run(ask, Seen(at_fragment=stop))
-    assert others[:2] == [False, True]
+        session.run(Ask("long"), Seen(at_fragment=stop))
     assert session.conversation.turns[0].state == "interrupted"
-    assert session.stop(ask) is False
-    assert session.ask("echo:next").text == "next"
+    assert session.run(Ask("echo:next"), Seen(at_fragment=stop)).reply.text == "next"
 
 
 def test_what_the_pages_say_holds_for_every_ask(session: Session, emulator: Emulator) -> None:
@@ -323,7 +324,7 @@ def test_what_the_pages_say_holds_for_every_ask(session: Session, emulator: Emul
     )
     seen = Seen()
     session.run(Ask("echo:new", owner="n"), seen)
-    assert ("began", ["set aside 1 turn whose cell is gone from the page"]) in seen.told
+    assert ("began", ["set aside 1 turn of cells gone from the page"]) in seen.told
     sent = [message["content"] for message in emulator.requests[-1].body["messages"]]
     assert sent == ["echo:c", "c", "echo:a", "a", "echo:new"]
     assert prompts(session) == ["echo:c", "echo:a", "echo:new"]

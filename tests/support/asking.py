@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from chatmagic.session.events import View
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -15,7 +17,7 @@ PATIENCE = 10.0
 
 
 @dataclass
-class Seen:
+class Seen(View):
     """A view that keeps what it is told, and may act on it."""
 
     told: list[tuple[str, Any]] = field(default_factory=list)

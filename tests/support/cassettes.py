@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from chatmagic.cassette.storage import CassetteFile
 from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.session.events import View
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
@@ -53,25 +54,13 @@ def mode(monkeypatch: pytest.MonkeyPatch, word: str, file: str = FILE) -> Sessio
     return Session()
 
 
-class Quiet:
+class Quiet(View):
     """A view that keeps the notes."""
 
     def __init__(self) -> None:
         """Begin without any."""
         self.notes: list[str] = []
 
-    def waiting(self, holder: str) -> None:
-        """Nobody waits."""
-
     def began(self, notes: Any) -> None:
         """Keep the notes."""
         self.notes += notes
-
-    def fragment(self, text: str) -> None:
-        """Show nothing."""
-
-    def ended(self, answer: Any) -> None:
-        """Show nothing."""
-
-    def failed(self) -> None:
-        """Show nothing."""

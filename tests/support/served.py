@@ -25,7 +25,7 @@ from chatmagic.models import Message, Reply
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.models import Origin
 
 

@@ -14,15 +14,15 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import _lazy
 from chatmagic._log import log_swallowed, swallowed
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.jupyter import transcript
 from chatmagic.jupyter.panel import cell_export
 from chatmagic.jupyter.panel.messages import read
 from chatmagic.jupyter.panel.saved import saved
-from chatmagic.session.events import Ask, Silent
+from chatmagic.session.events import Ask, View
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ FAILED: Final = "{what}: the panel's part of the kernel failed ({error}). %%chat
 
 
 class Actions:
-    """Does what pages ask for.
+    """Handlers of the messages by which pages ask for something.
 
     Args:
         hub: tells the pages.
@@ -197,11 +197,6 @@ class Actions:
         pending = self._pending.get(message["key"])
         if pending is None or pending.stage != "asked":
             return
-        # requests comes with the first question, and by one way: two threads that load it from
-        # two ends, as when a cell asks at the same moment, may each find the other's half.
-        _lazy.load("chatmagic.client.transport")
-        from chatmagic.client.sockets import Halt  # noqa: PLC0415
-
         pending.stage, pending.halt = "sending", Halt()
         self._work.put((message, answer, partial(self._ask, pending)))
 
@@ -217,11 +212,8 @@ class Actions:
         if pending.stage == "asked":
             self._hub.drop(pending, WITHDRAWN)
             return
-        stopped = self._session.stop(pending.ask)
         if pending.halt is not None:
             pending.halt.stop()
-            stopped = True
-        if stopped:
             answer({"kind": "stopping"})
 
     def _turn(self, number: int | None) -> Turn | None:
@@ -249,7 +241,7 @@ class Actions:
         self._session.change(lambda conversation: conversation.hand_over(number, owner))
 
 
-class _Waiting(Silent):
+class _Waiting(View):
     """The view of the panel's own asks: what else there is to know comes by following."""
 
     def __init__(self, waiting: Callable[[str], object]) -> None:

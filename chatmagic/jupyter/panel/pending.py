@@ -15,7 +15,7 @@ from chatmagic.session.events import failure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chatmagic.client.sockets import Halt
+    from chatmagic.client.halt import Halt
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.panel import messages
@@ -39,7 +39,7 @@ class PendingAsk:
         note: what there is to say of it.
         after: number of the turn behind which it stands; ``None`` is the end.
         replaces: numbers of the turns that its turn will replace.
-        halt: stops it, where the panel asked it.
+        halt: stops it; ``None`` until it is known.
         html: what pages were shown of its reply.
     """
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from panel_views import HOSTILE, Service, View, holding
 
-from chatmagic import _lazy
 from chatmagic.conversation.record import owner_of
 from chatmagic.jupyter.panel import actions
-from chatmagic.session.events import Ask, Silent
+from chatmagic.session.events import Ask, Listener
 
 if TYPE_CHECKING:
     from chatmagic.session.session import Session
@@ -81,7 +80,7 @@ def test_an_action_that_fails_is_refused(
         raise LookupError("sk-action-7f3a")
 
     with monkeypatch.context() as patch:
-        patch.setattr(_lazy, "load", fail)
+        patch.setattr(actions, "Halt", fail)
         if not offered:
             patch.setattr(actions, "without_lone_surrogates", fail)
         page.say("ask", text="a question", nonce="n", replaces=None)
@@ -134,7 +133,7 @@ def test_asked_again_a_prompt_is_sent_letter_for_letter(page: View, service: Ser
 
 def test_a_cells_turn_is_not_the_panels_to_ask_again(session: Session, page: View) -> None:
     """The cell owns it; run the cell again."""
-    session.run(Ask("why?", owner="c" * 16, entry="cell", asker="cell [3]"), Silent())
+    session.run(Ask("why?", owner="c" * 16, entry="cell", asker="cell [3]"), Listener(None))
     page.say("ask", text="other", nonce="1", replaces=1)
     assert "no longer the panel's" in page.until("refused")["words"]
 
@@ -143,7 +142,7 @@ def test_turns_become_cells_that_take_them_over(
     session: Session, page: View, service: Service
 ) -> None:
     """Run, such a cell replaces the panel's turn; no request carries both."""
-    session.run(Ask("above", owner=owner_of("A"), asker="cell [1]"), Silent())
+    session.run(Ask("above", owner=owner_of("A"), asker="cell [1]"), Listener(None))
     page.asked("first")
     page.asked("second {{ x }}")
     page.say("put", turns=None, cells=["P", "A", "Z"])
@@ -160,6 +159,6 @@ def test_turns_become_cells_that_take_them_over(
     (taken_over,) = page.until("snapshot", ended=None)["new"]
     assert (taken_over["id"], taken_over["by"]) == (first["turn"], "a cell of the notebook")
     assert session.conversation.turns[1].owner == owner
-    session.run(Ask("first", owner=owner, execution="2", asker="cell [2]"), Silent())
+    session.run(Ask("first", owner=owner, execution="2", asker="cell [2]"), Listener(None))
     assert service.bodies[-1] == ["above", "fine", "first"]
     assert [one.prompt for one in session.conversation] == ["above", "first", "second {{ x }}"]

@@ -27,12 +27,13 @@ from panel_views import (
 
 import chatmagic
 from chatmagic.archive.output import STALE
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.jupyter import drawing
 from chatmagic.jupyter.panel.hub import Shown
 from chatmagic.jupyter.panel.snapshot import Entries
-from chatmagic.session.events import Ask, Began, Ended, Fragment, Silent
+from chatmagic.session.events import Ask, Began, Ended, Fragment, Listener
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.drawing import DrawingLoop
@@ -43,7 +44,7 @@ def following(session: Session, page: View, fragments: list[str]) -> list[dict[s
     """Let a view follow a reply, and return the messages that it got of it."""
     ask = Ask("a question", entry="cell", asker="cell [7]", owner="0123456789abcdef")
     before = len(page.messages)
-    session.followers.tell(Began(ask, (), session.conversation.turns))
+    session.followers.tell(Began(ask, (), session.conversation.turns, Halt()))
     for fragment in fragments:
         session.followers.tell(Fragment(fragment))
     session.followers.tell(Ended(ask, None, chatmagic.errors.ServiceError("down")))
@@ -109,7 +110,7 @@ def test_a_reply_is_told_in_order(session: Session, page: View, service: Service
 
 def test_a_cell_is_followed_and_named(session: Session, page: View) -> None:
     """What a cell asks is told as it streams, with the cell's number, by every panel."""
-    session.run(Ask("why?", owner="c" * 16, entry="cell", asker="cell [3]"), Silent())
+    session.run(Ask("why?", owner="c" * 16, entry="cell", asker="cell [3]"), Listener(None))
     ask = page.until("pending")
     assert (ask["by"], ask["mine"], ask["prompt"]) == ("cell [3]", False, "why?")
     (new,) = page.until("snapshot")["new"]
@@ -122,7 +123,7 @@ def test_the_next_cell_carries_the_panels_turn_and_says_so(
     """The panel's own next question carries it, too, and needs no words about it."""
     page.asked("first")
     page.asked("second")
-    session.run(Ask("third", owner="c" * 16, asker="cell [3]"), Silent())
+    session.run(Ask("third", owner="c" * 16, asker="cell [3]"), Listener(None))
     page.until("pending", by="cell [3]")
     assert service.bodies[-1] == ["first", "fine", "second", "fine", "third"]
     notes = [
@@ -152,7 +153,7 @@ def test_views_that_open_late_show_what_the_first_one_shows(
 ) -> None:
     """By asking for what they lack; also after an undo, another order and a turn in between."""
     page.asked("one")
-    session.run(Ask("cell", owner="c" * 16, asker="cell [3]"), Silent())
+    session.run(Ask("cell", owner="c" * 16, asker="cell [3]"), Listener(None))
     page.asked("two")
     session.change(lambda conversation: conversation.undo())
     page.until("snapshot", redo=True)
@@ -229,7 +230,7 @@ def test_a_waiting_ask_says_for_which_and_can_be_stopped(
     """Stopped, it is never sent, and its prompt goes back; the cell's reply goes on."""
     service.reply, go_on = holding("half ")
     cell = threading.Thread(
-        target=session.run, args=[Ask("cell", asker="cell [3]", owner="c" * 16), Silent()]
+        target=session.run, args=[Ask("cell", asker="cell [3]", owner="c" * 16), Listener(None)]
     )
     cell.start()
     page.until("text")
@@ -253,7 +254,7 @@ def test_stop_ends_a_cells_reply_by_name(session: Session, page: View, service: 
 
     def run() -> None:
         try:
-            session.run(Ask("cell", asker="cell [3]", owner="c" * 16), Silent())
+            session.run(Ask("cell", asker="cell [3]", owner="c" * 16), Listener(None))
         except KeyboardInterrupt as error:
             stopped.append(error)
 
@@ -415,7 +416,7 @@ def test_a_loop_in_a_cell_replaces_nothing_of_its_own(session: Session, page: Vi
     asks = []
     for execution in ("1", "1", "2"):
         ask = Ask("why?", owner="c" * 16, execution=execution, asker="cell [3]")
-        session.run(ask, Silent())
+        session.run(ask, Listener(None))
         asks.append(page.until("pending"))
         page.until("snapshot", key=asks[-1]["key"])
     assert [one["replaces"] for one in asks] == [[], [], [1, 2]]
@@ -451,7 +452,7 @@ def test_a_long_conversation_is_shown_page_by_page(session: Session, page: View)
     # What changes is told of the newest; the others keep their version, or get another one.
     session.change(lambda conversation: conversation.hand_over(40, "c" * 16))
     assert page.until("snapshot", view=None, count=100)["entries"] == first["entries"]
-    session.run(Ask("why?", owner="c" * 16, execution="2", asker="cell [3]"), Silent())
+    session.run(Ask("why?", owner="c" * 16, execution="2", asker="cell [3]"), Listener(None))
     later = dict(page.sync(count=70)["entries"])
     now = {id: version for id, version in more["entries"] if later.get(id) == version}
     assert list(now) == list(range(31, 40))  # those behind it are stale

@@ -1,0 +1,62 @@
+"""Halt of an exchange: what stops it from any thread, whatever it waits for."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from chatmagic.errors import Which
+
+
+class Halt:
+    """Switch that stops one exchange from any thread; no end after it is a clean end."""
+
+    def __init__(self) -> None:
+        """Start with nothing to stop."""
+        self.reason: Literal["stop"] | Which | None = None
+        self._sock: socket.socket | None = None
+        self._lock = threading.Lock()
+
+    def stop(self, reason: Literal["stop"] | Which = "stop") -> None:
+        """Wake the reader, whatever it waits for on its socket; the first reason counts.
+
+        Args:
+            reason: ``stop`` for a person, or the time-out that ran out.
+        """
+        with self._lock:
+            self.reason = self.reason or reason
+            shut_down(self._sock)
+
+    def cut(self) -> None:
+        """Shut the socket down, without a reason to report; harmless without one."""
+        with self._lock:
+            shut_down(self._sock)
+
+    def watch(self, sock: socket.socket | None) -> None:
+        """Set the socket that a stop shuts down; ``None`` for no socket any more."""
+        with self._lock:
+            self._sock = sock
+            if self.reason is not None:
+                shut_down(sock)
+
+    def settimeout(self, seconds: float | None) -> None:
+        """Set how long the next read or write may wait.
+
+        Args:
+            seconds: ``None`` waits for ever.
+        """
+        with self._lock, contextlib.suppress(OSError):
+            if self._sock is not None:
+                self._sock.settimeout(seconds)
+
+
+def shut_down(sock: socket.socket | None) -> None:
+    """Shut a socket down in both directions, which wakes its reader; ``None`` is nothing."""
+    if sock is not None:
+        with contextlib.suppress(OSError):
+            # Under TLS too the plain shutdown wakes the reader; unwrapping would wait. TLS
+            # through a proxy's own TLS is no socket, but holds one.
+            socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)
