@@ -80,6 +80,9 @@ def resolve(
 def address(addresses: Iterable[Setting]) -> Endpoint:
     """Return the first address that is set, and what set it, without a key.
 
+    Args:
+        addresses: each with what sets it, the first that counts before the others.
+
     Raises:
         ConnectError: no address is set.
         InputError: it cannot be used.
@@ -175,7 +178,11 @@ def known_keys() -> tuple[Secret, ...]:
 
 
 def new_warnings(warnings: Iterable[str]) -> list[str]:
-    """Return the warnings that were not given before in this process."""
+    """Return the warnings that were not given before in this process.
+
+    Args:
+        warnings: a line each.
+    """
     new = [warning for warning in warnings if warning not in _warned]
     _warned.update(new)
     return new

@@ -63,7 +63,11 @@ class Clock:
         self._count("total")
 
     def enter(self, which: Which) -> None:
-        """Start another time-out, which ends the one before."""
+        """Start another time-out, which ends the one before.
+
+        Args:
+            which: the phase of the exchange that begins, whose time is in the :class:`Timeout`.
+        """
         if (before := self._timers.get(self.which)) is not None:
             before.cancel()
         self.which = which
@@ -166,10 +170,11 @@ class _Connection(HTTPConnection):
         # What urllib3 asks of a connection that was kept, before it uses it again.
         if self.sock is None:
             return False
-        self._claim()
-        halt = self.current.clock.halt
         try:
-            return self.reuse.allows(self.use, self.sock, lambda: halt.reason is not None)
+            is_usable = self.reuse.allows(self.use, self.sock)
+            # Not before: a stop shuts it down, which looks like an end by the server.
+            self._claim()
+            return is_usable  # noqa: TRY300 - an interrupt here closes it too
         except BaseException:
             # An interrupt: the pool does not hold it any more, and nothing else does yet.
             self.close()

@@ -60,7 +60,12 @@ class Value:
 
     @classmethod
     def of(cls, expression: str, text: str) -> Self:
-        """Return what ``{{ expression }}`` put in, with its text."""
+        """Return what ``{{ expression }}`` put in, with its text.
+
+        Args:
+            expression: as typed between the braces.
+            text: its value as text.
+        """
         expression, text = map(without_lone_surrogates, (expression, text))
         return cls(expression, len(text), digest(text), text)
 

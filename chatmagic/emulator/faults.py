@@ -37,6 +37,10 @@ def steps(response: HttpResponse, settings: Settings) -> Iterator[Step]:
     """Return what the server does for a response, with the fault that the settings ask for.
 
     An empty piece sends the headers alone. Only an accepted request meets a fault.
+
+    Args:
+        response: what a service without a fault sends.
+        settings: with the fault, and the pauses.
     """
     fault = settings.fault if response.status == HTTPStatus.OK else None
     if fault is None:

@@ -81,5 +81,10 @@ def check(name: str, value: object, keys: Iterable[Secret] = ()) -> None:
 
 
 def without_keys(words: str, keys: Iterable[Secret]) -> str:
-    """Return the words of an error on one line, without any key."""
+    """Return the words of an error on one line, without any key.
+
+    Args:
+        words: which may quote what a service sent.
+        keys: every key that may stand in them.
+    """
     return one_line(redacted(words, keys), _SHOWN)

@@ -49,7 +49,7 @@ def history(kernel: Kernel, line: str) -> None:
     notebooks = None if pages is None else pages.names(owners)
     word = line.strip()
     if not word:
-        is_on_page = kernel.settings.order == "page" and pages is not None and pages.lists(owner)
+        is_on_page = kernel.settings.order == "page" and pages is not None and owner in pages.cells
         order = transcript.AS_ON_PAGE if is_on_page else transcript.AS_RUN
         views.show_html(*transcript.table(conversation, order, notebooks))
     elif word == "all":

@@ -88,7 +88,13 @@ def whole(
     turns: tuple[Turn, ...],
     notebooks: Mapping[str, str] | None = None,
 ) -> tuple[str, str]:
-    """Return turns in full, as HTML and as text."""
+    """Return turns in full, as HTML and as text.
+
+    Args:
+        conversation: whose turns they are.
+        turns: those to show.
+        notebooks: which notebook a cell stands in, in words, by the cell's hash.
+    """
     numbers = {turn.number: place for place, turn in enumerate(conversation.turns, 1)}
     parts = []
     for turn in turns:

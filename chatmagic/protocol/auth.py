@@ -34,7 +34,11 @@ _LIKE_A_KEY: Final = re.compile(
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a header or a query parameter of this name is one that holds a secret."""
+    """Return whether a header or a query parameter of this name is one that holds a secret.
+
+    Args:
+        name: in any case.
+    """
     return any(_SECRET_WORD.fullmatch(word) for word in re.split(r"[^a-z0-9]+", name.lower()))
 
 

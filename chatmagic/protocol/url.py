@@ -39,6 +39,9 @@ def request_url(base_url: str) -> str:
     A base URL that ends in ``/chat/completions`` is that address, and may have a query. One that
     ends in a version (``/v1``, ``/v1beta``), or in ``openai`` after one, lacks only that ending.
 
+    Args:
+        base_url: the service's address, whose path may end in a slash.
+
     Raises:
         InputError: it is not an http or https address, or holds what no base URL holds.
     """

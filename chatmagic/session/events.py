@@ -98,10 +98,18 @@ class View:
     """What shows one ask; this one shows nothing (see :mod:`chatmagic.jupyter.views`)."""
 
     def waiting(self, holder: str) -> None:
-        """Another ask is under way; this one waits for it."""
+        """Another ask is under way; this one waits for it.
+
+        Args:
+            holder: what it waits for, in words.
+        """
 
     def began(self, notes: Sequence[str]) -> None:
-        """The request is about to be sent."""
+        """The request is about to be sent.
+
+        Args:
+            notes: lines on what is particular about this ask.
+        """
 
     def fragment(self, text: str) -> None:
         """A fragment came."""

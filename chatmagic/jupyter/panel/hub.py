@@ -143,7 +143,11 @@ class Hub:
         }
 
     def publish(self, ended: messages.Ended | None = None) -> None:
-        """Tell panels what has changed in the conversation, and save it beside them."""
+        """Tell panels what has changed in the conversation, and save it beside them.
+
+        Args:
+            ended: how an ask ended, where that is the reason.
+        """
         self._announce(ended)
         for shown in self._shown:
             with swallowed():
@@ -199,7 +203,12 @@ class Hub:
         self._send_to("panel", message)
 
     def drop(self, pending: PendingAsk, words: str) -> None:
-        """Tell every panel that an ask is over before it was sent, and why."""
+        """Tell every panel that an ask is over before it was sent, and why.
+
+        Args:
+            pending: the ask.
+            words: what is said of it in the status region.
+        """
         self.pending.pop(pending.key, None)
         self.publish(_ended(pending, words, answered=False))
 
@@ -241,7 +250,12 @@ class Hub:
                 self.send(shown, message)
 
     def send(self, shown: Shown, message: Mapping[str, Any]) -> None:
-        """Send a message to the views of one panel or gauge."""
+        """Send a message to the views of one panel or gauge.
+
+        Args:
+            shown: the panel or the gauge.
+            message: one of :mod:`chatmagic.jupyter.panel.messages`.
+        """
         with swallowed():  # a page that went away does not silence the others
             self.context.run(shown.send, dict(message))
 
