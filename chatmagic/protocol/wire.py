@@ -85,7 +85,9 @@ class Request:
     def to_json(self) -> dict[str, Any]:
         """Return the body as it is sent: four fields at most, and what ``extra`` adds."""
         body: dict[str, Any] = {
-            "messages": [message.to_json() for message in self.messages],
+            "messages": [
+                {"role": message.role, "content": message.content} for message in self.messages
+            ],
             "stream": self.stream,
         }
         if self.max_tokens is not None:
