@@ -52,7 +52,7 @@ class LivePage:
 
             self._panels = Panels(self._session, status, self.drawing)
             # Any cell may have set what they show, the environment too.
-            self._shell.events.register("post_run_cell", self._look)
+            self._shell.events.register("post_run_cell", self._panels.look)
         return self._panels
 
     @contextmanager
@@ -94,14 +94,10 @@ class LivePage:
 
             self.bridge = Bridge(self._session, self.drawing, ended=ended)
 
-    def _look(self, *_: object) -> None:
-        if self._panels is not None:
-            self._panels.look()
-
     def close(self) -> None:
         """Close what was opened in the pages; the conversation stays."""
         if self._panels is not None:
-            self._shell.events.unregister("post_run_cell", self._look)
+            self._shell.events.unregister("post_run_cell", self._panels.look)
             self._panels.close()
             self._panels = None
         if self.bridge is not None:

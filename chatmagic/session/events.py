@@ -48,7 +48,7 @@ class Ask(RequestFacts):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of an ask: the reply, and the record that an output keeps of the turn."""
+    """Outcome of an ask: the reply, and the record that an output keeps of the turn."""
 
     reply: Reply
     record: Record
@@ -114,7 +114,7 @@ def failure(error: BaseException | None) -> tuple[str, str]:
 
 
 class View:
-    """What shows one ask; this one shows nothing (see :mod:`chatmagic.jupyter.views`)."""
+    """Display of one ask; this one shows nothing (see :mod:`chatmagic.jupyter.views`)."""
 
     def waiting(self, holder: str) -> None:
         """Another ask is under way; this one waits for it.

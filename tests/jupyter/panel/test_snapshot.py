@@ -13,7 +13,7 @@ from panel_views import HOSTILE, NOON, Service, View, turn
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.panel import snapshot
-from chatmagic.jupyter.panel.saved import saved
+from chatmagic.jupyter.transcript import saved
 from chatmagic.models import Credits, Reply
 from chatmagic.session.events import HELD_BACK
 
