@@ -19,7 +19,6 @@ from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.history_commands import history, redo, reset, undo
 from chatmagic.jupyter.save_command import load, save
 from chatmagic.jupyter.status import Status
-from chatmagic.text import to_terminal
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
