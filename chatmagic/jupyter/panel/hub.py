@@ -16,6 +16,7 @@ from chatmagic._log import log_swallowed, swallowed
 from chatmagic.jupyter.panel import snapshot
 from chatmagic.jupyter.panel.pending import PendingAsks
 from chatmagic.session.events import Began, Changed, Ended
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -235,9 +236,8 @@ class Hub:
         stopped = isinstance(error, KeyboardInterrupt)
         if (error is not None and not stopped) or (answer is not None and not ask.history):
             self.pending.put_aside(pending, answer, error, self.session.conversation)
-        words = "" if error is None else snapshot.failure(error)[0]
-        if answer is not None and (error is None or stopped):
-            words = snapshot.ended_words(answer.reply)
+        count = 0 if answer is None else len(answer.reply.text.split())
+        words = snapshot.failure(error)[0] if error else f"Complete, {counted(count, 'word')}."
         fine, answered = error is None, answer is not None
         self.publish(_ended(pending, words, fine=fine, answered=answered))
         self._send_to("gauge", self.credits())
