@@ -192,14 +192,7 @@ class _Connection(HTTPConnection):
     def _new_conn(self) -> socket.socket:
         halt = self.current.clock.halt
         try:
-            sock = reach(
-                self.host,
-                self.port,
-                self.timeout,
-                halt,
-                source=self.source_address,
-                options=self.socket_options,
-            )
+            sock = reach(self.host, self.port, self.timeout, halt, self.socket_options)
         except socket.gaierror as error:
             raise NameResolutionError(self.host, self, error) from error
         except UnicodeError:

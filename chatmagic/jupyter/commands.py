@@ -40,10 +40,10 @@ def panel(kernel: Kernel, line: str) -> None:
     if execution.audience == "page":
         kernel.page.panels(Status(kernel)).show_panel(execution.cell)
         return
-    from chatmagic.jupyter.panel import saved  # noqa: PLC0415 - the renderer comes with it
+    from chatmagic.jupyter import transcript  # noqa: PLC0415 - the renderer comes with it
 
     if execution.audience == "machine":
-        views.show_data(saved.PANEL_ABSENT)
-        views.show_html(*saved.saved(kernel.session.conversation))
+        views.show_data(transcript.PANEL_ABSENT)
+        views.show_html(*transcript.saved(kernel.session.conversation))
         return
-    print(saved.NEEDS_A_PAGE)
+    print(transcript.NEEDS_A_PAGE)

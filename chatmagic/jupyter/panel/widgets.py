@@ -11,7 +11,7 @@ from traitlets import Unicode
 from chatmagic.jupyter import assets
 from chatmagic.jupyter.panel.actions import Actions
 from chatmagic.jupyter.panel.hub import Hub, Shown
-from chatmagic.jupyter.panel.saved import GAUGE_ABSENT, PANEL_ABSENT, saved
+from chatmagic.jupyter.transcript import GAUGE_ABSENT, PANEL_ABSENT, saved
 from chatmagic.render import gauge
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import chatmagic
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.panel import snapshot
-from chatmagic.jupyter.panel.saved import saved
+from chatmagic.jupyter.transcript import saved
 from chatmagic.models import Credits, Reply
 from chatmagic.session.events import HELD_BACK
 
