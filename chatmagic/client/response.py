@@ -55,7 +55,7 @@ SHARE: Final = 0.01
 
 
 class ResponseReader:
-    """One answer that is read, from its status and headers on.
+    """Reader of one answer, from its status and headers on.
 
     Args:
         exchange: the answer.

@@ -122,7 +122,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Chunk(BodyFacts):
-    """What one stream chunk, or a whole JSON reply, adds to the reply (facts 4, 6).
+    """Part of a reply that one stream chunk, or a whole JSON reply, has (facts 4, 6).
 
     Args:
         content: a fragment of the reply, or all of it; may be empty.
