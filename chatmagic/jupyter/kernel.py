@@ -181,7 +181,7 @@ class Kernel:
             ChatError: nothing is connected, or a setting cannot be used.
         """
         return config.resolve(
-            self._addresses(),
+            config.address(self._addresses()),
             [config.variable(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
             file_url=self.settings.file_url,
             typed=self.typed,

@@ -47,7 +47,7 @@ class Ask(RequestFacts):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of an ask: the reply, and the record that an output keeps of the turn."""
+    """Outcome of an ask: the reply, and the record that an output keeps of the turn."""
 
     reply: Reply
     record: Record
@@ -95,7 +95,7 @@ Event = Began | Fragment | Ended | Changed
 
 
 class View:
-    """What shows one ask; this one shows nothing (see :mod:`chatmagic.jupyter.views`)."""
+    """Display of one ask; this one shows nothing (see :mod:`chatmagic.jupyter.views`)."""
 
     def waiting(self, holder: str) -> None:
         """Another ask is under way; this one waits for it.

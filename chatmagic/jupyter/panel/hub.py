@@ -34,7 +34,7 @@ Role = Literal["panel", "gauge"]
 
 
 class KernelStatus(Protocol):
-    """What the hub reads of its kernel, each time anew."""
+    """Status of the kernel, as the hub reads it each time anew."""
 
     def now(self) -> datetime:
         """Return the time by which the gauge counts."""
