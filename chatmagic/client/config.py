@@ -41,7 +41,7 @@ def variable(name: str) -> Setting:
 
 
 def resolve(
-    addresses: Iterable[Setting],
+    place: Endpoint,
     ways: Iterable[Setting],
     *,
     key: Secret | None = None,
@@ -52,7 +52,7 @@ def resolve(
     """Return where to ask and with which key; nothing is sent.
 
     Args:
-        addresses: the base URLs; the first that is set counts.
+        place: the address, as :func:`address` has it.
         ways: the ways in which the key is given; the first that is set counts.
         key: a key for whichever address counts, before any other.
         file_url: what the environment's key belongs to where the environment has no address.
@@ -60,11 +60,10 @@ def resolve(
         store: the keys that were kept.
 
     Raises:
-        ConnectError: no address is set.
-        InputError: an address, a way of the key, or the environment's key cannot be used.
+        InputError: a way of the key, or the environment's key, cannot be used.
     """
     typed = typed or {}
-    endpoint = replace(address(addresses), guarded=(*known_keys(), *typed.values()))
+    endpoint = replace(place, guarded=(*known_keys(), *typed.values()))
     if endpoint.base_url == EMULATOR:
         return endpoint
     endpoint = replace(endpoint, auth=_way(ways))
@@ -126,9 +125,9 @@ def resolve_for_client(
             hint="chatmagic.ask(…) and current_session() use the kernel's connection.",
             fault="you",
         )
-    addresses = (base_url, "argument"), variable(URL_VARIABLE)
+    place = address([(base_url, "argument"), variable(URL_VARIABLE)])
     ways = (auth, "auth"), variable(AUTH_VARIABLE)
-    return with_local_emulator(resolve(addresses, ways, key=key))
+    return with_local_emulator(resolve(place, ways, key=key))
 
 
 def with_local_emulator(endpoint: Endpoint) -> Endpoint:

@@ -123,8 +123,6 @@ def without_user(url: str, name: str = "The base address") -> str:
 
 def warnings_for(url: str) -> tuple[str, ...]:
     """Return what is unwise about an address, a line each; nothing of a password is repeated."""
-    if url == EMULATOR:
-        return ()
     parts = _split(url)
     warnings = []
     if "@" in parts.netloc:

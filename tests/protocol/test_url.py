@@ -6,7 +6,6 @@ import pytest
 
 from chatmagic.errors import InputError
 from chatmagic.protocol.url import (
-    EMULATOR,
     is_loopback,
     origin,
     request_url,
@@ -185,7 +184,6 @@ def test_a_warning_names_the_origin() -> None:
     """It says what can be read; the emulator is on this machine."""
     (warning,) = warnings_for("http://chat.example/v1")
     assert "http://chat.example:80 is not encrypted" in warning
-    assert warnings_for(EMULATOR) == ()
 
 
 @pytest.mark.parametrize(
