@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import trustme
 from hypothesis import HealthCheck, settings
+from logged import Emulator
 from loopback import serving
 from project import PURE
 from shells import FIXED, KEY, Shell, alone
 
-from chatmagic.emulator.server import Emulator
 from chatmagic.session.current import current_session
 from chatmagic.session.session import Session
 
