@@ -13,12 +13,13 @@ import sys
 from dataclasses import field, fields
 from datetime import UTC, datetime
 from functools import lru_cache, reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args
 
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _Value = TypeVar("_Value")
 
@@ -190,19 +191,25 @@ def shared(value: Any, kind: type) -> dict[str, Any]:
     return {item.name: getattr(value, item.name) for item in fields(kind)}
 
 
+_HASHED_AT_ONCE: Final = 100_000
+"""Characters: a digest must not take a copy of a reply of 100 MB."""
 _KEPT: Final = 2**14
 """How many chain digests are kept: each request of a long talk carries the same turns."""
 
 
 def digest(value: object) -> str:
     """Return the SHA-256 of a JSON value's canonical form, or of a text, in hexadecimal."""
-    text = value if isinstance(value, str) else canonical(value)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return _sha256(_parts(value if isinstance(value, str) else canonical(value)))
 
 
 def turn_digest(prompt: str, reply: str) -> str:
-    """Return the digest by which a later request's record names a turn that it carried."""
-    return digest([prompt, reply])
+    """Return the digest by which a later request's record names a turn that it carried.
+
+    It is that of the JSON array of the two.
+    """
+    quoted = (canonical(part)[1:-1] for part in _parts(prompt))
+    replied = (canonical(part)[1:-1] for part in _parts(reply))
+    return _sha256(chain(['["'], quoted, ['","'], replied, ['"]']))
 
 
 @lru_cache(maxsize=_KEPT)
@@ -234,6 +241,18 @@ def canonical(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
+def _parts(text: str) -> Iterator[str]:
+    """Return a text in parts, so that a long one is not held twice."""
+    return (text[at : at + _HASHED_AT_ONCE] for at in range(0, len(text), _HASHED_AT_ONCE))
+
+
+def _sha256(parts: Iterable[str]) -> str:
+    made = hashlib.sha256()
+    for part in parts:
+        made.update(part.encode("utf-8", "surrogatepass"))
+    return made.hexdigest()
+
+
 # Raw control characters inside a string are let through: the text matters, not the letter.
 # A number that is longer than Python reads is beyond every figure.
 _LONG: Final = 1_000
@@ -249,7 +268,7 @@ _HALVES: Final = re.compile(r"u[0-9a-fA-F]{0,4}|\.|[eE][+-]?")
 
 
 class Documents(NamedTuple):
-    """What a body that is JSON holds.
+    """Values that a body of JSON holds, and how reading it ended.
 
     Args:
         values: the values as far as they could be read; the items of a list that is one.

@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
+import compileall
 import signal
 from typing import TYPE_CHECKING, Final
 
 import pytest
 import trustme
+from coverage import Coverage
 from hypothesis import HealthCheck, settings
 from logged import Emulator
 from loopback import serving
-from project import PURE
+from project import PURE, ROOT
 from shells import FIXED, KEY, Shell, alone
 
 from chatmagic.session.current import current_session
@@ -42,6 +44,19 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONG: Final = ("browser", "test_project", "test_notebooks", "test_binder", "test_interrupts")
 """The files and the folder that take longest."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the byte code that many programs will load, and measure each test once.
+
+    Where Python writes none, every kernel that a test starts would compile the package. And in
+    a worker pytest-cov begins two measurements, the first of which goes on where ``no_cover``
+    stops the second.
+    """
+    if not hasattr(config, "workerinput"):
+        compileall.compile_dir(ROOT / "chatmagic", quiet=1)
+    elif (early := Coverage.current()) is not None:
+        early.stop()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -111,7 +111,7 @@ class AskingCell:
 
 @dataclass(slots=True)
 class Notebook:
-    """What a notebook file tells of its conversation.
+    """Conversation of a notebook file, as its cells and outputs tell it.
 
     Args:
         path: where it is.
@@ -220,6 +220,9 @@ def read(path: Path) -> Notebook:
 def content_of(path: Path) -> bytes:
     """Return a file's content.
 
+    Args:
+        path: the file, which is a notebook of any origin.
+
     Raises:
         InputError: there is none, or it cannot be read.
     """
@@ -261,7 +264,11 @@ def _is_bare(output: object) -> bool:
 
 
 def texts_of(output: object) -> list[str]:
-    """Return what there is to read in an output, but for pictures and the like."""
+    """Return what there is to read in an output, but for pictures and the like.
+
+    Args:
+        output: an output of a cell, as a notebook's JSON has it.
+    """
     data = get(output, "data")
     items = [get(output, "text"), get(output, "traceback"), get(output, "evalue")]
     if isinstance(data, Mapping):
@@ -270,13 +277,22 @@ def texts_of(output: object) -> list[str]:
 
 
 def text_of(value: object) -> str | None:
-    """Read a text that may stand as a list of its lines."""
+    """Read a text that may stand as a list of its lines.
+
+    Args:
+        value: what the JSON has where a text may stand.
+    """
     text = joined(value)
     return text if isinstance(text, str) else None
 
 
 def get(value: object, *names: str) -> object:
-    """Return what stands under names within names; ``None`` where there is none."""
+    """Return what stands under names within names; ``None`` where there is none.
+
+    Args:
+        value: any JSON value.
+        names: the outermost first.
+    """
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value

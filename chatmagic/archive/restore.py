@@ -169,7 +169,7 @@ def _digest(turn: Turn) -> str:
 
 
 def _occurrences(digests: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Give each digest with how often it stood before: equal turns are carried once each."""
+    """Yield each digest with its count among those before: equal turns are carried once each."""
     counts: Counter[str] = Counter()
     for digest in digests:
         yield digest, counts[digest]

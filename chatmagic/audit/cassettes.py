@@ -59,26 +59,16 @@ def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str
         held: what the cassettes hold.
         names: the cassettes' names.
     """
-    texts: dict[str, set[str | None]] = defaultdict(set)
-    tells = set()
-    for interaction in held:
-        texts[interaction.request].add(interaction.text)
-        tells.add((interaction.request, interaction.text, *_ended(interaction)))
-    every = {interaction.text for interaction in held if interaction.is_reply}
-    lines = []
-    for saved, record in read.turns:
+    recorded = {(item.request, item.text, *_ended(item)) for item in held}
+    every = {item.text for item in held if item.is_reply}
+    return [
+        f"cell {saved.cell}: {names} does not hold its reply with this text, model, end and tokens."
+        for saved, record in read.turns
         # A reply that was cut off is in no cassette, and one by its place answered another request.
-        if record.state != "complete" or (record.by_order and saved.text in every):
-            continue
-        if record.request not in texts:
-            lines.append(f"cell {saved.cell}: {names} does not hold its request.")
-        elif saved.text not in texts[record.request]:
-            lines.append(f"cell {saved.cell}: {names} holds another answer to its request.")
-        elif (record.request, saved.text, *_ended(record)) not in tells:
-            lines.append(
-                f"cell {saved.cell}: {names} has another model, end or tokens for its reply."
-            )
-    return lines
+        if record.state == "complete"
+        and not (record.by_order and saved.text in every)
+        and (record.request, saved.text, *_ended(record)) not in recorded
+    ]
 
 
 def _ended(interaction: Record | Interaction) -> tuple[object, ...]:

@@ -11,16 +11,16 @@ from chatmagic.models import ReplyFacts, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One turn in a notebook, or one exchange in a cassette; what was not told is ``None``.
+    """One turn in a notebook, or one exchange in a cassette; what was not reported is ``None``.
 
     Args:
         cell: the place of the cell in the notebook, or of the exchange in the cassette, from 1.
         prompt: as typed.
         model_asked: name of the model that was asked for.
         model: name of the model that answered.
-        prompt_tokens: as told.
-        completion_tokens: as told.
-        total_tokens: as told.
+        prompt_tokens: as reported.
+        completion_tokens: as reported.
+        total_tokens: as reported.
         credits_left: what the response said was left.
         credits_limit: of how many.
         took: about how many credits the turn took, as far as it was known then.
@@ -77,7 +77,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What was found in one notebook, or in one cassette.
+    """Findings in one notebook, or in one cassette.
 
     Args:
         path: as it was given.

@@ -39,7 +39,12 @@ def table(audits: Sequence[Audit], *, values: bool) -> str:
 
 
 def as_json(audits: Sequence[Audit], *, values: bool) -> str:
-    """Return what was found as JSON: a list of files."""
+    """Return what was found as JSON: a list of files.
+
+    Args:
+        audits: one for each file.
+        values: whether the values that were put into prompts are shown, too.
+    """
     files = []
     for audit in audits:
         value: dict[str, Any] = {**asdict(audit), "in_order": audit.in_order}
@@ -53,6 +58,9 @@ def as_csv(audits: Sequence[Audit]) -> str:
     """Return the turns as CSV, a row each, safe to open in a spreadsheet.
 
     A file without a turn, or with a problem, has a row that says so.
+
+    Args:
+        audits: one for each file.
     """
     names = list(Row.__dataclass_fields__)
     text = io.StringIO()

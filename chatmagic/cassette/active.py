@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.cassette import cassette, mode
@@ -70,6 +70,7 @@ class ActiveCassette:
         self.current: Cassette | None = None
         self.unsaved: list[Unsaved] = []
         """What ejected cassettes could not save."""
+        self._told: list[Unsaved] = []
         self._news: list[str] = []
 
     def insert(self, setup: CassetteSetup | None) -> Cassette | None:
@@ -104,12 +105,12 @@ class ActiveCassette:
         old.retry()
         if old.trouble is not None and old.unsaved:
             self.unsaved.append(Unsaved(old.config.path, old.unsaved, old.trouble.message))
-            self._news.append(self.unsaved[-1].message)
         return old.summary()
 
     def news(self) -> list[str]:
         """Return once, a line each, what became of interactions that could not be saved."""
-        news, self._news = self._news, []
+        lost = [item.message for item in self.unsaved if item not in self._told]
+        news, self._news, self._told = [*lost, *self._news], [], [*self.unsaved]
         return news
 
     def retry(self) -> None:
@@ -121,20 +122,16 @@ class ActiveCassette:
 
     def _take_along(self, target: Cassette) -> None:
         """Record into a cassette what others could not save."""
-        unsaved, self.unsaved = self.unsaved, []
-        for item in unsaved:
+        left = []
+        for item in self.unsaved:
             rest = target.take(item.interactions)
-            if target.trouble is None and not rest and item.message in self._news:
-                self._news.remove(item.message)
-            taken = _count(len(item.interactions) - len(rest))
-            if target.trouble is not None:
-                self._news.append(
-                    f"{target.trouble.message} {taken} from {item.path.name} with it."
-                )
-            elif len(rest) < len(item.interactions):
-                self._news.append(f"{taken} from {item.path.name} saved in {target.config.name}.")
             if rest:
-                self.unsaved.append(Unsaved(item.path, tuple(rest), item.reason))
+                left.append(replace(item, interactions=tuple(rest)))
+            if len(rest) < len(item.interactions):
+                taken = f"{_count(len(item.interactions) - len(rest))} from {item.path.name}"
+                failed = target.trouble and f": {target.trouble.message}"
+                self._news.append(taken + (failed or f" saved in {target.config.name}."))
+        self.unsaved = left
 
 
 def _count(number: int) -> str:

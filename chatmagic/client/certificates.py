@@ -20,13 +20,21 @@ _SHOWN: Final = 120
 
 
 def bundle(environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the variable that names a CA bundle, and its path; ``None`` where none does."""
+    """Return the variable that names a CA bundle, and its path; ``None`` where none does.
+
+    Args:
+        environment: the variables of the environment, by name.
+    """
     named = ((name, environment.get(name, "")) for name in _VARIABLES)
     return next(((name, path) for name, path in named if path), None)
 
 
 def problem(environment: Mapping[str, str]) -> ConnectError | None:
-    """Return the error for a CA bundle that is none; ``None`` where it is one, or none is named."""
+    """Return the error for a CA bundle that is none; ``None`` where it is one, or none is named.
+
+    Args:
+        environment: the variables of the environment, by name.
+    """
     name, path = bundle(environment) or ("", "")
     if not name or Path(path).is_dir():
         return None  # a folder is looked into when a certificate is verified, and not before

@@ -63,7 +63,11 @@ class Clock:
         self._count("total")
 
     def enter(self, which: Which) -> None:
-        """Start another time-out, which ends the one before."""
+        """Start another time-out, which ends the one before.
+
+        Args:
+            which: the phase of the exchange that begins, whose time is in the :class:`Timeout`.
+        """
         if (before := self._timers.get(self.which)) is not None:
             before.cancel()
         self.which = which
@@ -166,10 +170,11 @@ class _Connection(HTTPConnection):
         # What urllib3 asks of a connection that was kept, before it uses it again.
         if self.sock is None:
             return False
-        self._claim()
-        halt = self.current.clock.halt
         try:
-            return self.reuse.allows(self.use, self.sock, lambda: halt.reason is not None)
+            is_usable = self.reuse.allows(self.use, self.sock)
+            # Not before: a stop shuts it down, which looks like an end by the server.
+            self._claim()
+            return is_usable  # noqa: TRY300 - an interrupt here closes it too
         except BaseException:
             # An interrupt: the pool does not hold it any more, and nothing else does yet.
             self.close()
@@ -187,14 +192,7 @@ class _Connection(HTTPConnection):
     def _new_conn(self) -> socket.socket:
         halt = self.current.clock.halt
         try:
-            sock = reach(
-                self.host,
-                self.port,
-                self.timeout,
-                halt,
-                source=self.source_address,
-                options=self.socket_options,
-            )
+            sock = reach(self.host, self.port, self.timeout, halt, self.socket_options)
         except socket.gaierror as error:
             raise NameResolutionError(self.host, self, error) from error
         except UnicodeError:
@@ -211,22 +209,14 @@ class _Connection(HTTPConnection):
     def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
         if self.sock is not None:
             self._watch()
-        if self.key is None:
-            super().putrequest(method, url, *args, **kwargs)
-        elif self.auth == "query":
+        if self.key is not None and self.auth == "query":
             mark = "&" if "?" in url else "?"
-            super().putrequest(
-                method,
-                f"{url}{mark}api_key={quote(self.key.reveal(), safe='')}",
-                *args,
-                **kwargs,
-            )
-        else:
-            super().putrequest(method, url, *args, **kwargs)
-            if self.auth == "bearer":
-                self.putheader("Authorization", f"Bearer {self.key.reveal()}")
-            elif self.auth == "x-api-key":
-                self.putheader("X-API-Key", self.key.reveal())
+            url = f"{url}{mark}api_key={quote(self.key.reveal(), safe='')}"
+        super().putrequest(method, url, *args, **kwargs)
+        if self.key is not None and self.auth == "bearer":
+            self.putheader("Authorization", f"Bearer {self.key.reveal()}")
+        elif self.key is not None and self.auth == "x-api-key":
+            self.putheader("X-API-Key", self.key.reveal())
 
     def request(self, *args: Any, **kwargs: Any) -> None:
         with self._noting_a_loss():

@@ -84,5 +84,9 @@ class CreditTracker:
             self.state = replace(self.state, clock_off=off)
 
     def note_usage(self, *, lacks_usage: bool) -> None:
-        """Note whether a service's stream came without token counts."""
+        """Note whether a service's stream came without token counts.
+
+        Args:
+            lacks_usage: whether a stream that was asked for them ended without any.
+        """
         self.state = replace(self.state, lacks_usage=lacks_usage)

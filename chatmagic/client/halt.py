@@ -21,7 +21,11 @@ class Halt:
         self._lock = threading.Lock()
 
     def stop(self, reason: Literal["stop"] | Which = "stop") -> None:
-        """Wake the reader, whatever it waits for on its socket; the first reason counts."""
+        """Wake the reader, whatever it waits for on its socket; the first reason counts.
+
+        Args:
+            reason: ``stop`` for a person, or the time-out that ran out.
+        """
         with self._lock:
             self.reason = self.reason or reason
             shut_down(self._sock)
@@ -39,7 +43,11 @@ class Halt:
                 shut_down(sock)
 
     def settimeout(self, seconds: float | None) -> None:
-        """Set how long the next read or write may wait."""
+        """Set how long the next read or write may wait.
+
+        Args:
+            seconds: ``None`` waits for ever.
+        """
         with self._lock, contextlib.suppress(OSError):
             if self._sock is not None:
                 self._sock.settimeout(seconds)

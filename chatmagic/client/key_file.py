@@ -46,7 +46,11 @@ def key_in(path: str) -> tuple[Secret | None, tuple[str, ...]]:
 
 
 def keys_in(path: str) -> list[Secret]:
-    """Return every key that a file may hold, assigned or not, so that none of them is sent."""
+    """Return every key that a file may hold, assigned or not, so that none of them is sent.
+
+    Args:
+        path: the file, which need not exist.
+    """
     with swallowed(InputError):
         text = _read(path)[0]
         words = [text, *(value.strip("\"'") for value in _ASSIGNED.findall(text))]

@@ -52,6 +52,9 @@ class KeyStore:
     def load(self, origin: str) -> tuple[Secret, Storage] | None:
         """Return the key that was kept for an origin, and where it was; ``None`` without one.
 
+        Args:
+            origin: scheme, host and port of the service's address.
+
         Raises:
             InputError: the private file is not private.
         """
@@ -90,6 +93,9 @@ class KeyStore:
 
     def forget(self, origin: str) -> list[Storage]:
         """Remove the key of an origin from all places; return those where it was.
+
+        Args:
+            origin: as for :meth:`load`.
 
         Raises:
             InputError: as :meth:`save`.

@@ -35,14 +35,15 @@ if TYPE_CHECKING:
     from chatmagic.errors import Which
 
 _SETTINGS: Final = "%chat shows what is set."
+_BAD_PROXY: Final = (
+    requests.exceptions.InvalidProxyURL,
+    requests.exceptions.InvalidSchema,
+    urllib3.exceptions.ProxySchemeUnknown,
+)
 _BAD_URL: Final = (requests.exceptions.InvalidURL, urllib3.exceptions.LocationValueError)
 _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] = (
     (
-        (
-            requests.exceptions.InvalidProxyURL,
-            requests.exceptions.InvalidSchema,
-            urllib3.exceptions.ProxySchemeUnknown,
-        ),
+        _BAD_PROXY,
         "The proxy that the environment names cannot be used",
         PROXY_NAMED,
     ),
@@ -138,7 +139,8 @@ def unconnected(error: BaseException, at: str) -> ChatError:
     causes = _causes(error)
     if at.startswith("https:") and (problem := certificates.problem(os.environ)) is not None:
         return problem
-    if _any(causes, *_BAD_URL):
+    # A proxy's is a kind of bad URL there.
+    if _any(causes, *_BAD_URL) and not _any(causes, *_BAD_PROXY):
         return InputError("The base address is not a URL that a request can be sent to.")
     what, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
     if any(getattr(cause, "verify_code", None) in _UNKNOWN_AUTHORITY for cause in causes):

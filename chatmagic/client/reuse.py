@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import queue
 import re
-import ssl
 from collections import deque
 from dataclasses import dataclass
 from time import monotonic
@@ -20,7 +19,6 @@ from urllib3.util.wait import wait_for_read
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
 
 WATCH: Final = 0.05
 """Seconds after its first reply for which a connection is watched before it is used again."""
@@ -33,7 +31,7 @@ _KEEP_ALIVE: Final = re.compile(r"\btimeout\s*=\s*\"?(\d{1,9})\b", re.IGNORECASE
 
 @dataclass(slots=True)
 class ConnectionUse:
-    """How one connection was used so far."""
+    """Use of one connection so far."""
 
     answers: int = 0
     rested_since: float = 0.0
@@ -41,14 +39,18 @@ class ConnectionUse:
     """The idle time-out in seconds that the server told with its latest answer."""
 
     def hear(self, keep_alive: str) -> None:
-        """Count an answer, and take note of what its ``Keep-Alive`` says."""
+        """Count an answer, and take note of what its ``Keep-Alive`` says.
+
+        Args:
+            keep_alive: the header's value; empty without one.
+        """
         self.answers += 1
         match = _KEEP_ALIVE.search(keep_alive)
         self.idle_timeout = int(match[1]) if match else None
 
 
 class ReusePolicy:
-    """Whether the connections to one address are used again, as its server ends them."""
+    """Rule by which the connections to one address are used again, as its server ends them."""
 
     def __init__(self) -> None:
         """Start without knowing the server."""
@@ -56,31 +58,21 @@ class ReusePolicy:
         """Whether nothing is used again, since the server closes what it seems to keep."""
         self._closed_after = float("inf")
 
-    def limit(self, idle_timeout: int | None) -> float:
-        """Return the seconds of rest up to which a connection is used again.
-
-        Args:
-            idle_timeout: the server's own, in seconds, as its answer told it.
-        """
-        return min(IDLE if idle_timeout is None else idle_timeout - 1.0, self._closed_after / 2)
-
-    def allows(self, use: ConnectionUse, sock: socket.socket, stopped: Callable[[], bool]) -> bool:
+    def allows(self, use: ConnectionUse, sock: socket.socket) -> bool:
         """Return whether a kept connection can carry another request.
 
         Args:
             use: how it was used so far.
             sock: its socket.
-            stopped: whether the ask was stopped, which shuts the socket down from here.
         """
         idle = monotonic() - use.rested_since
         watch = max(0.0, WATCH - idle) if use.answers == 1 else 0.0
-        if self.closing or idle + watch > self.limit(use.idle_timeout):
+        longest = IDLE if use.idle_timeout is None else use.idle_timeout - 1.0
+        if self.closing or idle + watch > min(longest, self._closed_after / 2):
             return False
-        if not ends_within(sock, watch):
+        if not wait_for_read(sock, watch):
             return True
-        if stopped():
-            # Nothing can be written onto it, and no other connection is wanted.
-            return True
+        # An end, or what is no answer: nothing was requested.
         if watch:
             self.closing = True
         else:
@@ -114,32 +106,3 @@ class IdleConnections(queue.LifoQueue[Any]):
         if item is not None:
             item.use.rested_since = monotonic()
         self.queue.append(item)
-
-
-def ends_within(sock: socket.socket, seconds: float) -> bool:
-    """Return whether the server ends a connection within a time, or says something unasked.
-
-    Under TLS there may be something to read that is neither, such as a session ticket.
-    """
-    until = monotonic() + seconds
-    while _is_quiet(sock):
-        left = until - monotonic()
-        if left <= 0:
-            return False
-        wait_for_read(sock, left)
-    return True
-
-
-def _is_quiet(sock: socket.socket) -> bool:
-    """Return whether there is nothing to read, without waiting for it."""
-    seconds = sock.gettimeout()
-    sock.settimeout(0)
-    try:
-        sock.recv(1)
-    except (BlockingIOError, ssl.SSLWantReadError):
-        return True
-    except OSError:
-        return False
-    finally:
-        sock.settimeout(seconds)
-    return False

@@ -61,7 +61,7 @@ class PageReport:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the cells stand, for a conversation to follow.
+    """Order of a page's cells, for a conversation to follow.
 
     Args:
         order: hashes of one page's cells from top to bottom; ``None`` asks for the order
@@ -105,9 +105,10 @@ class Pages:
         )
         return replace(self, reports=(*kept, report), ever=self.ever | report.cells.keys())
 
-    def lists(self, owner: str | None) -> bool:
-        """Return whether a page has this cell."""
-        return any(owner in report.cells for report in self.reports)
+    @property
+    def cells(self) -> dict[str, PageCell]:
+        """The code cells of all pages, by hash."""
+        return {name: cell for report in self.reports for name, cell in report.cells.items()}
 
     def layout(self, owner: str | None) -> Layout | None:
         """Return the layout for a cell that asks: its own page's, or else no order of its own.
@@ -121,7 +122,7 @@ class Pages:
         if not self.reports:
             return None
         own = [report for report in self.reports if owner is None or owner in report.cells]
-        cells = {name: cell for report in self.reports for name, cell in report.cells.items()}
+        cells = self.cells
         return Layout(
             order=tuple(own[-1].cells) if own else (),
             present=cells.keys(),
@@ -132,7 +133,7 @@ class Pages:
 
     def copies(self) -> frozenset[str]:
         """Return the cells whose outputs hold the record of another cell that a page has."""
-        cells = {name: cell for report in self.reports for name, cell in report.cells.items()}
+        cells = self.cells
         return frozenset(
             name for name, cell in cells.items() if cell.owner != name and cell.owner in cells
         )
@@ -160,12 +161,7 @@ class Pages:
         Args:
             known: what is known, by the cells' hashes.
         """
-        return {
-            cell.id: known[name]
-            for report in self.reports
-            for name, cell in report.cells.items()
-            if name in known
-        }
+        return {cell.id: known[name] for name, cell in self.cells.items() if name in known}
 
 
 def report_from(content: Any) -> PageReport | None:

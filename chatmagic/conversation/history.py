@@ -27,7 +27,7 @@ UNDO_DEPTH: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one step did to the live turns, for a message about it.
+    """Effect of one step on the live turns, for a message about it.
 
     Args:
         kind: the kind of change that was done, taken back, or done again.
@@ -55,7 +55,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything that a conversation knows.
+    """State of a conversation, whole.
 
     ``void`` counts the undos that had nothing to take back and await a redo (rule 8);
     ``away`` are the cells that are gone, and whose turns have been set aside (rule 12).
@@ -70,7 +70,13 @@ class Snapshot:
 
 
 def added(now: Snapshot, turn: Turn, order: Sequence[str] | None) -> tuple[Snapshot, Change]:
-    """Put a turn into its cell's slot, instead of the turns of older executions (rules 3, 4)."""
+    """Put a turn into its cell's slot, instead of the turns of older executions (rules 3, 4).
+
+    Args:
+        now: the conversation before.
+        turn: the new turn.
+        order: hashes of the page's cells from top to bottom, where the page tells them.
+    """
     slots, index = with_slot(now.slots, turn.owner, order)
     slot = slots[index]
     kept = of_execution(slot, turn.execution)
@@ -131,7 +137,13 @@ def redone(now: Snapshot) -> tuple[Snapshot, Change | None]:
 
 
 def handed_over(now: Snapshot, number: int, owner: str) -> Snapshot:
-    """Let a cell own a turn that no cell owned, now and in all that can be gone back to."""
+    """Let a cell own a turn that no cell owned, now and in all that can be gone back to.
+
+    Args:
+        now: the conversation before.
+        number: the turn's number.
+        owner: the cell's hash.
+    """
 
     def handed(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
         return tuple(
@@ -160,7 +172,12 @@ def handed_over(now: Snapshot, number: int, owner: str) -> Snapshot:
 
 
 def set_aside(now: Snapshot, owners: Collection[str]) -> tuple[Snapshot, Change | None]:
-    """Take out the live turns of cells that are gone; without any, nothing has changed."""
+    """Take out the live turns of cells that are gone; without any, nothing has changed.
+
+    Args:
+        now: the conversation before.
+        owners: hashes of the cells that are gone.
+    """
     after: dict[int, tuple[Turn, ...]] = {
         slot.key: () for slot in now.slots if slot.turns and slot.owner in owners
     }

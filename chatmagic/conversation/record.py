@@ -38,7 +38,7 @@ _OWNER: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
 class NewerVersionError(ValueError):
-    """It was written by a release that came after this one."""
+    """Record that was written by a release after this one."""
 
 
 def _owner(value: object) -> str:
@@ -58,13 +58,9 @@ def _items(read: Callable[[Any], Any]) -> Callable[[object], tuple[Any, ...]]:
     return read_all
 
 
-def _values_to_json(values: tuple[Value, ...]) -> list[dict[str, Any]] | None:
-    return [value.to_json() for value in values] or None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record(ReplyFacts):
-    """What an output's metadata keeps of a turn: nothing that a reader cannot see.
+    """Facts of a turn in the metadata of its output: nothing that a reader cannot see.
 
     Args:
         prompt: as typed; each inserted value stands as its expression.
@@ -90,7 +86,9 @@ class Record(ReplyFacts):
     request: str = json_field(exact_digest, default=MISSING, required=True)
     reply: str = json_field(exact_digest, default=MISSING, required=True)
     origin: Origin = json_field(word_of(Origin), default=MISSING, required=True)
-    values: tuple[Value, ...] = json_field(_items(Value.from_json), _values_to_json, ())
+    values: tuple[Value, ...] = json_field(
+        _items(Value.from_json), lambda values: [value.to_json() for value in values] or None, ()
+    )
     owner: str | None = json_field(_owner)
     parameters: Mapping[str, Any] = json_field(
         Parameters.read, lambda given: dict(given) or None, MISSING

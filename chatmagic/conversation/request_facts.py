@@ -60,7 +60,12 @@ class Value:
 
     @classmethod
     def of(cls, expression: str, text: str) -> Self:
-        """Return what ``{{ expression }}`` put in, with its text."""
+        """Return what ``{{ expression }}`` put in, with its text.
+
+        Args:
+            expression: as typed between the braces.
+            text: its value as text.
+        """
         expression, text = map(without_lone_surrogates, (expression, text))
         return cls(expression, len(text), digest(text), text)
 
@@ -89,7 +94,7 @@ class Value:
 
 
 class AsTyped:
-    """What has a prompt as it is sent and, where values were put in, as typed."""
+    """Prompt as it is sent and, where values were put in, as typed."""
 
     __slots__ = ()
 
@@ -104,7 +109,7 @@ class AsTyped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """How a question is asked.
+    """Options by which a question is asked.
 
     Args:
         max_tokens: upper limit on generated tokens (fact 3); ``None`` leaves it out.
@@ -139,7 +144,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class RequestFacts(Parameters, AsTyped):
-    """All that is known of a question: what is asked, how, and where.
+    """Facts of a question: what is asked, how, and where.
 
     What is asked and the turn that comes of it have these fields from here: a fact that is
     added here goes from the one to the other.

@@ -23,7 +23,7 @@ _SLICE: Final = 16
 
 
 class Action(Enum):
-    """What the server does at a place where it sends nothing."""
+    """Action of the server at a place where it sends nothing."""
 
     WAIT = "let the pause pass"
     CUT = "close the connection"
@@ -37,6 +37,10 @@ def steps(response: HttpResponse, settings: Settings) -> Generator[Step, None, N
     """Return what the server does for a response, with the fault that the settings ask for.
 
     An empty piece sends the headers alone. Only an accepted request meets a fault.
+
+    Args:
+        response: what a service without a fault sends.
+        settings: with the fault, and the pauses.
     """
     fault = settings.fault if response.status == HTTPStatus.OK else None
     if fault is None:

@@ -2,10 +2,13 @@
 
 Loaded with the first command that is used, so that loading the extension stays light.
 """
+# ruff: noqa: F401 - the magics find the commands here by their names
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from IPython.display import display
 
 from chatmagic.jupyter import views
 from chatmagic.jupyter.ask_command import ask
@@ -19,21 +22,6 @@ from chatmagic.jupyter.status import Status
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
-
-__all__ = [
-    "ask",
-    "cassette",
-    "connect",
-    "credits",
-    "history",
-    "load",
-    "login",
-    "panel",
-    "redo",
-    "reset",
-    "save",
-    "undo",
-]
 
 
 def credits(kernel: Kernel, line: str) -> None:
@@ -54,10 +42,10 @@ def panel(kernel: Kernel, line: str) -> None:
     if execution.audience == "page":
         kernel.page.panels(Status(kernel)).show_panel(execution.cell)
         return
-    from chatmagic.jupyter.panel import saved  # noqa: PLC0415 - the renderer comes with it
+    from chatmagic.jupyter import transcript  # noqa: PLC0415 - the renderer comes with it
 
     if execution.audience == "machine":
-        views.show_data(saved.PANEL_ABSENT)
-        views.show_html(*saved.saved(kernel.session.conversation))
+        display(transcript.PANEL_ABSENT, raw=True)
+        views.show_html(*transcript.saved(kernel.session.conversation))
         return
-    print(saved.NEEDS_A_PAGE)
+    print(transcript.NEEDS_A_PAGE)

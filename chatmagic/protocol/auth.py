@@ -9,6 +9,8 @@ from html.entities import codepoint2name
 from typing import TYPE_CHECKING, Final, Literal, NoReturn, Self
 from urllib.parse import unquote
 
+from chatmagic.errors import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -34,7 +36,11 @@ _LIKE_A_KEY: Final = re.compile(
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a header or a query parameter of this name is one that holds a secret."""
+    """Return whether a header or a query parameter of this name is one that holds a secret.
+
+    Args:
+        name: in any case.
+    """
     return any(_SECRET_WORD.fullmatch(word) for word in re.split(r"[^a-z0-9]+", name.lower()))
 
 
@@ -160,3 +166,22 @@ def _writings(letter: str) -> str:
     entity = f"&(?:amp;)*(?:#0*{code}|#x0*{code:x}{name and f'|{name}'});?"
     # A text may be quoted within a quoted text; the bound keeps the search linear.
     return rf"(?:{entity}|\\{{0,4}}(?:{'|'.join(ways)}))"
+
+
+def refuse_keys(texts: Iterable[str], keys: Iterable[Secret]) -> None:
+    """Refuse to send texts that hold a key, or to log them.
+
+    Args:
+        texts: what would be sent.
+        keys: the keys that are known.
+
+    Raises:
+        InputError: one of the texts holds one of the keys.
+    """
+    known = {*keys}
+    if any(key.is_in(text) for text in texts for key in known):
+        raise InputError(
+            "The prompt, the conversation, extra_body, extra_headers or the address holds your API "
+            "key. Nothing was sent.",
+            hint="Remove it; a key that others may have seen should be revoked.",
+        )

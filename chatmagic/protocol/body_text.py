@@ -41,6 +41,10 @@ def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
 
     JSON is UTF-8, whatever its header claims; what is not is read as the header says, and
     UTF-16 and UTF-32 are known by how they begin.
+
+    Args:
+        body: unpacked bytes, whole or cut off.
+        headers: those of the answer.
     """
     encoding: str = json.detect_encoding(body)
     if encoding.startswith("utf-8"):

@@ -113,7 +113,11 @@ class ReplyBuilder:
             self._text = whole
 
     def reply(self, state: State) -> Reply:
-        """Return the reply as far as it has come."""
+        """Return the reply as far as it has come.
+
+        Args:
+            state: how the reply ended, or that it has not.
+        """
         return Reply(
             text=self.text,
             **shared(self.facts, BodyFacts),

@@ -54,7 +54,12 @@ def _note(text: str, href: str) -> str:
 
 
 def around(href: str, text: str) -> tuple[str, str]:
-    """Return what stands before and after a link's text; no link if it may lead nowhere."""
+    """Return what stands before and after a link's text; no link if it may lead nowhere.
+
+    Args:
+        href: the address, of untrusted text.
+        text: the link's own, without marks.
+    """
     note = escape(_note(text, href))
     if not target(href):
         return "", note

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from chatmagic.session.session import Session
 
 _current: Session | None = None
-_find_environment: Callable[[], Environment] | None = None
 _lock = threading.RLock()
 
 
@@ -27,7 +26,7 @@ def current_session() -> Session:
             # The session and all below it come with the first use, not with the extension.
             from chatmagic.session.session import Session  # noqa: PLC0415
 
-            _current = Session(environment=_find_environment and _find_environment())
+            _current = Session(environment=kernel.find_kernel and kernel.find_kernel())
         return _current
 
 
@@ -37,9 +36,8 @@ def use_environment(find: Callable[[], Environment] | None) -> None:
     Args:
         find: returns the environment, when it is first needed; ``None`` is plain Python.
     """
-    global _find_environment  # noqa: PLW0603 - as above
     with _lock:
-        _find_environment = kernel.find_kernel = find
+        kernel.find_kernel = find
         if _current is not None:
             # With the session, as above.
             from chatmagic.session.environment import PlainPython  # noqa: PLC0415

@@ -41,7 +41,11 @@ class AskLock:
         self._holder, self._thread = asker, threading.get_ident()
 
     def enter_if_free(self, asker: str) -> bool:
-        """Take the lock if no thread has it, this one neither; return whether that was so."""
+        """Take the lock if no thread has it, this one neither; return whether that was so.
+
+        Args:
+            asker: what takes it, in words, for an ask that has to wait.
+        """
         if self._thread == threading.get_ident() or not self._lock.acquire(blocking=False):
             return False
         self._holder, self._thread = asker, threading.get_ident()

@@ -90,12 +90,13 @@ def test_a_notebook_is_compared_with_a_cassette(
     assert run(capsys, [book, empty, whole])[0] == 0
     code, told = run(capsys, [book, empty])
     assert code == 1
-    assert "! cell 1: empty.jsonl does not hold its request." in told
+    said = "does not hold its reply with this text, model, end and tokens."
+    assert f"! cell 1: empty.jsonl {said}" in told
     code, told = run(capsys, [changed, book])
     assert code == 1
-    assert "! cell 1: changed.jsonl holds another answer to its request." in told
+    assert f"! cell 1: changed.jsonl {said}" in told
     for altered in ({"usage": Usage(1, 2, 4)}, {"model": "n"}, {"finish_reason": "length"}):
         held = exchange("p", "r", **{"usage": Usage(1, 2, 3), **altered})
         code, told = run(capsys, [tape(tmp_path / "x.jsonl", held), book])
         assert code == 1
-        assert "! cell 1: x.jsonl has another model, end or tokens for its reply." in told
+        assert f"! cell 1: x.jsonl {said}" in told

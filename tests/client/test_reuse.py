@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import queue
-import socket
-import ssl
 import threading
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -21,7 +19,6 @@ from loopback import (
     answer,
     event,
     playing,
-    serving,
     stream,
     wait_for,
 )
@@ -36,9 +33,10 @@ from chatmagic.errors import ChatError, ChatInterrupted, ServiceError
 from chatmagic.protocol.auth import Secret
 
 if TYPE_CHECKING:
+    import socket
+    import ssl
     from collections.abc import Callable, Iterator
 
-    import trustme
 
 REPLY = stream(event("hi"), DONE)
 BOTH = pytest.mark.parametrize("safe", [False, True], ids=["plain", "TLS"])
@@ -57,11 +55,13 @@ class Time:
         self.waits: list[float] = []
         self.meanwhile = meanwhile
 
-    def wait(self, _: socket.socket, seconds: float) -> None:
+    def wait(self, sock: socket.socket, seconds: float) -> bool:
         """Wait for something to read."""
-        self.waits.append(seconds)
-        self.now += seconds
-        self.meanwhile()
+        if seconds:
+            self.waits.append(seconds)
+            self.now += seconds
+            self.meanwhile()
+        return wait_for_read(sock, 0)
 
 
 @pytest.fixture
@@ -170,10 +170,10 @@ def test_an_end_in_the_watch_ends_all_reuse(
             else:
                 assert peer.gone()
 
-    def wait(sock: socket.socket, seconds: float) -> None:
+    def wait(sock: socket.socket, seconds: float) -> bool:
         waits.append(seconds)
         watched.set()
-        assert wait_for_read(sock, PATIENCE)
+        return wait_for_read(sock, PATIENCE)
 
     monkeypatch.setattr("chatmagic.client.reuse.wait_for_read", wait)
     with Server(script, tls if safe else None) as server:
@@ -332,15 +332,15 @@ def test_what_nobody_asked_for_is_an_end(time: Time) -> None:
 
 @BOTH
 @pytest.mark.usefixtures("time")
-def test_a_stop_ends_the_watch_and_is_no_end_by_the_server(
+def test_a_stop_in_the_watch_is_no_end_by_the_server(
     tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, *, safe: bool
 ) -> None:
     """The request is not sent, and connections are used again as before."""
     halt = Halt()
 
-    def wait(sock: socket.socket, _: float) -> None:
+    def wait(sock: socket.socket, _: float) -> bool:
         halt.stop()
-        assert wait_for_read(sock, PATIENCE)
+        return wait_for_read(sock, 0)
 
     with Server(playing(REPLY), tls if safe else None, handshakes_fail=None) as server:
         with asking(server) as ask:
@@ -380,44 +380,3 @@ def test_an_interrupt_in_the_watch_closes_the_connection(monkeypatch: pytest.Mon
         assert gone.get(timeout=PATIENCE)
         ask()
         assert len(server.asked) == 2
-
-
-def test_a_session_ticket_is_no_end(authority: trustme.CA) -> None:
-    """Under TLS a connection may have something to read, and still wait for a request."""
-    trusting = ssl.create_default_context()
-    authority.configure_trust(trusting)
-    out = ssl.MemoryBIO()
-    into = ssl.MemoryBIO()
-    far = serving(authority.issue_cert("127.0.0.1")).wrap_bio(into, out, server_side=True)
-    here, there = socket.socketpair()
-    with (
-        there,
-        trusting.wrap_socket(
-            here, server_hostname="127.0.0.1", do_handshake_on_connect=False
-        ) as sock,
-    ):
-        sock.settimeout(PATIENCE)
-        there.settimeout(PATIENCE)
-        shaking = threading.Thread(target=sock.do_handshake)
-        shaking.start()
-        into.write(there.recv(65_536))
-        with pytest.raises(ssl.SSLWantReadError):
-            far.do_handshake()
-        there.sendall(out.read())
-        shaking.join(PATIENCE)
-        into.write(there.recv(65_536))
-        far.do_handshake()
-        assert sock.version() == "TLSv1.3"
-        assert not reuse.ends_within(sock, 0)
-        tickets = out.read()
-        there.sendall(tickets)
-        assert tickets
-        assert wait_for_read(sock, PATIENCE)
-        assert not reuse.ends_within(sock, 0)
-        assert not wait_for_read(sock, 0)
-        with pytest.raises(ssl.SSLWantReadError):
-            far.unwrap()
-        there.sendall(out.read())
-        assert wait_for_read(sock, PATIENCE)
-        assert reuse.ends_within(sock, 0)
-        assert sock.gettimeout() == PATIENCE

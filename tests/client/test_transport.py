@@ -743,7 +743,7 @@ def test_stop_wakes_who_waits_for_a_connection(
 
     monkeypatch.setattr("chatmagic.client.sockets.wait_for_write", waiting)
     # Not every system wakes who waits for a connection when its socket is shut down.
-    monkeypatch.setattr("chatmagic.client.sockets.shut_down", lambda _: None)
+    monkeypatch.setattr("chatmagic.client.halt.shut_down", lambda _: None)
     with pytest.raises(ChatInterrupted):
         send(connect(silent), halt)
 

@@ -33,7 +33,7 @@ def told(*words: PageReport) -> Pages:
 def test_without_a_word_there_is_no_layout() -> None:
     """Nobody's order is known, and nobody's cell is missed."""
     assert Pages().layout(A) is None
-    assert not Pages().lists(A)
+    assert A not in Pages().cells
     assert AS_RUN.order is None
 
 
@@ -45,9 +45,8 @@ def test_the_last_word_of_a_page_holds() -> None:
     assert layout.order == (C, A)
     assert set(layout.present) == {A, C}
     assert layout.gone == {B}
-    assert pages.lists(A)
-    assert not pages.lists(B)
-    assert not pages.lists(None)
+    assert A in pages.cells
+    assert B not in pages.cells
 
 
 def test_a_cell_that_asks_is_there() -> None:

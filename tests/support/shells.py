@@ -226,7 +226,6 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
     monkeypatch.setattr(keystore, "_keyring", lambda: None)
     forget(monkeypatch)
-    monkeypatch.setattr(current, "_find_environment", None)
     monkeypatch.setattr(kernel, "find_kernel", None)
     forget_warnings(monkeypatch)
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
