@@ -268,7 +268,7 @@ _HALVES: Final = re.compile(r"u[0-9a-fA-F]{0,4}|\.|[eE][+-]?")
 
 
 class Documents(NamedTuple):
-    """What a body that is JSON holds.
+    """Values that a body of JSON holds, and how reading it ended.
 
     Args:
         values: the values as far as they could be read; the items of a list that is one.

@@ -76,7 +76,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Credits:
-    """What a response said of the account's credits (fact 10).
+    """Credits of the account, as a response told them (fact 10).
 
     Args:
         limit: the credit limit; ``None`` is unknown.
@@ -113,7 +113,7 @@ class Credits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyFacts:
-    """What the body of an answer tells of its reply beside the text (facts 4, 6).
+    """Facts of a reply that stand beside its text in the answer's body (facts 4, 6).
 
     A chunk of the wire, a reply, a turn's record and a recorded interaction all have these
     fields from here: a fact that is added here is kept wherever a reply is.
@@ -133,7 +133,7 @@ class BodyFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyFacts(BodyFacts):
-    """All that is known of a reply beside its text: what a turn's record keeps.
+    """Facts of a reply beside its text, as a turn's record keeps them.
 
     Args:
         took: about how many credits it took, as far as it was known then.

@@ -111,7 +111,7 @@ class AskingCell:
 
 @dataclass(slots=True)
 class Notebook:
-    """What a notebook file tells of its conversation.
+    """Conversation of a notebook file, as its cells and outputs tell it.
 
     Args:
         path: where it is.

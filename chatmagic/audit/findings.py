@@ -77,7 +77,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What was found in one notebook, or in one cassette.
+    """Findings in one notebook, or in one cassette.
 
     Args:
         path: as it was given.

@@ -38,7 +38,7 @@ _DOING: Final = {"record": "recording into", "refresh": "refreshing"}
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What answers one request while a cassette is active.
+    """Source of the answer to one request while a cassette is active.
 
     Args:
         source: the cassette, the service or the emulator.

@@ -36,7 +36,7 @@ LONGEST_ERROR: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a client made of an answer that was read to its end.
+    """Result that a client made of an answer which was read to its end.
 
     Args:
         reply: the reply, which is not complete where the answer was an error.

@@ -13,7 +13,7 @@ from chatmagic.client.stream import ReplyStream
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import InputError, NotRecordedError
 from chatmagic.models import Message, Reply
-from chatmagic.protocol.auth import Auth, Secret
+from chatmagic.protocol.auth import Auth, Secret, refuse_keys
 from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
@@ -269,5 +269,5 @@ class Client:
 def _headers(extra_headers: object, endpoint: Endpoint) -> dict[str, str]:
     """Return the headers, once neither they nor the address hold a key, which a log would show."""
     given = extras.headers(extra_headers)
-    extras.refuse_keys([endpoint.base_url, *given, *given.values()], endpoint.known_keys)
+    refuse_keys([endpoint.base_url, *given, *given.values()], endpoint.known_keys)
     return given

@@ -20,7 +20,7 @@ SET_AUTH: Final = 'CHATMAGIC_AUTH={0}, Client(auth="{0}") or %config ChatMagics.
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a request goes, and with which key.
+    """Address of a service, with its key and how the key is sent.
 
     Args:
         base_url: address of the service, or ``emulator``.
@@ -80,7 +80,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSetup:
-    """Where and how a client asks.
+    """Endpoint that a client asks, its time limits, and what it adds to each request.
 
     Args:
         endpoint: the address and its key.

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import is_secret_name
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from chatmagic.protocol.auth import Secret
 
 OF_AN_ADDRESS: Final = ("model", "extra_headers")
 """The settings that belong to the address that they were set for, as a key does."""
@@ -89,22 +86,3 @@ def headers(extra_headers: object) -> dict[str, str]:
                 "ChatMagics.auth.",
             )
     return given
-
-
-def refuse_keys(texts: Iterable[str], keys: Iterable[Secret]) -> None:
-    """Refuse to send texts that hold a key, or to log them.
-
-    Args:
-        texts: what would be sent.
-        keys: the keys that are known.
-
-    Raises:
-        InputError: one of the texts holds one of the keys.
-    """
-    known = {*keys}
-    if any(key.is_in(text) for text in texts for key in known):
-        raise InputError(
-            "The prompt, the conversation, extra_body, extra_headers or the address holds your API "
-            "key. Nothing was sent.",
-            hint="Remove it; a key that others may have seen should be revoked.",
-        )

@@ -55,7 +55,7 @@ SHARE: Final = 0.01
 
 
 class ResponseReader:
-    """One answer that is read, from its status and headers on.
+    """Reader of one answer, from its status and headers on.
 
     Args:
         exchange: the answer.
@@ -84,7 +84,6 @@ class ResponseReader:
         self._key = endpoint.key
         self._base_url = endpoint.base_url
         self._sent = sent
-        self._until = 0.0
         self._foreign = ""
         self._complaint: ErrorBody | None = None
 
@@ -122,7 +121,7 @@ class ResponseReader:
         """Read a stream (facts 6, 7), and what else servers make of it."""
         decoder = sse.Decoder()
         piece = head
-        count = 0
+        count, until = 0, 0.0
         # What is waited for the service, and not what the caller does between two pieces.
         first_wait, later_waits = monotonic() - self._sent, 0.0
         while piece:
@@ -134,7 +133,11 @@ class ResponseReader:
             if decoder.done:
                 break
             waiting_since = monotonic()
-            piece = self._next(had_event=bool(events))
+            if events:
+                until = waiting_since + GRACE_SECONDS
+            # After a finish reason only for a while: comments do not count.
+            has_finished = self._builder.facts.finish_reason is not None
+            piece = self._read_until(until) if has_finished else self._exchange.read()
             if count:
                 later_waits += monotonic() - waiting_since
             else:
@@ -150,18 +153,6 @@ class ResponseReader:
         # An end mark alone ends no reply.
         self._check_end(done=decoder.done and count > 0, cut=decoder.cut)
         self.ended = True
-
-    def _next(self, *, had_event: bool) -> bytes:
-        """Return the next piece of a stream; after a finish reason only for a while.
-
-        Args:
-            had_event: whether the piece before held an event.
-        """
-        if self._builder.facts.finish_reason is None:
-            return self._exchange.read()
-        if had_event:
-            self._until = monotonic() + GRACE_SECONDS
-        return self._read_until(self._until)
 
     def _read_until(self, until: float) -> bytes:
         """Return the next piece of the body; empty at its end, or at a time of ``monotonic``."""
@@ -191,8 +182,8 @@ class ResponseReader:
             )
         if done:
             return
+        self._check_packing()
         if not self._builder.begun:
-            self._check_packing()
             raise CutOffError("The stream ended before the reply began.", hint=COST_UNKNOWN)
         if cut or finish_reason is None:
             raise CutOffError(
@@ -232,7 +223,7 @@ class ResponseReader:
 
     def _check_packing(self) -> None:
         """Raise the error of a reply that cannot be read because of how it is packed."""
-        if packed := packing(self._exchange.headers):
+        if not self._builder.begun and (packed := packing(self._exchange.headers)):
             words = excerpt(packed, self._key, 20)
             what = f"The answer is compressed as {words}, which was not requested."
             raise NotUnderstoodError(what, hint=COST_UNKNOWN)
@@ -289,8 +280,7 @@ class ResponseReader:
 
     def _unread(self, problem: ValueError, text: str) -> ChatError:
         """Return the error for JSON that ends too early, or that is none."""
-        if not self._builder.begun:
-            self._check_packing()
+        self._check_packing()
         if _json.is_cut(problem):
             return CutOffError(
                 f"The answer ended in the middle of its JSON (HTTP {self._exchange.status}).",

@@ -31,7 +31,7 @@ _KEEP_ALIVE: Final = re.compile(r"\btimeout\s*=\s*\"?(\d{1,9})\b", re.IGNORECASE
 
 @dataclass(slots=True)
 class ConnectionUse:
-    """How one connection was used so far."""
+    """Use of one connection so far."""
 
     answers: int = 0
     rested_since: float = 0.0
@@ -50,7 +50,7 @@ class ConnectionUse:
 
 
 class ReusePolicy:
-    """Whether the connections to one address are used again, as its server ends them."""
+    """Rule by which the connections to one address are used again, as its server ends them."""
 
     def __init__(self) -> None:
         """Start without knowing the server."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import socket
-import time
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from urllib3.util.wait import wait_for_write
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from chatmagic.client.halt import Halt
 
@@ -23,8 +25,6 @@ def reach(
     port: int,
     seconds: float | None,
     halt: Halt,
-    *,
-    source: tuple[str, int] | None = None,
     options: Sequence[tuple[int, int, int | bytes]] | None = None,
 ) -> socket.socket:
     """Return a connected TCP socket, unless the halt stops it first.
@@ -36,7 +36,6 @@ def reach(
         port: its port.
         seconds: how long it may take in all; ``None`` is for ever.
         halt: stops it; looked at every :data:`NAP` seconds.
-        source: address to come from.
         options: socket options, as ``setsockopt`` takes them.
 
     Raises:
@@ -44,50 +43,46 @@ def reach(
         TimeoutError: it took too long.
         OSError: it was refused, cannot be reached, or was stopped.
     """
-    until = None if seconds is None else time.monotonic() + seconds
-    addresses = socket.getaddrinfo(host.strip("[]"), port, 0, socket.SOCK_STREAM)
     failure = OSError("the name has no address")
-    for number, (family, kind, protocol, _, address) in enumerate(addresses):
-        share = None
-        if until is not None:
-            share = max(0.0, until - time.monotonic()) / (len(addresses) - number)
+    for (family, kind, protocol, _, address), until in _addresses(host, port, seconds):
         sock = socket.socket(family, kind, protocol)
         try:
             # From here on, to cut this exchange off closes the connection too.
             halt.watch(sock)
             for option in options or ():
                 sock.setsockopt(*option)
-            if source is not None:
-                sock.bind(source)
-            _connect(sock, address, share, halt)
+            _connect(sock, address, until, halt)
             sock.settimeout(seconds)
-        except OSError as error:
+            return sock  # noqa: TRY300 - an interrupt here closes it too
+        except BaseException as error:
+            sock.close()
+            if not isinstance(error, OSError) or halt.reason is not None:
+                raise
             failure = error
-            sock.close()
-            if halt.reason is not None:
-                break
-        except BaseException:
-            sock.close()
-            raise
-        else:
-            return sock
     raise failure
 
 
-def _connect(sock: socket.socket, address: Any, seconds: float | None, halt: Halt) -> None:
+def _addresses(
+    host: str, port: int, seconds: float | None
+) -> Iterator[tuple[tuple[Any, ...], float]]:
+    """Return the addresses of a host, each with the time when its share of the seconds is over."""
+    until = monotonic() + (math.inf if seconds is None else seconds)
+    addresses = socket.getaddrinfo(host.strip("[]"), port, 0, socket.SOCK_STREAM)
+    for number, address in enumerate(addresses):
+        now = monotonic()
+        yield address, now + max(0.0, until - now) / (len(addresses) - number)
+
+
+def _connect(sock: socket.socket, address: Any, until: float, halt: Halt) -> None:
     """Connect one socket, looking now and then whether to stop."""
-    until = None if seconds is None else time.monotonic() + seconds
     sock.setblocking(False)
-    try:
+    with contextlib.suppress(BlockingIOError, InterruptedError):
         sock.connect(address)
-    except (BlockingIOError, InterruptedError):
-        nap = NAP
-        while not wait_for_write(sock, nap):
-            nap = NAP if until is None else min(NAP, until - time.monotonic())
-            if halt.reason is not None:
-                raise ConnectionAbortedError from None
-            if nap <= 0:
-                raise TimeoutError from None
+    while not wait_for_write(sock, max(0.0, min(NAP, until - monotonic()))):
+        if halt.reason is not None:
+            raise ConnectionAbortedError
+        if monotonic() >= until:
+            raise TimeoutError
     if code := sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
         raise OSError(code, os.strerror(code))
     if halt.reason is not None:

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic._json import shared
-from chatmagic.client import advice, config, extras
+from chatmagic.client import advice, config
 from chatmagic.client.halt import Halt
 from chatmagic.client.response import ResponseReader, time_of
 from chatmagic.errors import (
@@ -22,6 +22,7 @@ from chatmagic.errors import (
 from chatmagic.models import BodyFacts
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import url
+from chatmagic.protocol.auth import refuse_keys
 from chatmagic.protocol.error_mapping import LESS_HINT, WHAT_CAME_IS_KEPT
 from chatmagic.protocol.reply_builder import ReplyBuilder
 
@@ -139,7 +140,7 @@ class ReplyStream:
             raise InputError(f"{error}. Nothing was sent.") from None
         # As typed and as JSON writes it, which differ where a key holds a quotation mark.
         texts = [body.decode(), *(message.content for message in self._request.messages)]
-        extras.refuse_keys(texts, endpoint.known_keys)
+        refuse_keys(texts, endpoint.known_keys)
         return body
 
     def _note_headers(self, exchange: Exchange, asked: datetime) -> None:

@@ -14,7 +14,7 @@ LONGEST: Final = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Timeout:
-    """How long to wait, in seconds; ``None`` waits for ever.
+    """Time limits of a request, in seconds; ``None`` waits for ever.
 
     Args:
         connect: for the connection, TLS and a proxy's tunnel included.

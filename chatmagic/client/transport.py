@@ -76,7 +76,7 @@ class Exchange(Protocol):
 
 
 class Transport(Protocol):
-    """What carries a request to the service and its answer back; :class:`Client` takes one."""
+    """Carrier of requests to the service and of their answers; :class:`Client` takes one."""
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
         """Send a request; return its answer as soon as the status and headers are there.

@@ -61,7 +61,7 @@ class PageReport:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the cells stand, for a conversation to follow.
+    """Order of a page's cells, for a conversation to follow.
 
     Args:
         order: hashes of one page's cells from top to bottom; ``None`` asks for the order

@@ -27,7 +27,7 @@ UNDO_DEPTH: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one step did to the live turns, for a message about it.
+    """Effect of one step on the live turns, for a message about it.
 
     Args:
         kind: the kind of change that was done, taken back, or done again.
@@ -55,7 +55,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything that a conversation knows.
+    """State of a conversation, whole.
 
     ``void`` counts the undos that had nothing to take back and await a redo (rule 8);
     ``away`` are the cells that are gone, and whose turns have been set aside (rule 12).

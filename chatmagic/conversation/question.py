@@ -24,7 +24,7 @@ _ONE_LINE: Final = r"(?:[^\W\d]\w*[ \t]*=[ \t]*)?%chat[ \t]+(?P<line>\S.*)"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a cell asks.
+    """Prompt of a cell, and whether its reply is shown.
 
     Args:
         prompt: as typed.

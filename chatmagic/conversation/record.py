@@ -38,7 +38,7 @@ _OWNER: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
 class NewerVersionError(ValueError):
-    """It was written by a release that came after this one."""
+    """Record that was written by a release after this one."""
 
 
 def _owner(value: object) -> str:
@@ -60,7 +60,7 @@ def _items(read: Callable[[Any], Any]) -> Callable[[object], tuple[Any, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record(ReplyFacts):
-    """What an output's metadata keeps of a turn: nothing that a reader cannot see.
+    """Facts of a turn in the metadata of its output: nothing that a reader cannot see.
 
     Args:
         prompt: as typed; each inserted value stands as its expression.

@@ -94,7 +94,7 @@ class Value:
 
 
 class AsTyped:
-    """What has a prompt as it is sent and, where values were put in, as typed."""
+    """Prompt as it is sent and, where values were put in, as typed."""
 
     __slots__ = ()
 
@@ -109,7 +109,7 @@ class AsTyped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """How a question is asked.
+    """Options by which a question is asked.
 
     Args:
         max_tokens: upper limit on generated tokens (fact 3); ``None`` leaves it out.
@@ -144,7 +144,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class RequestFacts(Parameters, AsTyped):
-    """All that is known of a question: what is asked, how, and where.
+    """Facts of a question: what is asked, how, and where.
 
     What is asked and the turn that comes of it have these fields from here: a fact that is
     added here goes from the one to the other.

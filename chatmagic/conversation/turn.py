@@ -73,7 +73,7 @@ class Turn(RequestFacts):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a request carries of the conversation.
+    """Part of the conversation that a request carries.
 
     Args:
         turns: the turns it carries, oldest first.

@@ -23,7 +23,7 @@ _SLICE: Final = 16
 
 
 class Action(Enum):
-    """What the server does at a place where it sends nothing."""
+    """Action of the server at a place where it sends nothing."""
 
     WAIT = "let the pause pass"
     CUT = "close the connection"

@@ -68,7 +68,7 @@ _ERRORS: Final[Mapping[str, tuple[int, str, Mapping[str, str]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the emulator behaves.
+    """Behaviour of the emulator.
 
     Args:
         credits: the credit limit of each account.
@@ -152,7 +152,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What is sent back.
+    """Response to a request.
 
     Args:
         status: the HTTP status.

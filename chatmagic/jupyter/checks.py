@@ -11,7 +11,7 @@ from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import InputError
 from chatmagic.models import Message
 from chatmagic.protocol import url
-from chatmagic.protocol.auth import AUTH_WAYS, redacted
+from chatmagic.protocol.auth import AUTH_WAYS, redacted, refuse_keys
 from chatmagic.protocol.wire import Request
 from chatmagic.text import one_line
 
@@ -77,7 +77,7 @@ def check(name: str, value: object, keys: Iterable[Secret] = ()) -> None:
     _CHECKS[name](value)
     if name == "extra_headers":
         given = cast("dict[str, str]", value)
-        extras.refuse_keys([*given, *given.values()], keys)
+        refuse_keys([*given, *given.values()], keys)
 
 
 def without_keys(words: str, keys: Iterable[Secret]) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from IPython.display import display
+
 from chatmagic.jupyter import views
 from chatmagic.jupyter.ask_command import ask
 from chatmagic.jupyter.cassette_command import cassette
@@ -40,10 +42,10 @@ def panel(kernel: Kernel, line: str) -> None:
     if execution.audience == "page":
         kernel.page.panels(Status(kernel)).show_panel(execution.cell)
         return
-    from chatmagic.jupyter.panel import saved  # noqa: PLC0415 - the renderer comes with it
+    from chatmagic.jupyter import transcript  # noqa: PLC0415 - the renderer comes with it
 
     if execution.audience == "machine":
-        views.show_data(saved.PANEL_ABSENT)
-        views.show_html(*saved.saved(kernel.session.conversation))
+        display(transcript.PANEL_ABSENT, raw=True)
+        views.show_html(*transcript.saved(kernel.session.conversation))
         return
-    print(saved.NEEDS_A_PAGE)
+    print(transcript.NEEDS_A_PAGE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from chatmagic.conversation import record
 from chatmagic.conversation.conversation import Conversation
@@ -11,10 +11,22 @@ from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.command_line import refuse_words
 from chatmagic.render import gauge
-from chatmagic.text import UNTYPESET, counted
+from chatmagic.text import UNTYPESET, counted, one_line
 
 if TYPE_CHECKING:
+    from chatmagic.conversation.history import Change
+    from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.kernel import Kernel
+
+_SHOWN: Final = 60
+CHANGES: Final = {
+    "ask": "the question",
+    "re-run": "the new reply to",
+    "reset": "the reset",
+    "set aside": "the setting aside",
+    "load": "the load",
+}
+"""The changes of a conversation, as undo and redo name them."""
 
 
 def history(kernel: Kernel, line: str) -> None:
@@ -51,18 +63,14 @@ def history(kernel: Kernel, line: str) -> None:
 
 def undo(kernel: Kernel, line: str) -> None:
     """Run ``%chat_undo``."""
-    from chatmagic.jupyter import transcript  # noqa: PLC0415 - as above
-
     refuse_words("chat_undo", line)
-    _show_change(transcript.undone(kernel.session.change(Conversation.undo)), "undo")
+    _show_change(undone(kernel.session.change(Conversation.undo)), "undo")
 
 
 def redo(kernel: Kernel, line: str) -> None:
     """Run ``%chat_redo``."""
-    from chatmagic.jupyter import transcript  # noqa: PLC0415 - as above
-
     refuse_words("chat_redo", line)
-    _show_change(transcript.redone(kernel.session.change(Conversation.redo)), "redo")
+    _show_change(redone(kernel.session.change(Conversation.redo)), "redo")
 
 
 def reset(kernel: Kernel, line: str) -> None:
@@ -72,6 +80,23 @@ def reset(kernel: Kernel, line: str) -> None:
     gone = len(change.went) if change is not None else 0
     aside = f" {counted(gone, 'turn')} set aside; %chat_undo takes that back." if gone else ""
     _show_change(f"A new conversation begins.{aside}", "reset")
+
+
+def undone(change: Change | None) -> str:
+    """Return a line on what an undo did."""
+    return _line("Took back", change, change.went) if change else "Nothing to take back."
+
+
+def redone(change: Change | None) -> str:
+    """Return a line on what a redo did."""
+    return _line("Did again", change, change.came) if change else "Nothing to do again."
+
+
+def _line(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
+    what = f"{did} {CHANGES[change.kind]}"
+    if change.kind in {"reset", "set aside", "load"}:
+        return f"{what} ({counted(len(change.came or change.went), 'turn')})."
+    return f"{what} {', '.join(f'“{one_line(turn.as_typed, _SHOWN)}”' for turn in turns[-1:])}."
 
 
 def _show_change(words: str, kind: record.Did) -> None:

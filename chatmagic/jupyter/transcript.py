@@ -1,19 +1,19 @@
-"""A conversation, and what was done to it, for a person to read: as HTML and as text."""
+"""A conversation for a person to read, as HTML and as text: in a cell, and beside a panel."""
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from chatmagic.archive import output
-from chatmagic.render import markdown
+from chatmagic.jupyter.panel.snapshot import prompt_html
+from chatmagic.render import gauge, markdown
 from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.history import Change
     from chatmagic.conversation.turn import Turn
 
 EXCERPT = 60
@@ -21,14 +21,14 @@ EXCERPT = 60
 _SAID = "text-align: left; overflow-wrap: anywhere;"
 AS_RUN = "in the order of the first run"
 AS_ON_PAGE = "in the order of the cells in the page"
-CHANGES = {
-    "ask": "the question",
-    "re-run": "the new reply to",
-    "reset": "the reset",
-    "set aside": "the setting aside",
-    "load": "the load",
-}
-"""The changes of a conversation, as undo and redo name them."""
+MOST_SAVED: Final = 50
+"""How many of the panel's turns, the newest, are saved in full, and how many others by a line."""
+MOST_TEXT_SAVED: Final = 100_000
+"""How many characters of the panel's replies are saved at most, the newest reply apart."""
+
+AS_SAVED: Final = "The panel's conversation, as saved:"
+NOTHING_SAVED: Final = f"{AS_SAVED} nothing was asked yet."
+_PLACES: Final = {"cell": "a cell", "panel": "the panel", "python": "Python"}
 
 
 def marks(
@@ -125,23 +125,6 @@ def in_full(title: str, prompt: str, turn: Turn) -> tuple[str, str]:
     return html, "\n".join(map(to_terminal, parts))
 
 
-def undone(change: Change | None) -> str:
-    """Return a line on what an undo did."""
-    return _line("Took back", change, change.went) if change else "Nothing to take back."
-
-
-def redone(change: Change | None) -> str:
-    """Return a line on what a redo did."""
-    return _line("Did again", change, change.came) if change else "Nothing to do again."
-
-
-def _line(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
-    what = f"{did} {CHANGES[change.kind]}"
-    if change.kind in {"reset", "set aside", "load"}:
-        return f"{what} ({counted(len(change.came or change.went), 'turn')})."
-    return f"{what} {', '.join(f'“{one_line(turn.as_typed, EXCERPT)}”' for turn in turns[-1:])}."
-
-
 def _summary(conversation: Conversation, order: str) -> str:
     count = len(conversation)
     if not count:
@@ -157,3 +140,71 @@ def _summary(conversation: Conversation, order: str) -> str:
 def _group(html: str) -> str:
     box = f'class="chatmagic {UNTYPESET}" role="group" aria-label="Conversation"'
     return f"<div {box}>{html}</div>"
+
+
+def _absent(name: str, instead: str) -> dict[str, str]:
+    """Return what stands for a widget where a page does not show it.
+
+    JupyterLab shows the HTML, without its style sheet, in a notebook that is not trusted, and
+    with it where it has no widgets. Elsewhere, as in an export, the style sheet hides it: what
+    is saved stands below. LaTeX takes Markdown before plain text.
+    """
+    hidden, shown = ".chatmagic-absent", ".lm-Widget > * > .chatmagic-absent"
+    style = f"{hidden} {{ display: none; }} {shown} {{ display: block; }}"
+    todo = "run this cell again, or trust the notebook; it needs a page with widgets."
+    other = f"{instead} goes on working without one."
+    return {
+        "text/html": '<div class="chatmagic">'
+        f'<style>{style}</style><p class="chatmagic-absent">{name}: {todo}</p></div>',
+        "text/markdown": "",
+        "text/plain": f"{name} needs a live page with widgets; {other}",
+    }
+
+
+PANEL_ABSENT: Final = _absent("The chat panel", "%%chat")
+GAUGE_ABSENT: Final = _absent("The live gauge", "%chat_credits")
+NEEDS_A_PAGE: Final = PANEL_ABSENT["text/plain"]
+
+
+def saved(conversation: Conversation) -> tuple[str, str]:
+    """Return what a saved notebook shows of the panel, as HTML and as text.
+
+    The panel's own turns are there in full, those of cells, which have outputs of their
+    own, by a line; of a long conversation the newest of either, and how many more there are.
+    """
+    turns = conversation.turns
+    kept = _kept(turns)
+    parts = [_turn(place, turn) for place, turn in enumerate(turns, 1) if turn.number in kept]
+    if more := len(turns) - len(parts):
+        what = "turn is" if more == 1 else "turns are"
+        line = f"{more:,} earlier {what} not saved here; %chat_save keeps all of them."
+        parts.insert(0, (f"<p>{escape(line)}</p>", line))
+    html = "".join(part for part, _ in parts)
+    words = AS_SAVED if parts else NOTHING_SAVED
+    text = "\n\n".join([words, *(part for _, part in parts)])
+    line = f'<p style="{gauge.QUIET}">{escape(words)}</p>'
+    kinds = f"chatmagic chatmagic-saved {UNTYPESET}"
+    box = f'class="{kinds}" role="group" aria-label="Saved conversation"'
+    return f"<div {box}>{line}{html}</div>", text
+
+
+def _kept(turns: Sequence[Turn]) -> frozenset[int]:
+    """Return the numbers of the turns that are saved."""
+    mine = [turn for turn in turns if turn.entry == "panel"][-MOST_SAVED:]
+    length = 0
+    for count, turn in enumerate(reversed(mine)):
+        length += len(turn.reply.text)
+        if count and length > MOST_TEXT_SAVED:
+            mine = mine[-count:]
+            break
+    others = [turn for turn in turns if turn.entry != "panel"][-MOST_SAVED:]
+    return frozenset(turn.number for turn in mine + others)
+
+
+def _turn(place: int, turn: Turn) -> tuple[str, str]:
+    # Not the number of the cell, which is another one at each run.
+    asked = f"{place}. You, in {_PLACES[turn.entry]}"
+    if turn.entry != "panel":
+        line = f"{asked}: {one_line(turn.as_typed, EXCERPT)}"
+        return f"<p>{escape(line)}</p>", line
+    return in_full(asked, prompt_html(turn.as_typed), turn)

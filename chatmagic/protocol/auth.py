@@ -9,6 +9,8 @@ from html.entities import codepoint2name
 from typing import TYPE_CHECKING, Final, Literal, NoReturn, Self
 from urllib.parse import unquote
 
+from chatmagic.errors import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -164,3 +166,22 @@ def _writings(letter: str) -> str:
     entity = f"&(?:amp;)*(?:#0*{code}|#x0*{code:x}{name and f'|{name}'});?"
     # A text may be quoted within a quoted text; the bound keeps the search linear.
     return rf"(?:{entity}|\\{{0,4}}(?:{'|'.join(ways)}))"
+
+
+def refuse_keys(texts: Iterable[str], keys: Iterable[Secret]) -> None:
+    """Refuse to send texts that hold a key, or to log them.
+
+    Args:
+        texts: what would be sent.
+        keys: the keys that are known.
+
+    Raises:
+        InputError: one of the texts holds one of the keys.
+    """
+    known = {*keys}
+    if any(key.is_in(text) for text in texts for key in known):
+        raise InputError(
+            "The prompt, the conversation, extra_body, extra_headers or the address holds your API "
+            "key. Nothing was sent.",
+            hint="Remove it; a key that others may have seen should be revoked.",
+        )

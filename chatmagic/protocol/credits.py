@@ -83,7 +83,7 @@ def date(headers: Headers) -> datetime | None:
 
 
 class Wait(NamedTuple):
-    """How long to wait before the next request.
+    """Time to wait before the next request.
 
     Args:
         until: when to ask again at the earliest, in UTC.

@@ -55,7 +55,7 @@ _LATER: Final = "Try again later."
 
 
 class _Rule(NamedTuple):
-    """What a status means.
+    """Meaning of a status.
 
     Args:
         error: the class of the error.
@@ -130,7 +130,7 @@ _TOO_LONG_WORDS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an error is made of beside the body of its response.
+    """Facts of a response that its error is made of, beside the body.
 
     Args:
         status: the HTTP status.

@@ -85,7 +85,9 @@ class Request:
     def to_json(self) -> dict[str, Any]:
         """Return the body as it is sent: four fields at most, and what ``extra`` adds."""
         body: dict[str, Any] = {
-            "messages": [message.to_json() for message in self.messages],
+            "messages": [
+                {"role": message.role, "content": message.content} for message in self.messages
+            ],
             "stream": self.stream,
         }
         if self.max_tokens is not None:
@@ -120,7 +122,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Chunk(BodyFacts):
-    """What one stream chunk, or a whole JSON reply, adds to the reply (facts 4, 6).
+    """Part of a reply that one stream chunk, or a whole JSON reply, has (facts 4, 6).
 
     Args:
         content: a fragment of the reply, or all of it; may be empty.

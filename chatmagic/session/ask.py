@@ -34,7 +34,7 @@ NOTHING: Final = Context(turns=(), total=0)
 
 @dataclass(slots=True)
 class AskState:
-    """How far one ask has come: each step fills in what the next ones need.
+    """Progress of one ask: each step fills in what the next ones need.
 
     Args:
         ask: what is asked.

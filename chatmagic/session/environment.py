@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Environment(Protocol):
-    """Where a session runs: read anew at each ask, so that what is set in between counts.
+    """Surroundings of a session: read anew at each ask, so that what is set in between counts.
 
     A plain Python process has :class:`PlainPython`, a kernel
     :class:`chatmagic.jupyter.kernel.Kernel`.

@@ -103,6 +103,14 @@ def test_which_turn_is_not_known_is_told_though_no_record_lists_them_all() -> No
     assert [turn.carried for turn in restored(*shown(talk))][-1] == (5, 6)
 
 
+def test_the_cells_that_carried_what_no_output_holds_are_told() -> None:
+    """With those that ask and have no output."""
+    found = read([page("a", carried=("0" * 64,)), page("b"), cell("%chat c")])
+    missing, lacking = restore.gaps(restore.restore(found), found)
+    assert missing.startswith("cell 3 asks and has no output")
+    assert lacking.startswith("cell 1 carried a turn that no output here holds")
+
+
 def test_a_reply_that_is_gone_leaves_its_turn_out() -> None:
     """A turn without a reply is none."""
     gone = page()

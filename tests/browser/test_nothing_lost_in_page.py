@@ -51,7 +51,7 @@ def test_the_first_reply_is_said_once(lab: Callable[..., Book]) -> None:
         "Reply to cell [4] started.",
         "Complete, 2 words.",
         "Reply started.",
-        "Reply complete, 1 word.",
+        "Complete, 1 word.",
     ]
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from panel_views import HOSTILE as HOSTILE_REPLY
+from panel_views import turn
 
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter import transcript
+from chatmagic.jupyter.transcript import AS_SAVED, MOST_TEXT_SAVED, NOTHING_SAVED, saved
 from chatmagic.models import Origin, Reply, State
 
 HOSTILE = "<script>\x1b[2J\u202e</td>"
@@ -107,42 +109,9 @@ def test_what_is_hostile_stays_text() -> None:
     for html, text in (
         transcript.table(made),
         transcript.whole(made, made.turns),
-        ("", transcript.undone(made.undo())),
     ):
         assert "<script" not in html
         assert not [char for char in text if not char.isprintable() and char != "\n"]
-
-
-@pytest.mark.parametrize("step", ["undone", "redone"])
-def test_nothing_to_say(step: str) -> None:
-    """A step that changed nothing says so."""
-    assert getattr(transcript, step)(None).startswith("Nothing to ")
-
-
-def test_every_kind_of_change_is_said() -> None:
-    """Each change, taken back and done again, names what it touched."""
-    made = conversation("a", "b")
-    ask(made, "A", "cell-0")
-    made.set_aside(["cell-1"])
-    made.reset()
-    back = [transcript.undone(made.undo()) for _ in range(6)]
-    again = [transcript.redone(made.redo()) for _ in range(6)]
-    assert back == [
-        "Took back the reset (1 turn).",
-        "Took back the setting aside (1 turn).",
-        "Took back the new reply to “A”.",
-        "Took back the question “b”.",
-        "Took back the question “a”.",
-        "Nothing to take back.",
-    ]
-    assert again == [
-        "Nothing to do again.",
-        "Did again the question “a”.",
-        "Did again the question “b”.",
-        "Did again the new reply to “A”.",
-        "Did again the setting aside (1 turn).",
-        "Did again the reset (1 turn).",
-    ]
 
 
 def test_no_page_looks_for_formulas_in_it() -> None:
@@ -150,3 +119,44 @@ def test_no_page_looks_for_formulas_in_it() -> None:
     made = conversation("$x$")
     for html in (transcript.table(made)[0], transcript.whole(made, made.turns)[0]):
         assert html.startswith('<div class="chatmagic mathjax_ignore tex2jax_ignore"')
+
+
+def test_what_a_saved_notebook_shows() -> None:
+    """The panel's turns in full and safe; those of cells, which have outputs, by a line."""
+    conversation = Conversation()
+    conversation.add(turn(1, owner="c", asker="cell [3]"))
+    partial = Reply("**bold** " + HOSTILE_REPLY, state="interrupted")
+    conversation.add(Turn(prompt=HOSTILE_REPLY, reply=partial, entry="panel"))
+    html, text = saved(conversation)
+    assert "chatmagic-saved" in html
+    assert "1. You, in a cell: question 1" in html
+    assert "answer" not in html
+    assert "<strong>bold</strong>" in html
+    assert "Interrupted: this reply is not complete." in html
+    assert "<script" not in html
+    assert text.startswith(AS_SAVED)
+    assert saved(Conversation())[1] == NOTHING_SAVED
+    assert "**bold**" in text
+    assert "\x1b" not in text
+
+
+def test_what_is_saved_of_a_long_conversation_is_bounded() -> None:
+    """The newest turns of panel and cells, each under its own number, and how many more."""
+    conversation = Conversation()
+    for number in range(1, 501):
+        reply = Reply(f"a{number}.")
+        conversation.add(Turn(prompt="q", reply=reply, entry="panel" if number % 2 else "cell"))
+    html, text = saved(conversation)
+    for shown in (html, text):
+        assert shown.count(". You, in ") == 100
+        assert "400 earlier turns are not saved here" in shown
+        assert "401. You, in the panel" in shown
+        assert "a499." in shown
+    more = text.count(". You, in a cell")
+    conversation.add(Turn(prompt="long", reply=Reply("x" * 90_000), entry="panel"))
+    conversation.add(Turn(prompt="longer", reply=Reply("y" * 90_000), entry="panel"))
+    _, text = saved(conversation)
+    assert text.count("You, in the panel") == 1
+    assert "451 earlier turns" in text
+    assert text.count(". You, in a cell") == more
+    assert len(text) < 2 * MOST_TEXT_SAVED

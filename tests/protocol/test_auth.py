@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 import pytest
 
-from chatmagic.protocol.auth import Secret, is_secret_name, looks_like_a_key
+from chatmagic.errors import InputError
+from chatmagic.protocol.auth import Secret, is_secret_name, looks_like_a_key, refuse_keys
 
 KEY = "talk-7Hq/x+e=9"
 
@@ -155,3 +156,13 @@ def test_names_of_other_things(name: str) -> None:
 def test_what_looks_like_a_key(text: str, *, is_like_one: bool) -> None:
     """A prefix that keys have, or a long run of letters and digits."""
     assert looks_like_a_key(text) is is_like_one
+
+
+def test_a_header_holds_no_key() -> None:
+    """Neither in its value nor in its name."""
+    keys = (Secret("another"), Secret(KEY))
+    refuse_keys(["X-Team", "a"], keys)
+    for given in (["X-Team", f"Bearer {KEY}"], [KEY, "a"]):
+        with pytest.raises(InputError, match="holds your API key") as caught:
+            refuse_keys(given, keys)
+        assert KEY not in str(caught.value)

@@ -18,10 +18,10 @@ from chatmagic._log import log_swallowed, swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
-from chatmagic.jupyter import transcript
+from chatmagic.jupyter.history_commands import redone, undone
 from chatmagic.jupyter.panel import cell_export
 from chatmagic.jupyter.panel.messages import read
-from chatmagic.jupyter.panel.saved import saved
+from chatmagic.jupyter.transcript import saved
 from chatmagic.session.events import Ask, View
 from chatmagic.text import without_lone_surrogates
 
@@ -232,7 +232,7 @@ class Actions:
 
     def _step(self, step: str, answer: Send) -> None:
         change = self._session.change(STEPS[step])
-        say = {"undo": transcript.undone, "redo": transcript.redone}.get(step)
+        say = {"undo": undone, "redo": redone}.get(step)
         words = CLEARED if say is None else say(change)
         self._hub.drawing.put(partial(answer, {"kind": "notice", "words": words}))
 

@@ -40,7 +40,7 @@ class Reply(TypedDict):
 
 
 class Problem(TypedDict):
-    """Why an ask is not in the conversation, or not complete; ``failed`` unless it was chosen."""
+    """Reason why an ask is not in the conversation, or in part; ``failed`` unless it was chosen."""
 
     what: str
     hint: str
@@ -79,7 +79,7 @@ class Pending(Prompt):
 
 
 class Ended(TypedDict):
-    """How an ask ended; ``prompt`` is one of the panel's that was not answered."""
+    """End of an ask; ``prompt`` is one of the panel's that was not answered."""
 
     key: int
     words: str
@@ -95,7 +95,7 @@ class Standing(TypedDict):
 
 
 class State(TypedDict):
-    """What may change with each turn, and is small."""
+    """State that may change with each turn, and is small."""
 
     credits: Credits
     standing: Standing
@@ -131,7 +131,7 @@ class Entries(_OfView):
 
 
 class PendingMessage(Pending):
-    """What is new about an ask under way."""
+    """News of an ask under way."""
 
     kind: Literal["pending"]
 
@@ -167,7 +167,7 @@ class Stopping(_OfView):
 
 
 class Notice(_OfView):
-    """What was done, for the status region."""
+    """Words on what was done, for the status region."""
 
     kind: Literal["notice"]
     words: str
@@ -190,7 +190,7 @@ class Insert(_OfView):
 
 
 class Saved(_OfView):
-    """What the output beside the widget holds: only the page reaches it after a reload."""
+    """Content of the output beside the widget: only the page reaches it after a reload."""
 
     kind: Literal["saved"]
     data: dict[str, str]

@@ -11,7 +11,7 @@ from panel_views import NOON, PATIENCE, View
 from shells import Page, Shell, alone
 
 from chatmagic.emulator.server import Emulator, Settings
-from chatmagic.jupyter.panel.saved import NEEDS_A_PAGE
+from chatmagic.jupyter.transcript import NEEDS_A_PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
