@@ -39,12 +39,10 @@ def advised(
         model: the request's ``model``; ``None`` where it named none.
         replayed: whether a recording answered, so that nothing was posted.
     """
-    steps = [error.hint]
-    if replayed:
-        pass
-    elif error.status == HTTPStatus.NOT_FOUND and isinstance(error, NotUnderstoodError):
+    steps, status = [error.hint], None if replayed else error.status
+    if status == HTTPStatus.NOT_FOUND and isinstance(error, NotUnderstoodError):
         steps.insert(0, f"It was posted to {endpoint.posted_to()}.")
-    elif error.status == HTTPStatus.UNAUTHORIZED and isinstance(error, AuthenticationError):
+    if status == HTTPStatus.UNAUTHORIZED and isinstance(error, AuthenticationError):
         if endpoint.auth == "none":
             error.message = error.message.replace(KEY_REFUSED, NO_KEY_SENT)
             error.args = (error.message,)

@@ -16,7 +16,7 @@ from chatmagic.client import kernel, key_file
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
-from chatmagic.protocol.url import EMULATOR, origin_or_none, warnings_for, without_user
+from chatmagic.protocol.url import EMULATOR, origin_or_none, usable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,7 +41,7 @@ def variable(name: str) -> Setting:
 
 
 def resolve(
-    addresses: Iterable[Setting],
+    place: Endpoint,
     ways: Iterable[Setting],
     *,
     key: Secret | None = None,
@@ -52,7 +52,7 @@ def resolve(
     """Return where to ask and with which key; nothing is sent.
 
     Args:
-        addresses: the base URLs; the first that is set counts.
+        place: the address, as :func:`address` has it.
         ways: the ways in which the key is given; the first that is set counts.
         key: a key for whichever address counts, before any other.
         file_url: what the environment's key belongs to where the environment has no address.
@@ -60,11 +60,10 @@ def resolve(
         store: the keys that were kept.
 
     Raises:
-        ConnectError: no address is set.
-        InputError: an address, a way of the key, or the environment's key cannot be used.
+        InputError: a way of the key, or the environment's key, cannot be used.
     """
     typed = typed or {}
-    endpoint = replace(address(addresses), guarded=(*known_keys(), *typed.values()))
+    endpoint = replace(place, guarded=(*known_keys(), *typed.values()))
     if endpoint.base_url == EMULATOR:
         return endpoint
     endpoint = replace(endpoint, auth=_way(ways))
@@ -95,8 +94,8 @@ def address(addresses: Iterable[Setting]) -> Endpoint:
         if word.lower() == EMULATOR:
             return Endpoint(EMULATOR, "bearer", None, url_from, EMULATOR)
         if word:
-            base_url = without_user(word, name)
-            return Endpoint(base_url, "bearer", None, url_from, warnings=warnings_for(word))
+            base_url, warnings = usable(word, name)
+            return Endpoint(base_url, "bearer", None, url_from, warnings=warnings)
     raise ConnectError(
         "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or run "
         "%chat_connect URL and %chat_login.",
@@ -126,9 +125,9 @@ def resolve_for_client(
             hint="chatmagic.ask(…) and current_session() use the kernel's connection.",
             fault="you",
         )
-    addresses = (base_url, "argument"), variable(URL_VARIABLE)
+    place = address([(base_url, "argument"), variable(URL_VARIABLE)])
     ways = (auth, "auth"), variable(AUTH_VARIABLE)
-    return with_local_emulator(resolve(addresses, ways, key=key))
+    return with_local_emulator(resolve(place, ways, key=key))
 
 
 def with_local_emulator(endpoint: Endpoint) -> Endpoint:

@@ -209,22 +209,14 @@ class _Connection(HTTPConnection):
     def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
         if self.sock is not None:
             self._watch()
-        if self.key is None:
-            super().putrequest(method, url, *args, **kwargs)
-        elif self.auth == "query":
+        if self.key is not None and self.auth == "query":
             mark = "&" if "?" in url else "?"
-            super().putrequest(
-                method,
-                f"{url}{mark}api_key={quote(self.key.reveal(), safe='')}",
-                *args,
-                **kwargs,
-            )
-        else:
-            super().putrequest(method, url, *args, **kwargs)
-            if self.auth == "bearer":
-                self.putheader("Authorization", f"Bearer {self.key.reveal()}")
-            elif self.auth == "x-api-key":
-                self.putheader("X-API-Key", self.key.reveal())
+            url = f"{url}{mark}api_key={quote(self.key.reveal(), safe='')}"
+        super().putrequest(method, url, *args, **kwargs)
+        if self.key is not None and self.auth == "bearer":
+            self.putheader("Authorization", f"Bearer {self.key.reveal()}")
+        elif self.key is not None and self.auth == "x-api-key":
+            self.putheader("X-API-Key", self.key.reveal())
 
     def request(self, *args: Any, **kwargs: Any) -> None:
         with self._noting_a_loss():

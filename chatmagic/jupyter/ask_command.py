@@ -127,7 +127,7 @@ def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
     if how == "text":
         return views.Printed(in_page=execution.audience == "page", piped=execution.piped)
     if execution.audience == "text":
-        return views.PrintedOnce(piped=execution.piped)
+        return views.Printed(piped=execution.piped, once=True)
     return views.Once()
 
 

@@ -20,8 +20,8 @@ from traitlets import Unicode
 
 from chatmagic.conversation.cell_order import Pages, report_from
 from chatmagic.jupyter import assets
+from chatmagic.jupyter.drawing import Drawn
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
-from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Mark
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.panel import messages
-    from chatmagic.models import Reply
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
 
@@ -64,13 +63,11 @@ class Bridge:
     Args:
         session: the session whose conversation the marks are about.
         drawing: the kernel's drawing loop.
-        first: the reply that came before there was a bridge, to be announced all the same;
-            ``None`` announces that a reply has started.
+        ended: how the reply ended that came before there was a bridge, to be announced all the
+            same; ``None`` announces that a reply has started.
     """
 
-    def __init__(
-        self, session: Session, drawing: DrawingLoop, *, first: Reply | None = None
-    ) -> None:
+    def __init__(self, session: Session, drawing: DrawingLoop, *, ended: str | None = None) -> None:
         """Open the bridge in every page of this kernel."""
         self.pages = Pages()
         self._session = session
@@ -79,29 +76,18 @@ class Bridge:
         self._context = contextvars.copy_context()
         self._opened = False
         self._to_say: list[messages.Say] = []
-        if first is not None:
-            self._to_say.append({"kind": "say", "text": ending(first, None), "first": True})
+        if ended is not None:
+            self._to_say.append({"kind": "say", "text": ended, "first": True})
         self._marked: dict[str, str] | None = None
         self._quiet = True
-        self._hidden = _Hidden(first=STARTED if first is None else "")
+        self._hidden = _Hidden(first=STARTED if ended is None else "")
         self._hidden.on_msg(self._heard)
-        self._unfollow = session.follow(self._follow)
-
-    def say(self, text: str) -> None:
-        """Announce a sentence in the page's status region (ARIA ``status``: polite, once).
-
-        Args:
-            text: a short sentence. It is shown as text, whatever it holds.
-        """
-        if not self.pages.reports:
-            # No page was there for the sentences before, and now they are old.
-            self._to_say.clear()
-        self._to_say.append({"kind": "say", "text": text})
-        self._publish_later()
+        # In its thread, so that nothing is heard of what was put before.
+        drawing.put(partial(drawing.join, self._hear))
 
     def close(self) -> None:
         """Close the bridge; the page takes away what it has put into it."""
-        self._unfollow()
+        self._drawing.leave(self._hear)
         self._hidden.close()
 
     def _heard(self, _widget: object, content: Any, _buffers: object) -> None:
@@ -114,19 +100,23 @@ class Bridge:
             self._opened = self._opened or report.opened
         self._publish_later()
 
-    def _follow(self, event: Event) -> None:
+    def _hear(self, event: Event | Drawn) -> None:
         """Take note of how an ask goes; the panel says it itself."""
-        if isinstance(event, Began):
-            self._quiet = event.ask.entry == "panel"
-        elif isinstance(event, Fragment):
-            if not self._quiet:
+        match event:
+            case Began(ask):
+                self._quiet = ask.entry == "panel"
+            case Fragment() if not self._quiet:
                 self._quiet = True
-                self.say(STARTED)
-            return
-        elif isinstance(event, Ended) and event.ask.entry != "panel":
-            reply = None if event.answer is None else event.answer.reply
-            self.say(ending(reply, event.error))
+                self._say(STARTED)
+            case Fragment() | Drawn():
+                return
+            case Ended(ask) if ask.entry != "panel":
+                self._say(event.words)
         self._publish_later()
+
+    def _say(self, text: str) -> None:
+        """Announce a sentence in the page's status region (ARIA ``status``: polite, once)."""
+        self._to_say.append({"kind": "say", "text": text})
 
     def _publish_later(self) -> None:
         self._drawing.put(partial(self._context.run, self._publish))
@@ -135,6 +125,9 @@ class Bridge:
         """Send what has changed, in the drawing loop's thread."""
         with self._lock:
             opened, self._opened = self._opened, False
+        if opened or not self.pages.reports:
+            # No page was there for the sentences before the last, and now they are old.
+            del self._to_say[:-1]
         if not self.pages.reports:
             return
         if opened:
@@ -153,18 +146,3 @@ class Bridge:
 
     def _send(self, message: messages.Marks | messages.Say | messages.Tell) -> None:
         self._hidden.send(message)
-
-
-def ending(reply: Reply | None, error: BaseException | None) -> str:
-    """Return how an ask ended, in words for a screen reader.
-
-    Args:
-        reply: the reply, whole or in part; ``None`` without one.
-        error: what ended it early, if anything did.
-    """
-    if reply is None:
-        return str(error)
-    if error is not None and reply.state == "interrupted":
-        return str(error)  # it says how much came
-    what = f"Reply {reply.state}, {counted(len(reply.text.split()), 'word')}."
-    return what if error is None else f"{what} {error}"

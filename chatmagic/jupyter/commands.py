@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from IPython.display import display
+
 from chatmagic.jupyter import views
 from chatmagic.jupyter.ask_command import ask
 from chatmagic.jupyter.cassette_command import cassette
@@ -43,7 +45,7 @@ def panel(kernel: Kernel, line: str) -> None:
     from chatmagic.jupyter import transcript  # noqa: PLC0415 - the renderer comes with it
 
     if execution.audience == "machine":
-        views.show_data(transcript.PANEL_ABSENT)
+        display(transcript.PANEL_ABSENT, raw=True)
         views.show_html(*transcript.saved(kernel.session.conversation))
         return
     print(transcript.NEEDS_A_PAGE)

@@ -13,7 +13,6 @@ from chatmagic.errors import InputError
 from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import running
 from chatmagic.protocol.auth import Secret, redacted
-from chatmagic.protocol.url import EMULATOR, warnings_for, without_user
 
 if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint
@@ -41,11 +40,10 @@ def connect(kernel: Kernel, line: str) -> None:
             "No address was given: %chat_connect URL, or %chat_connect emulator.",
             hint=USAGE,
         )
-    is_here = word.lower() == EMULATOR
-    chosen = EMULATOR if is_here else without_user(word)
+    place = config.address([(word, "%chat_connect")])
     if model is not None:
         extras.fields(kernel.settings.extra_body, model)
-    kernel.chosen = chosen
+    kernel.chosen = place.base_url
     if model is not None:
         kernel.settings.model = model
         kernel.belong_here({"model"})
@@ -61,7 +59,7 @@ def connect(kernel: Kernel, line: str) -> None:
     if count := len(kernel.session.conversation):
         turns = text.counted(count, "turn")
         print(f"The conversation so far ({turns}) is sent along; %chat_reset begins a new one.")
-    for warning in config.new_warnings(() if is_here else warnings_for(word)):
+    for warning in config.new_warnings(place.warnings):
         print(warning)
 
 

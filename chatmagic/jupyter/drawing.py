@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
@@ -21,26 +22,34 @@ if TYPE_CHECKING:
 
     from chatmagic.session.events import Ask, Event
 
-    Show = Callable[[Ask, str], object]
+    Hear = Callable[[Event | "Drawn"], object]
 
 SECONDS_BETWEEN: Final = 0.1
 BYTES_A_SECOND: Final = 60_000
 
 
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Event: what came of the reply under way was drawn, as safe HTML."""
+
+    ask: Ask
+    html: str
+
+
 class DrawingLoop:
     """Thread that draws the reply under way, once for all views that have joined.
 
-    The same thread talks to panels, gauges and the bridge, in order with what is drawn. It
-    starts with its first use, and belongs to no cell: what it calls has to run in the context
-    that it needs (:func:`contextvars.copy_context`).
+    The same thread tells panels, gauges and the bridge the events of the session, in order with
+    what is drawn. It starts with its first use, and belongs to no cell: what it calls has to run
+    in the context that it needs (:func:`contextvars.copy_context`).
     """
 
     def __init__(self) -> None:
         """Start nothing yet."""
         self._news: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._shows: tuple[Show, ...] = ()
-        self._showing = threading.RLock()
+        self._listeners: tuple[Hear, ...] = ()
+        self._telling = threading.RLock()
         self._ask: Ask | None = None
         self._pieces: list[str] = []
         self._due: float | None = None
@@ -52,31 +61,23 @@ class DrawingLoop:
         Args:
             event: of an ask, in any thread; left out while nothing has joined yet.
         """
-        if self._thread is None:
-            return
-        match event:
-            case Began(ask):
-                self.put(partial(self._begin, ask))
-            case Fragment(text):
-                self.put(partial(self._add, text))
-            case Ended(ask):
-                self.put(partial(self._end, ask))
+        if self._thread is not None:
+            self.put(partial(self._hear, event))
 
-    def join(self, show: Show) -> None:
-        """Show replies from now on.
+    def join(self, listener: Hear) -> None:
+        """Tell a listener from now on.
 
         Args:
-            show: called in the loop's thread with an ask, and the HTML of what came of its
-                reply.
+            listener: called in the loop's thread with each event, and with each drawing.
         """
-        with self._showing:
-            self._shows = (*self._shows, show)
+        with self._telling:
+            self._listeners = (*self._listeners, listener)
         self._start()
 
-    def leave(self, show: Show) -> None:
-        """Show no more; waits for a drawing that is being shown."""
-        with self._showing:
-            self._shows = tuple(other for other in self._shows if other != show)
+    def leave(self, listener: Hear) -> None:
+        """Tell a listener no more; waits for a drawing that is being shown."""
+        with self._telling:
+            self._listeners = tuple(other for other in self._listeners if other != listener)
 
     def put(self, work: Callable[[], object]) -> None:
         """Have something done in the loop's thread, in order with what is drawn.
@@ -92,7 +93,7 @@ class DrawingLoop:
         self._news.put(None)
 
     def _start(self) -> None:
-        with self._showing:
+        with self._telling:
             # An interrupt may have come before the thread was started.
             if self._thread is None or self._thread.ident is None:
                 self._thread = threading.Thread(
@@ -115,6 +116,23 @@ class DrawingLoop:
                 # A reply that cannot be drawn does not end the loop.
                 work()
 
+    def _hear(self, event: Event) -> None:
+        match event:
+            case Began(ask):
+                self._begin(ask)
+            case Fragment(text):
+                self._add(text)
+            case Ended(ask):
+                self._end(ask)
+        # Not alone, so that who joins or leaves does not wait.
+        self._tell(event)
+
+    def _tell(self, event: Event | Drawn) -> None:
+        for listener in self._listeners:
+            with swallowed():
+                # A page that went away ends neither the reply nor what others are shown.
+                listener(event)
+
     def _begin(self, ask: Ask) -> None:
         self._ask, self._pieces, self._due, self._not_before = ask, [], None, 0.0
         _html("")  # warms the renderer while the headers are awaited
@@ -132,15 +150,12 @@ class DrawingLoop:
 
     def _draw(self) -> None:
         self._due = None
-        if self._ask is None or not self._shows:
+        if self._ask is None or not self._listeners:
             return
         self._pieces = ["".join(self._pieces)]
         html = _html(self._pieces[0])
-        with self._showing:
-            for show in self._shows:
-                with swallowed():
-                    # A page that went away ends neither the reply nor what others are shown.
-                    show(self._ask, html)
+        with self._telling:
+            self._tell(Drawn(self._ask, html))
         self._not_before = time.monotonic() + pause(html)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from chatmagic.cassette.mode import CassetteOptions, resolve
 from chatmagic.cassette.pruning import Pruning
 from chatmagic.client import config, extras, keystore
+from chatmagic.client.endpoint import ServiceSetup
 from chatmagic.client.extras import OF_AN_ADDRESS
 from chatmagic.errors import ChatError, InputError
 from chatmagic.jupyter.execution import running
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.mode import CassetteConfig
-    from chatmagic.client.endpoint import Endpoint, ServiceSetup
+    from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.cell_order import Layout, Pages
     from chatmagic.emulator.server import Emulator
     from chatmagic.jupyter.settings import KernelSettings
@@ -81,8 +82,6 @@ class Kernel:
         Raises:
             ChatError: nothing is connected, or a setting cannot be used.
         """
-        from chatmagic.client.endpoint import ServiceSetup  # noqa: PLC0415 - with the session
-
         endpoint = config.with_local_emulator(self.endpoint())
         for warning in config.new_warnings(endpoint.warnings):
             print(warning, file=sys.stderr)
@@ -182,7 +181,7 @@ class Kernel:
             ChatError: nothing is connected, or a setting cannot be used.
         """
         return config.resolve(
-            self._addresses(),
+            config.address(self._addresses()),
             [config.variable(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
             file_url=self.settings.file_url,
             typed=self.typed,

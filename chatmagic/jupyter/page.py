@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.panel.hub import KernelStatus
     from chatmagic.jupyter.panel.widgets import Panels
-    from chatmagic.models import Reply
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
 
@@ -53,7 +52,7 @@ class LivePage:
 
             self._panels = Panels(self._session, status, self.drawing)
             # Any cell may have set what they show, the environment too.
-            self._shell.events.register("post_run_cell", self._look)
+            self._shell.events.register("post_run_cell", self._panels.look)
         return self._panels
 
     @contextmanager
@@ -69,23 +68,23 @@ class LivePage:
         if execution.audience != "page" or self.bridge is not None:
             yield
             return
-        replies: list[Reply] = []
+        ends: list[str] = []
 
         def follow(event: Event) -> None:
             if isinstance(event, Fragment) and self._panels is None:
                 self._open_bridge(None)
             elif isinstance(event, Ended) and event.answer is not None:
-                replies.append(event.answer.reply)
+                ends.append(event.words)
 
         unfollow = self._session.follow(follow)
         try:
             yield
         finally:
             unfollow()
-        for reply in replies[-1:]:
-            self._open_bridge(reply)
+        for words in ends[-1:]:
+            self._open_bridge(words)
 
-    def _open_bridge(self, reply: Reply | None) -> None:
+    def _open_bridge(self, ended: str | None) -> None:
         """Open the bridge, if it is not open; without it all works in the order as run."""
         if self.bridge is not None:
             return
@@ -93,16 +92,12 @@ class LivePage:
             _lazy.load("chatmagic.jupyter.bridge")
             from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415 - as the panels
 
-            self.bridge = Bridge(self._session, self.drawing, first=reply)
-
-    def _look(self, *_: object) -> None:
-        if self._panels is not None:
-            self._panels.look()
+            self.bridge = Bridge(self._session, self.drawing, ended=ended)
 
     def close(self) -> None:
         """Close what was opened in the pages; the conversation stays."""
         if self._panels is not None:
-            self._shell.events.unregister("post_run_cell", self._look)
+            self._shell.events.unregister("post_run_cell", self._panels.look)
             self._panels.close()
             self._panels = None
         if self.bridge is not None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic.archive import output
+from chatmagic.jupyter.drawing import Drawn
 from chatmagic.render import gauge
 from chatmagic.session.events import HELD_BACK, View
 from chatmagic.text import to_terminal, unlinked, visible
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.jupyter.drawing import DrawingLoop
-    from chatmagic.session.events import Answer, Ask
+    from chatmagic.session.events import Answer, Ask, Event
 
 WAITING: Final = "… waiting for the reply"
 NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
@@ -65,13 +66,11 @@ class Live(View):
         """Show the waiting mark, and what came as it is drawn."""
         self._notes = _notes(notes)
         self._show(output.frame(self._notes + _mark("Waiting for the reply.")))
-        self._drawing.join(self._draw)
+        self._drawing.join(self._hear)
 
     def ended(self, answer: Answer) -> None:
         """Show the last state."""
-        self._drawing.leave(self._draw)
-        if answer.reply.held_back:
-            self._say_held_back(answer.reply.text)
+        self._drawing.leave(self._hear)
         data, metadata = output.of(answer.reply, answer.record)
         if self._handle is None:
             self._handle = DisplayHandle()
@@ -81,19 +80,13 @@ class Live(View):
 
     def failed(self) -> None:
         """Take the waiting mark away."""
-        self._drawing.leave(self._draw)
+        self._drawing.leave(self._hear)
         if self._handle is None:
             return
         if self._alone:
             clear_output(wait=True)
         else:
             self._show("")
-
-    def _say_held_back(self, text: str) -> None:
-        """Show why no fragment was shown; the last state, which follows, does not."""
-        from chatmagic.render import markdown  # noqa: PLC0415 - as in chat_history
-
-        self._show(output.frame(_notes([HELD_BACK]) + markdown.to_html(text, live=True)))
 
     def _show(self, html: str) -> None:
         if self._handle is None:
@@ -102,10 +95,10 @@ class Live(View):
         else:
             self._handle.update({"text/html": html}, raw=True)
 
-    def _draw(self, ask: Ask, html: str) -> None:
+    def _hear(self, event: Event | Drawn) -> None:
         """Show what came, in the drawing loop's thread."""
-        if ask is self._ask:
-            self._context.run(self._show, output.frame(self._notes + html))
+        if isinstance(event, Drawn) and event.ask is self._ask:
+            self._context.run(self._show, output.frame(self._notes + event.html))
 
 
 class Printed(View):
@@ -114,11 +107,13 @@ class Printed(View):
     Args:
         in_page: whether it is a page that shows what is printed, and finds links in it.
         piped: whether it is printed into a pipe or a file, which gets no waiting mark.
+        once: whether it is printed when it has ended, as with ``stream = off``.
     """
 
-    def __init__(self, *, in_page: bool = False, piped: bool = False) -> None:
+    def __init__(self, *, in_page: bool = False, piped: bool = False, once: bool = False) -> None:
         """Print nothing yet."""
         self._piped = piped
+        self._once = once
         self._marked = False
         self._in_page = in_page
         self._printed = ""
@@ -137,8 +132,9 @@ class Printed(View):
 
     def fragment(self, text: str) -> None:
         """Print a fragment, the first one over the waiting mark."""
-        self.failed()
-        self._write(text)
+        if not self._once:
+            self.failed()
+            self._write(text)
 
     def failed(self) -> None:
         """Take the waiting mark away, if it is still there."""
@@ -147,9 +143,11 @@ class Printed(View):
             _print(f"\r{' ' * len(WAITING)}\r")
 
     def ended(self, answer: Answer) -> None:
-        """Print what stands under a reply."""
+        """Print what stands under a reply, and itself where nothing was printed of it."""
         self.failed()
         reply = answer.reply
+        if self._once:
+            self._write(reply.text)
         settings = output.settings_words(answer.record)
         lines = [*output.state_lines(reply), gauge.line_words(reply.credits, reply.usage, settings)]
         if reply.held_back and not self._in_page:
@@ -158,40 +156,9 @@ class Printed(View):
 
     def _write(self, text: str) -> None:
         """Print a fragment of untrusted text; a link in it may come in pieces."""
-        shown = printable(text)
+        shown = to_terminal(text)
         _print(unlinked(shown, self._printed) if self._in_page else shown)
         self._printed = (self._printed + shown)[-50:]
-
-
-class PrintedOnce(Printed):
-    """View that prints a reply when it has ended, for a terminal with ``stream = off``."""
-
-    def fragment(self, text: str) -> None:
-        """Print nothing yet."""
-
-    def ended(self, answer: Answer) -> None:
-        """Print the reply, and what stands under it."""
-        self.failed()
-        self._write(answer.reply.text)
-        super().ended(answer)
-
-
-def printable(text: str) -> str:
-    """Return text that cannot act in a terminal.
-
-    Args:
-        text: a reply, or a fragment of one.
-    """
-    return to_terminal(text)
-
-
-def show_data(data: dict[str, str]) -> None:
-    """Show something of ours as an output of its own.
-
-    Args:
-        data: safe content by its MIME type.
-    """
-    display(data, raw=True)
 
 
 def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import swallowed
 from chatmagic.conversation.request_facts import RequestFacts
-from chatmagic.text import without_lone_surrogates
+from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.text import counted, one_line, visible, without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,6 +86,13 @@ class Ended:
     answer: Answer | None
     error: BaseException | None
 
+    @property
+    def words(self) -> str:
+        """How it ended, for a status region."""
+        if self.error is None and self.answer is not None:
+            return f"Complete, {counted(len(self.answer.reply.text.split()), 'word')}."
+        return " ".join(filter(None, failure(self.error)))
+
 
 @dataclass(frozen=True, slots=True)
 class Changed:
@@ -92,6 +100,17 @@ class Changed:
 
 
 Event = Began | Fragment | Ended | Changed
+
+
+def failure(error: BaseException | None) -> tuple[str, str]:
+    """Return what happened and what to do, in plain words.
+
+    Args:
+        error: what ended an ask, or any other.
+    """
+    if isinstance(error, ChatError | ChatInterrupted):
+        return visible(error.message), visible(error.hint or "")
+    return one_line(f"{type(error).__name__}: {error}", 300), ""
 
 
 class View:

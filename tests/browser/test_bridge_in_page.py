@@ -10,9 +10,8 @@ from rig import cell
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from logged import Emulator
     from rig import Book
-
-    from chatmagic.emulator.server import Emulator
 
     Open = Callable[..., Book]
 
@@ -137,7 +136,7 @@ def test_marks_prose_and_status_are_the_pages_own(lab: Open, service: Emulator) 
     book.run(1)
     bridged(book)
     # It says so a moment after the cell has ended.
-    book.until(f"{STATUS}.textContent === 'Reply complete, 2 words.'")
+    book.until(f"{STATUS}.textContent === 'Complete, 2 words.'")
     book.js(f"""window.said = []; const region = {STATUS};
         new MutationObserver(() => window.said.push(region.textContent)).observe(
         region, {{childList: true}})""")
@@ -148,7 +147,7 @@ def test_marks_prose_and_status_are_the_pages_own(lab: Open, service: Emulator) 
     failed = book.run(2)
     book.until("window.said.length === 3")
     said = book.js("return window.said")
-    assert said[:2] == ["Reply started.", "Reply complete, 1 word."]
+    assert said[:2] == ["Reply started.", "Complete, 1 word."]
     assert said[2].split(". ")[0] in failed
     service.settings = type(service.settings)()
     book.run(2)
@@ -227,7 +226,7 @@ def test_the_first_reply_is_said_to_have_started(lab: Open, service: Emulator) -
     assert book.js("return notebook.widgets[1].model.executionState") == "running"
     book.ended(1)
     book.until("window.said.length === 3")
-    assert book.js("return window.said[2]") == "Reply complete, 60 words."
+    assert book.js("return window.said[2]") == "Complete, 60 words."
 
 
 def test_a_copy_wears_a_mark_until_it_runs(lab: Open) -> None:

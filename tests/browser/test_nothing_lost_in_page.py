@@ -13,9 +13,8 @@ from chatmagic.emulator.server import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from logged import Emulator
     from rig import Book
-
-    from chatmagic.emulator.server import Emulator
 
 LISTEN = """() => {
   window.said = [];
@@ -51,7 +50,7 @@ def test_the_first_reply_is_said_once(lab: Callable[..., Book]) -> None:
         "Reply to cell [4] started.",
         "Complete, 2 words.",
         "Reply started.",
-        "Reply complete, 1 word.",
+        "Complete, 1 word.",
     ]
 
 

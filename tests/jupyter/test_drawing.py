@@ -11,11 +11,13 @@ import pytest
 
 from chatmagic.client.halt import Halt
 from chatmagic.jupyter import drawing
-from chatmagic.jupyter.drawing import DrawingLoop
+from chatmagic.jupyter.drawing import DrawingLoop, Drawn
 from chatmagic.session.events import Ask, Began, Changed, Ended, Fragment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from chatmagic.session.events import Event
 
 PATIENCE = 10.0
 
@@ -34,10 +36,11 @@ class Shown:
         self.threads: set[threading.Thread] = set()
         loop.join(self.show)
 
-    def show(self, ask: Ask, html: str) -> None:
+    def show(self, event: Event | Drawn) -> None:
         """Keep a drawing."""
         self.threads.add(threading.current_thread())
-        self.drawings.put((ask, html))
+        if isinstance(event, Drawn):
+            self.drawings.put((event.ask, event.html))
 
     def next(self) -> str:
         """Wait for the next drawing."""
@@ -123,7 +126,7 @@ def test_all_are_shown_the_same_drawing_by_one_thread(loop: DrawingLoop) -> None
 def test_one_that_fails_silences_no_other(loop: DrawingLoop) -> None:
     """A page that went away ends neither the loop nor what the others are shown."""
 
-    def broken(_ask: Ask, _html: str) -> None:
+    def broken(_: object) -> None:
         raise OSError
 
     loop.join(broken)
@@ -139,9 +142,10 @@ def test_one_that_has_left_is_shown_nothing(loop: DrawingLoop) -> None:
     """Leaving waits for the drawing under way, so that what is shown then stays."""
     inside, go_on, left = threading.Event(), threading.Event(), threading.Event()
 
-    def slow(_ask: Ask, _html: str) -> None:
-        inside.set()
-        assert go_on.wait(PATIENCE)
+    def slow(event: Event | Drawn) -> None:
+        if isinstance(event, Drawn):
+            inside.set()
+            assert go_on.wait(PATIENCE)
 
     def leave() -> None:
         loop.leave(slow)

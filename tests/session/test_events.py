@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from asking import Seen
@@ -11,10 +11,12 @@ from shells import FIXED
 
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.errors import ServiceError
-from chatmagic.session.events import Ask, Began, Changed, Ended, Fragment
+from chatmagic.errors import ChatInterrupted, ServiceError
+from chatmagic.models import Reply
+from chatmagic.session.events import Answer, Ask, Began, Changed, Ended, Fragment, failure
 
 if TYPE_CHECKING:
+    from chatmagic.conversation.record import Record
     from chatmagic.emulator.server import Emulator
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
@@ -47,3 +49,27 @@ def test_a_prompt_holds_no_lone_surrogates() -> None:
     ask = Ask("a\ud83d", typed="{{ b\udc00 }}")
     assert (ask.prompt, ask.typed) == ("a\ufffd", "{{ b\ufffd }}")
     assert Ask("a\ud83d\ude00").prompt == "a\U0001f600"
+
+
+def test_failures_are_told_without_what_acts() -> None:
+    """Whatever an error says, whoever raised it."""
+    ours = ServiceError("bad \x1b[2J", hint="do \u202e this")
+    assert failure(ours) == ("bad \u241b[2J", "do \ufffd this")
+    assert failure(ValueError("x\x1b")) == ("ValueError: x\u241b", "")
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "words"),
+    [
+        (Reply("one"), None, "Complete, 1 word."),
+        (Reply("a b " * 600), None, "Complete, 1,200 words."),
+        (Reply("a", state="interrupted"), ChatInterrupted("Interrupted."), "Interrupted."),
+        (Reply("a b", state="cut off"), ServiceError("Lost.", hint="Again."), "Lost. Again."),
+        (None, ServiceError("Nothing came."), "Nothing came."),
+        (None, KeyboardInterrupt(), "KeyboardInterrupt:"),
+    ],
+)
+def test_how_an_ask_ended(reply: Reply | None, error: BaseException | None, words: str) -> None:
+    """In a sentence or two, for who listens."""
+    answer = None if reply is None else Answer(reply, cast("Record", None))
+    assert Ended(Ask("why?"), answer, error).words == words

@@ -13,20 +13,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from chatmagic._log import log_swallowed, swallowed
+from chatmagic.jupyter.drawing import Drawn
 from chatmagic.jupyter.panel import snapshot
 from chatmagic.jupyter.panel.pending import PendingAsks
-from chatmagic.session.events import Began, Changed, Ended
+from chatmagic.session.events import Began, Changed, Ended, failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from chatmagic.client.halt import Halt
-    from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.panel import messages
     from chatmagic.jupyter.panel.pending import PendingAsk
-    from chatmagic.session.events import Answer, Ask, Event
+    from chatmagic.session.events import Event
     from chatmagic.session.session import Session
 
 Role = Literal["panel", "gauge"]
@@ -85,8 +84,8 @@ class Hub:
         self._shown: tuple[Shown, ...] = ()
         self._announced = dict(self.entries().window()[0])
         self._shown_state: tuple[Any, Any] | None = None
-        drawing.join(self._draw)
-        self._unfollow = session.follow(self._follow)
+        # In its thread, so that nothing is heard of what was put before.
+        drawing.put(partial(drawing.join, self._hear))
 
     def join(self, shown: Shown) -> None:
         """Tell a panel or a gauge from now on."""
@@ -102,17 +101,7 @@ class Hub:
 
     def close(self) -> None:
         """Follow and tell no more."""
-        self._unfollow()
-        self.drawing.leave(self._draw)
-
-    def _follow(self, event: Event) -> None:
-        match event:
-            case Began(ask, notes, turns, halt):
-                self.drawing.put(partial(self._began, ask, notes, turns, halt))
-            case Ended(ask, answer, error):
-                self.drawing.put(partial(self._end, ask, answer, error))
-            case Changed():
-                self.drawing.put(self.publish)
+        self.drawing.leave(self._hear)
 
     # All that follows runs in the drawing loop's thread.
 
@@ -185,7 +174,7 @@ class Hub:
             return {"state": standing["state"], "rows": standing["rows"]}
         except Exception as error:  # noqa: BLE001 - a panel that cannot say it is still a panel
             log_swallowed(error)
-            return {"state": "unknown", "rows": [["State", snapshot.failure(error)[0]]]}
+            return {"state": "unknown", "rows": [["State", failure(error)[0]]]}
 
     def credits(self) -> messages.CreditsMessage:
         """Return the figures for a gauge."""
@@ -196,6 +185,17 @@ class Hub:
         return {"kind": "credits", "credits": figures}
 
     # How an ask goes.
+
+    def _hear(self, event: Event | Drawn) -> None:
+        match event:
+            case Began():
+                self._began(event)
+            case Drawn():
+                self._draw(event)
+            case Ended():
+                self._end(event)
+            case Changed():
+                self.publish()
 
     def show(self, pending: PendingAsk) -> None:
         """Tell every panel the stage of an ask."""
@@ -212,34 +212,33 @@ class Hub:
         self.pending.pop(pending.key, None)
         self.publish(_ended(pending, words, answered=False))
 
-    def _began(self, ask: Ask, notes: Sequence[str], turns: Sequence[Turn], halt: Halt) -> None:
-        pending = self.pending.of(ask) or self.pending.add(ask)
-        pending.place(turns)
-        pending.stage, pending.note, pending.halt = "began", "; ".join(notes), halt
+    def _began(self, event: Began) -> None:
+        pending = self.pending.of(event.ask) or self.pending.add(event.ask)
+        pending.place(event.turns)
+        pending.stage, pending.halt = "began", event.halt
+        pending.note = "; ".join(event.notes)
         self.show(pending)
 
-    def _draw(self, ask: Ask, html: str) -> None:
+    def _draw(self, event: Drawn) -> None:
         """Show the reply under way."""
-        pending = self.pending.of(ask)
+        pending = self.pending.of(event.ask)
         if pending is not None and self.kernel.streams():
-            pending.html = html
-            self._send_to("panel", {"kind": "text", "key": pending.key, "html": html})
+            pending.html = event.html
+            self._send_to("panel", {"kind": "text", "key": pending.key, "html": event.html})
 
-    def _end(self, ask: Ask, answer: Answer | None, error: BaseException | None) -> None:
+    def _end(self, event: Ended) -> None:
+        ask, answer, error = event.ask, event.answer, event.error
         pending = self.pending.of(ask)
         if pending is None:
             if answer is None:
                 return  # it failed before it began, and says so where it was asked
             pending = self.pending.add(ask)
         del self.pending[pending.key]
-        stopped = isinstance(error, KeyboardInterrupt)
-        if (error is not None and not stopped) or (answer is not None and not ask.history):
+        is_failure = error is not None and not isinstance(error, KeyboardInterrupt)
+        if is_failure or (answer is not None and not ask.history):
             self.pending.put_aside(pending, answer, error, self.session.conversation)
-        words = "" if error is None else snapshot.failure(error)[0]
-        if answer is not None and (error is None or stopped):
-            words = snapshot.ended_words(answer.reply)
         fine, answered = error is None, answer is not None
-        self.publish(_ended(pending, words, fine=fine, answered=answered))
+        self.publish(_ended(pending, event.words, fine=fine, answered=answered))
         self._send_to("gauge", self.credits())
 
     # Sending.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic.jupyter.panel import snapshot
+from chatmagic.session.events import failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,7 +113,7 @@ class PendingAsks(dict[int, PendingAsk]):
             conversation: as it is now.
         """
         kept = answer is not None and pending.ask.history
-        what, hint = (NOT_KEPT, "") if error is None else snapshot.failure(error)
+        what, hint = (NOT_KEPT, "") if error is None else failure(error)
         turns = conversation.turns
         typed = "" if kept else pending.ask.as_typed
         entry: messages.Entry = {

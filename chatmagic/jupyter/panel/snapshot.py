@@ -20,7 +20,7 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 from chatmagic.render import gauge, markdown
 from chatmagic.session.events import HELD_BACK
-from chatmagic.text import PROSE, counted, one_line, visible
+from chatmagic.text import PROSE, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from chatmagic import models
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.errors import ChatError, ChatInterrupted
     from chatmagic.jupyter.panel import messages
     from chatmagic.protocol.ratelimit import RequestLimit
 
@@ -190,22 +189,3 @@ def credits(
         "requests": "" if requests is None else ratelimit.words(requests),
         "until": None if requests is None else _json.iso(requests.ends_at),
     }
-
-
-def failure(error: BaseException) -> tuple[str, str]:
-    """Return what happened and what to do, in plain words."""
-    ours: ChatError | ChatInterrupted | None = (
-        error if hasattr(error, "hint") else None  # type: ignore[assignment] # ours have one
-    )
-    if ours is None:
-        return one_line(f"{type(error).__name__}: {error}", 300), ""
-    return visible(ours.message), visible(ours.hint or "")
-
-
-def ended_words(reply: models.Reply) -> str:
-    """Return how a reply ended, for the status region."""
-    count = len(reply.text.split())
-    words = counted(count, "word")
-    if reply.state == "complete":
-        return f"Complete, {words}."
-    return f"{reply.state.capitalize()} after {words}; what came is kept, marked."

@@ -54,6 +54,7 @@ class Panels:
         self._kernel = kernel
         self._hub = Hub(session, kernel, drawing)
         self._actions = Actions(self._hub)
+        self.look = self._hub.look
         self._shown: dict[_Key, tuple[anywidget.AnyWidget, Shown]] = {}
 
     def show_panel(self, cell: str | None) -> None:
@@ -74,10 +75,6 @@ class Panels:
         """
         self._remove(("gauge", cell))
         self._show(("gauge", cell), LiveGauge(), GAUGE_ABSENT, self._saved_credits)
-
-    def look(self) -> None:
-        """See whether what they show is still in force, as after a cell."""
-        self._hub.look()
 
     def close(self) -> None:
         """Take them all away."""

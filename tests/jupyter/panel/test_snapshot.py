@@ -10,7 +10,6 @@ import pytest
 from loopback import document
 from panel_views import HOSTILE, NOON, Service, View, turn
 
-import chatmagic
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.panel import snapshot
@@ -27,13 +26,6 @@ def drawn(conversation: Conversation) -> list[Entry]:
     entries = snapshot.Entries(conversation, ())
     listed, _ = entries.window()
     return entries.draw([id for id, _ in listed])
-
-
-def test_failures_are_told_without_what_acts() -> None:
-    """Whatever an error says, whoever raised it."""
-    ours = chatmagic.errors.ServiceError("bad \x1b[2J", hint="do \u202e this")
-    assert snapshot.failure(ours) == ("bad \u241b[2J", "do \ufffd this")
-    assert snapshot.failure(ValueError("x\x1b")) == ("ValueError: x\u241b", "")
 
 
 def test_a_turn_says_what_it_was_asked_with() -> None:
