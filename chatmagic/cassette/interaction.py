@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from chatmagic import _json
+from chatmagic._json import exact, exact_count, exact_text, json_field, word_of
 from chatmagic.conversation.request_facts import AsTyped
 from chatmagic.models import BodyFacts, Origin
 from chatmagic.protocol import wire
@@ -31,13 +32,30 @@ DIGITS: Final = 16
 """How many digits of its digest name a turn in a cassette."""
 
 
+def _object(value: object) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None
+
+
+def _texts(value: object) -> tuple[str, ...] | None:
+    return tuple(map(exact_text, value)) if isinstance(value, list) else None
+
+
+def _headers(value: object) -> tuple[tuple[str, str], ...] | None:
+    """Read the headers that are kept; no other comes in."""
+    if not isinstance(value, dict):
+        return None
+    kept = {name: text for name, text in value.items() if name.lower() in KEPT_HEADERS}
+    return tuple((name, exact_text(text)) for name, text in kept.items())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interaction(BodyFacts, AsTyped):
     """A request and its answer.
 
     Args:
-        request: digest of the canonical request, by which it is matched.
         prompt: the last message; as sent, or in a notebook as typed.
+        text: the reply, exactly; ``None`` where the answer was an error.
+        request: digest of the canonical request, by which it is matched.
         before: the names of the turns before it, oldest first (see :attr:`turn`); an unknown
             number of turns before those that are known has one name, too.
         parameters: the other fields of the body: ``stream``, ``max_tokens``, ``temperature``
@@ -47,7 +65,6 @@ class Interaction(BodyFacts, AsTyped):
         owner: hash of the cell that asked; ``None`` where it is not known.
         status: the HTTP status.
         headers: the headers of :data:`KEPT_HEADERS` that the answer had.
-        text: the reply, exactly; ``None`` where the answer was an error.
         error: the JSON body of an error.
         took: about how many credits it took, as far as it was known then.
         origin: what answered: ``live`` or ``emulator``.
@@ -55,20 +72,20 @@ class Interaction(BodyFacts, AsTyped):
             very request still, and nothing else.
     """
 
-    request: str
     prompt: str
-    before: tuple[str, ...] = ()
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    asked_model: str | None = None
-    typed: str | None = None
-    owner: str | None = None
-    status: int = 200
-    headers: tuple[tuple[str, str], ...] = ()
     text: str | None = None
-    error: Any = None
-    took: int | None = None
-    origin: Origin = "live"
-    superseded: bool = False
+    request: str = json_field(exact_text, default=MISSING, required=True)
+    before: tuple[str, ...] = json_field(exact(_texts), lambda names: [*names] or None, ())
+    parameters: Mapping[str, Any] = json_field(exact(_object), dict, MISSING, required=True)
+    asked_model: str | None = json_field(exact_text)
+    typed: str | None = json_field(exact_text)
+    owner: str | None = json_field(exact_text)
+    status: int = json_field(exact_count, default=200)
+    headers: tuple[tuple[str, str], ...] = json_field(exact(_headers), dict, ())
+    error: Any = json_field(exact(_object))
+    took: int | None = json_field(exact_count)
+    origin: Origin = json_field(word_of(Literal["live", "emulator"]), default="live")
+    superseded: bool = json_field(lambda mark: mark is True, lambda mark: mark or None, False)
 
     def answers(self, asked: Interaction) -> bool:
         """Return whether a request is the recorded one.

@@ -2,12 +2,10 @@
 
 A cassette is JSON Lines. Its first line says what it is; then, for each interaction:
 
-- one line with the request: its digest, its parameters, the model that was asked for, and the
-  turns before the prompt: ``after`` names an exchange of the file whose turns, with its own, are
-  the first of them, ``before`` names each of the others;
+- one line with the facts of the request and of its answer (the fields of :class:`Interaction`):
+  of the turns before the prompt, ``before`` names those that are not carried by the exchange that
+  ``after`` names, nor its own; ``check`` is a digest of the whole exchange;
 - a line for each line of the prompt (``you``);
-- one line with the status, the few headers that are kept, the facts of the reply, and ``check``,
-  a digest of the whole exchange;
 - a line for each line of the reply (``reply``).
 
 So a changed word is a changed line. No key, no request header and no address is in it.
@@ -22,32 +20,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import _json
-from chatmagic._json import fields_from_json, fields_to_json, known
-from chatmagic.cassette.interaction import DIGITS, KEPT_HEADERS, Interaction
+from chatmagic._json import exact_text, fields_from_json, fields_to_json, known
+from chatmagic.cassette.interaction import DIGITS, Interaction
 from chatmagic.errors import InputError
-from chatmagic.models import BodyFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 VERSION: Final = 3
 
-_REQUEST: Final = {
-    "ask": ("request", str),
-    "owner": ("owner", str),
-    "typed": ("typed", str),
-    "model": ("asked_model", str),
-    "superseded": ("superseded", bool),
-    "parameters": ("parameters", dict),
-    "before": ("before", list),
-}
-"""The fields of a request's line: the attribute of each, and its type in JSON."""
 _FOLLOWS: Final = {
-    "head": ("ask",),
-    "ask": ("ask", "you", "status"),
-    "you": ("ask", "you", "status"),
-    "status": ("ask", "reply"),
-    "reply": ("ask", "reply"),
+    "head": ("request",),
+    "request": ("you",),
+    "you": ("you", "reply", "request"),
+    "reply": ("reply", "request"),
 }
 """Which kinds of lines may follow a line of each kind."""
 
@@ -94,7 +80,7 @@ def _name(item: Interaction, turn: str) -> str:
     return _json.digest([item.request, turn])[:DIGITS]
 
 
-def _written(item: Interaction, after: str | None, before: Sequence[str]) -> str:
+def _written(item: Interaction, after: str | None, before: tuple[str, ...]) -> str:
     """Return the lines of an interaction.
 
     Args:
@@ -102,26 +88,16 @@ def _written(item: Interaction, after: str | None, before: Sequence[str]) -> str
         after: name of the exchange that it continues.
         before: names of the turns that it carried since.
     """
-    values = {key: getattr(item, name) for key, (name, _) in _REQUEST.items()}
-    values |= {"parameters": dict(item.parameters), "after": after, "before": list(before)}
-    request = {key: value for key, value in values.items() if value or value == ""}
-    answer = {
-        "status": item.status,
-        "from": item.origin,
-        "headers": dict(item.headers),
-        **fields_to_json(item, BodyFacts),
-        **known(took=item.took, error=item.error),
-    }
-    answer["check"] = _check(request, item.prompt, answer, item.text)
-    lines = [request, *({"you": line} for line in _lines(item.prompt) or [""])]
-    lines += [answer, *({"reply": line} for line in _lines(item.text or ""))]
-    return "".join(map(_line, lines))
+    facts = fields_to_json(replace(item, before=before)) | known(after=after)
+    facts["check"] = _check(facts, item.prompt, item.text or "")
+    lines = [facts, *({"you": line} for line in _lines(item.prompt) or [""])]
+    return "".join(map(_line, [*lines, *({"reply": line} for line in _lines(item.text or ""))]))
 
 
-def _check(request: object, prompt: str, answer: object, text: str | None) -> str:
+def _check(facts: Mapping[str, Any], prompt: str, text: str) -> str:
     """Return the digest of an exchange, the same of what is written and of what is read."""
     # Escapes make two halves of a character the same as the whole one, as reading does.
-    return _json.digest(json.dumps([request, prompt, answer, text]))
+    return _json.digest(json.dumps([facts, prompt, text]))
 
 
 def _line(value: Mapping[str, Any]) -> str:
@@ -166,16 +142,14 @@ class _Block:
 
     Args:
         number: of its first line in the file.
-        request: its first line.
+        facts: its first line.
         you: the lines of the prompt.
-        answer: the line of the status.
         reply: the lines of the reply.
     """
 
     number: int
-    request: Mapping[str, Any]
+    facts: dict[str, Any]
     you: list[str] = field(default_factory=list)
-    answer: Mapping[str, Any] = field(default_factory=dict)
     reply: list[str] = field(default_factory=list)
 
 
@@ -192,10 +166,8 @@ def _blocks(text: str, name: str) -> list[_Block]:
             previous = "head"
             continue
         kind = next((key for key in _FOLLOWS[previous] if key in value), "")
-        if kind == "ask":
+        if kind == "request":
             blocks.append(_Block(number, value))
-        elif kind == "status":
-            blocks[-1].answer = value
         elif isinstance(value.get(kind), str):
             (blocks[-1].you if kind == "you" else blocks[-1].reply).append(value[kind])
         else:
@@ -203,10 +175,12 @@ def _blocks(text: str, name: str) -> list[_Block]:
         previous = kind
     if not previous:
         raise _DamagedError(1, "it is empty")
+    if previous == "request":
+        raise _DamagedError(blocks[-1].number, "its exchange is not complete")
     return blocks
 
 
-def _object(line: str, number: int) -> Mapping[str, Any]:
+def _object(line: str, number: int) -> dict[str, Any]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -235,45 +209,15 @@ def _check_head(value: Mapping[str, Any], number: int, name: str) -> None:
 
 def _read(block: _Block) -> tuple[str, Interaction]:
     """Return an interaction, and before it the name of the exchange that it continues or ""."""
-    request, answer, text = block.request, block.answer, "".join(block.reply)
-    if not block.you or not answer:
-        raise _DamagedError(block.number, "its exchange is not complete")
-    is_error = isinstance(answer.get("error"), dict)
-    prompt, facts = "".join(block.you), {**answer}
+    facts, prompt, text = block.facts, "".join(block.you), "".join(block.reply)
     try:
-        if facts.pop("check", None) != _check(request, prompt, facts, None if is_error else text):
+        if facts.pop("check", None) != _check(facts, prompt, text):
             raise _DamagedError(block.number, "the exchange is not the one that was recorded")
-        values = {
-            name: _typed(request, key, kind)
-            for key, (name, kind) in _REQUEST.items()
-            if key in request
-        }
-        values["before"] = tuple(
-            _typed({"before": turn}, "before", str) for turn in values.get("before", ())
-        )
-        return _typed({"after": "", **request}, "after", str), Interaction(
-            **values,
-            prompt=prompt,
-            status=_typed(answer, "status", int),
-            headers=tuple(
-                (name, value)
-                for name, value in _typed({"headers": {}, **answer}, "headers", dict).items()
-                if name.lower() in KEPT_HEADERS and isinstance(value, str)
-            ),
-            text=None if is_error else text,
-            error=answer["error"] if is_error else None,
-            **fields_from_json(BodyFacts, answer),
-            took=_json.whole_number(answer.get("took")),
-            origin="emulator" if answer.get("from") == "emulator" else "live",
-        )
+        values = fields_from_json(Interaction, facts)
+        reply = None if "error" in values else text
+        return exact_text(facts.get("after", "")), Interaction(**values, prompt=prompt, text=reply)
     except (ValueError, RecursionError) as error:
         raise _DamagedError(block.number, str(error)) from None
-
-
-def _typed(value: Mapping[str, Any], key: str, kind: type) -> Any:
-    if type(value[key]) is not kind:
-        raise ValueError(f"{key!r} is not of the right type")
-    return value[key]
 
 
 def _linked(drafts: Sequence[tuple[str, Interaction]]) -> tuple[Interaction, ...]:

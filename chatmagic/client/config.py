@@ -16,7 +16,7 @@ from chatmagic.client import kernel, key_file
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
-from chatmagic.protocol.url import EMULATOR, origin_or_none, warnings_for, without_user
+from chatmagic.protocol.url import EMULATOR, origin_or_none, usable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -94,8 +94,8 @@ def address(addresses: Iterable[Setting]) -> Endpoint:
         if word.lower() == EMULATOR:
             return Endpoint(EMULATOR, "bearer", None, url_from, EMULATOR)
         if word:
-            base_url = without_user(word, name)
-            return Endpoint(base_url, "bearer", None, url_from, warnings=warnings_for(word))
+            base_url, warnings = usable(word, name)
+            return Endpoint(base_url, "bearer", None, url_from, warnings=warnings)
     raise ConnectError(
         "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or run "
         "%chat_connect URL and %chat_login.",

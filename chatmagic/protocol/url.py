@@ -107,25 +107,23 @@ def is_loopback(url: str) -> bool:
     return (mapped or address).is_loopback
 
 
-def without_user(url: str, name: str = "The base address") -> str:
-    """Return an address as it is, but without a user name and a password.
+def usable(url: str, name: str = "The base address") -> tuple[str, tuple[str, ...]]:
+    """Return an address without a user name and a password, and what is unwise about it.
 
     Args:
         url: the address.
         name: what it is called in an error.
 
+    Returns:
+        The address, otherwise as it was given; and warnings, a line each, without the password.
+
     Raises:
         InputError: as :func:`request_url`.
     """
     parts = _split(url, name)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-
-
-def warnings_for(url: str) -> tuple[str, ...]:
-    """Return what is unwise about an address, a line each; nothing of a password is repeated."""
-    parts = _split(url)
+    _, at, place = parts.netloc.rpartition("@")
     warnings = []
-    if "@" in parts.netloc:
+    if at:
         warnings.append(
             f"The address of {origin(url)} holds a user name or a password, which is not used: "
             "leave it out. A key goes into CHATMAGIC_API_KEY, or %chat_login asks for it."
@@ -134,7 +132,7 @@ def warnings_for(url: str) -> tuple[str, ...]:
         warnings.append(
             f"{origin(url)} is not encrypted: the key and the conversation can be read on the way."
         )
-    return tuple(warnings)
+    return parts._replace(netloc=place).geturl(), tuple(warnings)
 
 
 def _split(url: str, name: str = "The base address") -> SplitResult:

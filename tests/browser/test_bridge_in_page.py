@@ -10,9 +10,8 @@ from rig import cell
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from logged import Emulator
     from rig import Book
-
-    from chatmagic.emulator.server import Emulator
 
     Open = Callable[..., Book]
 

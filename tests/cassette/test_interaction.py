@@ -23,7 +23,7 @@ def test_what_is_known_of_a_request() -> None:
     request = Request(TALK, stream=False, max_tokens=5, temperature=0.0, extra=extra)
     one = Interaction.asked(request, owner="cell")
     assert (one.prompt, one.owner, one.asked_model) == ("two", "cell", "small")
-    assert one.before == (Interaction(request="d", prompt="one", text="1").turn,)
+    assert one.before == (Interaction(request="d", parameters={}, prompt="one", text="1").turn,)
     sent = {"stream": False, "max_tokens": 5, "temperature": 0.0, "seed": 1}
     assert one.parameters == sent
     assert one.request == request.digest() == replace(request, extra={"seed": 1}).digest()
@@ -32,9 +32,9 @@ def test_what_is_known_of_a_request() -> None:
 
 def test_a_reply_makes_a_turn_and_an_error_none() -> None:
     """A turn is named by the digest of its prompt and its reply."""
-    reply = Interaction(request="d", prompt="two", text="2")
+    reply = Interaction(request="d", parameters={}, prompt="two", text="2")
     assert (reply.is_reply, reply.turn) == (True, turn_digest("two", "2")[:16])
-    failed = Interaction(request="d", prompt="two", error={"error": "no"})
+    failed = Interaction(request="d", parameters={}, prompt="two", error={"error": "no"})
     assert (failed.is_reply, failed.turn) == (False, None)
 
 
@@ -46,8 +46,11 @@ def test_a_request_is_known_by_its_digest_and_the_model_set_now(
     request_: str, now: str | None, then: str | None, answers: bool
 ) -> None:
     """Where no model is set now, any that was recorded will do."""
-    held = Interaction(request="d", prompt="two", asked_model=then)
-    assert held.answers(Interaction(request=request_, prompt="two", asked_model=now)) is answers
+    held = Interaction(request="d", parameters={}, prompt="two", asked_model=then)
+    assert (
+        held.answers(Interaction(request=request_, parameters={}, prompt="two", asked_model=now))
+        is answers
+    )
 
 
 @pytest.mark.parametrize(

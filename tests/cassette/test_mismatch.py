@@ -99,7 +99,7 @@ def test_another_model_is_named(now: str | None, then: str | None, words: str) -
 
 def test_what_the_file_lacks_is_told_as_a_turn() -> None:
     """It is known by a digest alone."""
-    one = Interaction(request="d", prompt="two", before=("ab" * 8,))
+    one = Interaction(request="d", parameters={}, prompt="two", before=("ab" * 8,))
     said = difference(asked("What is a mean?", "A sum.", "two"), one)
     assert said.startswith("Messages 1 and 2 (a turn above) differ from the recorded ones")
 

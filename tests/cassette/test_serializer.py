@@ -61,9 +61,9 @@ def test_the_text_is_made_for_people() -> None:
     assert '{"reply": "by the **count**.\\n"}' in LINES
     assert '{"you": "Be brief."}' in LINES
     assert TEXT.count("sum,") == 1
-    assert len(json.loads(LINES[8])["after"]) == 16
-    assert "before" not in json.loads(LINES[8])
-    assert json.loads(LINES[-3])["before"] == ["0a" * 8]
+    assert len(json.loads(LINES[7])["after"]) == 16
+    assert "before" not in json.loads(LINES[7])
+    assert json.loads(LINES[-2])["before"] == ["0a" * 8]
 
 
 def test_a_changed_word_is_a_changed_line() -> None:
@@ -181,7 +181,7 @@ def test_a_window_of_a_talk_is_named_turn_by_turn() -> None:
     few, many = (write(windowed(count, 3)) for count in (20, 40))
     assert len(many) < 2.1 * len(few)
     held = windowed(40, 3)
-    asked = [json.loads(line) for line in many.split("\n") if line.startswith('{"ask"')]
+    asked = [json.loads(line) for line in many.split("\n") if '"request": ' in line]
     assert asked[9]["before"] == [item.turn for item in held[6:9]]
     assert read(many, "talk.jsonl") == tuple(held)
 
@@ -191,7 +191,7 @@ def test_what_the_file_lacks_is_listed_behind_what_it_has() -> None:
     held = talk(4)
     other = replace(held[3], before=(*held[3].before, "f" * 16), request="0" * 64)
     text = write([*held, other])
-    asked = json.loads(text.split("\n")[-5])
+    asked = json.loads(text.split("\n")[-4])
     assert (asked["before"], "after" in asked) == (["f" * 16], True)
     assert read(text, "talk.jsonl") == (*held, other)
 
@@ -213,31 +213,31 @@ def test_a_turn_that_is_gone_leaves_the_others_readable() -> None:
     """Whoever takes an exchange out by hand keeps the rest; the turns are not known then."""
     held = talk(4)
     lines = write(held).split("\n")
-    gone = "\n".join([lines[0], *lines[5:]])
+    gone = "\n".join([lines[0], *lines[4:]])
     second, *rest = read(gone, "talk.jsonl")
     (unknown,) = second.before
     assert [item.request for item in (second, *rest)] == [item.request for item in held[1:]]
     assert rest[-1].before == (unknown, *held[3].before[1:])
     assert read(write([second, *rest]), "talk.jsonl") == (second, *rest)
-    assert read(f"{gone}" + "\n".join(lines[1:5]), "talk.jsonl") == (*held[1:], held[0])
+    assert read(f"{gone}" + "\n".join(lines[1:4]), "talk.jsonl") == (*held[1:], held[0])
 
 
 def merged() -> str:
     """Give what git leaves of two branches that both recorded."""
-    return "\n".join([*LINES[:1], "<<<<<<< HEAD", *LINES[1:8], "=======", *LINES[8:], ">>>>>>> x"])
+    return "\n".join([*LINES[:1], "<<<<<<< HEAD", *LINES[1:7], "=======", *LINES[7:], ">>>>>>> x"])
 
 
 HEAD = LINES[0]
-ASK = '{"ask": "00"}'
+FACTS = '{"request": "00", "parameters": {}}'
 YOU = '{"you": "x"}'
-DONE = '{"status": 200}'
+REPLY = '{"reply": "x"}'
 
 
-def checked(ask: str, answer: str = DONE) -> str:
+def checked(**facts: object) -> str:
     """Give a cassette of one exchange, whose check is right whatever stands in it."""
-    request, answered = json.loads(ask), json.loads(answer)
-    check = digest(json.dumps([request, "x", answered, ""]))
-    return "\n".join([HEAD, ask, YOU, json.dumps({**answered, "check": check})])
+    facts = {**json.loads(FACTS), **facts}
+    check = digest(json.dumps([facts, "x", ""]))
+    return "\n".join([HEAD, json.dumps({**facts, "check": check}), YOU])
 
 
 @pytest.mark.parametrize(
@@ -255,17 +255,21 @@ def checked(ask: str, answer: str = DONE) -> str:
         ('{"chatmagic": "cassette"}', "version None"),
         (merged(), "line 2: it is a merge conflict"),
         (f"{HEAD}\n{YOU}", "line 2: it is not in its place"),
-        (f'{HEAD}\n{ASK}\n{YOU}\n{{"reply": "x"}}', "line 4: it is not in its place"),
-        (f"{HEAD}\n{ASK}\n{YOU}\n{DONE}\n{YOU}", "line 5: it is not in its place"),
-        (f"{HEAD}\n{ASK}\n{YOU}\n{DONE}\n{DONE}", "line 5: it is not in its place"),
-        (f'{HEAD}\n{ASK}\n{{"you": 1}}', "line 3: it is not in its place"),
-        (f"{HEAD}\n{ASK}\n{YOU}", "line 2: its exchange is not complete"),
-        (f"{HEAD}\n{ASK}\n{DONE}", "line 2: its exchange is not complete"),
-        (f"{HEAD}\n{ASK}\n{YOU}\n{DONE}", "line 2: the exchange is not the one"),
-        (checked('{"ask": 1}'), "line 2: 'ask' is not of the right type"),
-        (checked('{"ask": "0", "before": [1]}'), "line 2: 'before' is not of the right type"),
-        (checked('{"ask": "0", "after": []}'), "line 2: 'after' is not of the right type"),
-        (checked(ASK, '{"status": true}'), "'status' is not"),
+        (f"{HEAD}\n{FACTS}\n{REPLY}", "line 3: it is not in its place"),
+        (f"{HEAD}\n{FACTS}\n{YOU}\n{REPLY}\n{YOU}", "line 5: it is not in its place"),
+        (f"{HEAD}\n{FACTS}\n{FACTS}", "line 3: it is not in its place"),
+        (f'{HEAD}\n{FACTS}\n{{"you": 1}}', "line 3: it is not in its place"),
+        (f"{HEAD}\n{FACTS}", "line 2: its exchange is not complete"),
+        (f"{HEAD}\n{FACTS}\n{YOU}", "line 2: the exchange is not the one"),
+        (checked(request=1), "line 2: its 'request' cannot be read"),
+        (checked(parameters=None), "line 2: its 'parameters' cannot be read"),
+        (checked(before=[1]), "line 2: its 'before' cannot be read"),
+        (checked(before="no list"), "line 2: its 'before' cannot be read"),
+        (checked(after=[]), "line 2: not such a value"),
+        (checked(status=True), "line 2: its 'status' cannot be read"),
+        (checked(origin="replay"), "line 2: its 'origin' cannot be read"),
+        (checked(headers=[]), "line 2: its 'headers' cannot be read"),
+        (checked(error="no"), "line 2: its 'error' cannot be read"),
     ],
 )
 def test_what_is_damaged_is_refused_with_its_line(text: str, match: str) -> None:
@@ -286,5 +290,5 @@ def test_another_version_says_what_to_do(version: object) -> None:
 
 def test_a_header_that_is_not_kept_does_not_come_in() -> None:
     """Neither by hand nor from another tool."""
-    headers = '{"status": 200, "headers": {"Set-Cookie": "x", "Retry-After": 5, "Date": "now"}}'
-    assert read(checked(ASK, headers), "talk.jsonl")[0].headers == (("Date", "now"),)
+    text = checked(headers={"Set-Cookie": "x", "X-Other": 5, "Date": "now"})
+    assert read(text, "talk.jsonl")[0].headers == (("Date", "now"),)

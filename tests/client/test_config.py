@@ -19,7 +19,7 @@ from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.keystore import KeyStore
 from chatmagic.errors import ChatError, ConnectError, InputError
 from chatmagic.protocol.auth import Secret
-from chatmagic.protocol.url import EMULATOR, origin, warnings_for
+from chatmagic.protocol.url import EMULATOR, origin, usable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -338,7 +338,7 @@ def everything(environ: Mapping[str, str], url: str) -> list[object]:
             found = resolve(environ, chosen=chosen, typed={origin(AWAY): Secret(KEY)})
             seen += [found, told(found)[1], vars_of(found)]
             if found.base_url != EMULATOR:
-                seen += [found.no_key_message(), warnings_for(found.base_url)]
+                seen += [found.no_key_message(), usable(found.base_url)]
         except ChatError as error:
             seen += [error, error.hint, in_ipython(error), chain(error)]
     return seen

@@ -414,8 +414,8 @@ def _check_address(url: str, origin: str, endpoint: str) -> None:
     assert address.origin(endpoint) == address.origin(origin) == origin
     assert address.request_url(endpoint) == endpoint
     assert address.is_loopback(endpoint) == address.is_loopback(url)
-    assert not any("secret-pw" in line for line in address.warnings_for(url))
-    assert address.warnings_for(endpoint) == address.warnings_for(origin)
+    assert not any("secret-pw" in line for line in address.usable(url)[1])
+    assert address.usable(endpoint)[1] == address.usable(origin)[1]
     sent_to = str(requests.Request("POST", endpoint).prepare().url)
     assert address.origin(sent_to) == origin
 

@@ -15,7 +15,7 @@ from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
-    from chatmagic.emulator.server import Emulator
+    from logged import Emulator
 
 
 def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:

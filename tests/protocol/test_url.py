@@ -10,15 +10,14 @@ from chatmagic.protocol.url import (
     origin,
     request_url,
     shown,
-    warnings_for,
-    without_user,
+    usable,
 )
 
 
 def refusal(url: str) -> InputError:
     """Give the error that an address is refused with, whichever way it is looked at."""
     messages = set()
-    for look in (request_url, origin, is_loopback, warnings_for):
+    for look in (request_url, origin, is_loopback, usable):
         with pytest.raises(InputError) as caught:
             look(url)
         messages.add(str(caught.value))
@@ -176,13 +175,13 @@ def test_only_this_machine_is_loopback(host: str, here: bool) -> None:
     """Plain http is unwise anywhere else, and https nowhere."""
     assert is_loopback(f"http://{host}:8000/v1") is here
     assert is_loopback(f"https://{host}") is here
-    assert len(warnings_for(f"http://{host}")) == (0 if here else 1)
-    assert warnings_for(f"HTTPS://{host}") == ()
+    assert len(usable(f"http://{host}")[1]) == (0 if here else 1)
+    assert usable(f"HTTPS://{host}")[1] == ()
 
 
 def test_a_warning_names_the_origin() -> None:
-    """It says what can be read; the emulator is on this machine."""
-    (warning,) = warnings_for("http://chat.example/v1")
+    """It says what can be read."""
+    (warning,) = usable("http://chat.example/v1")[1]
     assert "http://chat.example:80 is not encrypted" in warning
 
 
@@ -200,12 +199,12 @@ def test_letters_beyond_ascii_are_no_host(host: str) -> None:
 def test_a_user_name_is_dropped_and_warned_about() -> None:
     """It goes nowhere: not to the service, not into a message."""
     for url in ("https://user:sk-private@chat.example/v1", "https://sk-private@chat.example/v1"):
-        assert without_user(url) == "https://chat.example/v1"
+        assert usable(url)[0] == "https://chat.example/v1"
         assert request_url(url) == "https://chat.example/v1/chat/completions"
-        (warning,) = warnings_for(url)
+        (warning,) = usable(url)[1]
         assert "https://chat.example:443 holds a user name or a password" in warning
         assert "private" not in warning
-    assert len(warnings_for("http://user@chat.example")) == 2
+    assert len(usable("http://user@chat.example")[1]) == 2
 
 
 @pytest.mark.parametrize(
