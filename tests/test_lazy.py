@@ -98,7 +98,8 @@ print(sorted(seen.items()))
 def test_the_panels_first_question_loads_by_the_same_way_as_a_cells() -> None:
     """Loaded from two ends at once, requests may break: one of two first questions was lost."""
     code = """
-import sys, threading
+import os, sys, threading
+os.environ |= {"CHATMAGIC_BASE_URL": "http://127.0.0.1:9", "CHATMAGIC_AUTH": "none"}
 seen = []
 class Finder:
     def find_spec(self, name, *_):
@@ -110,6 +111,7 @@ from types import SimpleNamespace
 from chatmagic.jupyter.drawing import DrawingLoop
 from chatmagic.jupyter.panel.actions import Actions
 from chatmagic.jupyter.panel.hub import Hub, Shown
+from chatmagic.session.events import Ended
 from chatmagic.session.session import Session
 hub = Hub(Session(), SimpleNamespace(defaults=dict), DrawingLoop())
 actions, answers, done = Actions(hub), SimpleQueue(), threading.Event()
@@ -117,9 +119,9 @@ page = Shown("panel", answers.put, print)
 actions.receive(page, {"kind": "ask", "text": "hello", "nonce": "1", "replaces": None})
 key = answers.get(timeout=30)["key"]
 assert not seen
+hub.session.follow(lambda event: isinstance(event, Ended) and done.set())
 actions.receive(page, {"kind": "go", "key": key})
-hub.drawing.put(done.set)
-done.wait(30)
+assert done.wait(30)
 print(seen)
 """
     ran = subprocess.run(
