@@ -13,11 +13,11 @@ import pytest
 import trustme
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
+from logged import Emulator
 from loopback import serving
 from project import PURE, ROOT
 from shells import FIXED, KEY, Shell, alone
 
-from chatmagic.emulator.server import Emulator
 from chatmagic.session.current import current_session
 from chatmagic.session.session import Session
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from chatmagic.emulator.service import failure_event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from chatmagic.emulator.service import HttpResponse, Settings
 
@@ -33,7 +33,7 @@ class Action(Enum):
 Step: TypeAlias = bytes | Action
 
 
-def steps(response: HttpResponse, settings: Settings) -> Iterator[Step]:
+def steps(response: HttpResponse, settings: Settings) -> Generator[Step, None, None]:
     """Return what the server does for a response, with the fault that the settings ask for.
 
     An empty piece sends the headers alone. Only an accepted request meets a fault.

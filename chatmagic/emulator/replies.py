@@ -9,7 +9,8 @@ and measurements; these hold nothing but what they promise:
 - ``count to N`` gives the words from one to N, for N up to 10,000;
 - ``long N`` gives N words in paragraphs, for N up to 100,000.
 
-A token is a word with the white space after it, or 24 characters of a longer one.
+``continue`` gives the rest of a reply that was cut short. A token is a word with the
+white space after it, or 24 characters of a longer one.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ _TEXTS: Final[dict[str, Any]] = tomllib.loads(
 _SIGNATURE: Final[str] = _TEXTS["signature"]
 
 _TOKEN: Final = re.compile(r"\S{1,24}\s*|\s+")
+_CONTINUE: Final = re.compile(r"\s*(please\s+)?(continue|go on)\b[\s.!]*", re.IGNORECASE)
 _ECHO: Final = re.compile(r"\s*echo:(.*)", re.IGNORECASE | re.DOTALL)
 _COUNT: Final = re.compile(r"\s*count to (\d{1,3}(?:,\d{3}){1,2}|\d{1,9})\b", re.IGNORECASE)
 _LONG: Final = re.compile(r"\s*long (\d{1,9})\b", re.IGNORECASE)
@@ -97,6 +99,22 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
+def reply(messages: Sequence[Message]) -> str:
+    """Return the whole reply to a conversation, oldest message first."""
+    end = len(messages)
+    parts: list[str] = []
+    while end and (_asks_to_continue(messages[end - 1]) or messages[end - 1].role == "assistant"):
+        end -= 1
+        if messages[end].role == "assistant":
+            parts.append(messages[end].content)
+    if end in (0, len(messages)):
+        return _answer(messages)
+    whole, part = _answer(messages[:end]), "".join(reversed(parts))
+    if whole.startswith(part) and whole != part:
+        return whole[len(part) :]
+    return f"There is nothing to continue: my last reply was complete.\n\n{_SIGNATURE}"
+
+
 def in_words(number: int) -> str:
     """Return a whole number from 0 to 999,999 in words."""
     if number < len(_SMALL):
@@ -109,8 +127,12 @@ def in_words(number: int) -> str:
     return f"{_TENS[ten]}-{_SMALL[unit]}" if unit else _TENS[ten]
 
 
-def reply(messages: Sequence[Message]) -> str:
-    """Return the whole reply to a conversation: to the last message of its user."""
+def _asks_to_continue(message: Message) -> bool:
+    return message.role == "user" and _CONTINUE.fullmatch(message.content) is not None
+
+
+def _answer(messages: Sequence[Message]) -> str:
+    """Return the reply to the last message of the user."""
     asked = [without_lone_surrogates(m.content) for m in messages if m.role == "user"]
     question = asked[-1] if asked else ""
     if match := _ECHO.match(question):

@@ -16,9 +16,8 @@ import os
 import socket
 import sys
 import threading
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
+from typing import TYPE_CHECKING, Final, Self, cast
 
 from tornado.httpserver import HTTPServer
 from tornado.iostream import StreamClosedError
@@ -32,61 +31,26 @@ from chatmagic.emulator.service import (
     HttpResponse,
     Settings,
     common_headers,
-    keys_given,
     respond,
 )
 from chatmagic.errors import InputError
 from chatmagic.protocol.error_body import ErrorBody
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import TextIO
 
     from tornado.http1connection import HTTP1Connection
 
-    from chatmagic.protocol.auth import Auth, Secret
+    from chatmagic.emulator.faults import Step
+    from chatmagic.protocol.auth import Secret
 
-__all__ = ["FRESH", "HOST", "Emulator", "LoggedRequest", "Settings", "serve"]
+__all__ = ["FRESH", "HOST", "Emulator", "Settings", "serve"]
 
 HOST: Final = "127.0.0.1"
-HIGHEST_PORT: Final = 65_535
-KEPT: Final = 1000
-"""How many of the latest requests :attr:`Emulator.requests` keeps."""
-
 _SECONDS_TO_STOP: Final = 5.0
 # Windows wakes no waiting thread for Ctrl-C, so there it looks once a second.
 _NAP: Final = 1.0 if os.name == "nt" else None
-
-
-Outcome = Literal["open", "complete", "hung up", "cut"]
-
-
-@dataclass(slots=True)
-class LoggedRequest:
-    """Log entry of a request: what came and what was sent; the key itself is not kept.
-
-    Args:
-        method: the HTTP method.
-        path: the path, without the query.
-        ways: the ways in which a key was given.
-        headers: the other headers, their names in lower case.
-        body: the body's JSON; ``None`` where it is not JSON.
-        port: the client's port, by which a connection is known again.
-        status: the status of the response.
-        sent: how many pieces of the response's body were sent.
-        outcome: ``open`` while the response is sent; then ``complete``, ``hung up`` (by
-            the client) or ``cut`` (by the fault of that name).
-    """
-
-    method: str
-    path: str
-    ways: tuple[Auth, ...]
-    headers: Mapping[str, str]
-    body: Any
-    port: int
-    status: int = 0
-    sent: int = 0
-    outcome: Outcome = "open"
 
 
 class Emulator:
@@ -99,16 +63,11 @@ class Emulator:
         settings: how it behaves.
         port: where it listens; 0 lets the system choose.
 
-    Raises:
-        InputError: no port has this number.
     """
 
     def __init__(self, settings: Settings | None = None, port: int = 0) -> None:
         """Prepare; nothing listens before :meth:`start`."""
-        if not 0 <= port <= HIGHEST_PORT:
-            raise InputError(f"A port is a number from 0 to {HIGHEST_PORT}, not {port}.")
         self.settings = settings or Settings()
-        self.requests: list[LoggedRequest] = []
         self.url = ""
         self.accounts: Mapping[Secret, Account] = {}
         self._port = port
@@ -172,27 +131,10 @@ class Emulator:
         """Return the emulator's time."""
         return self.settings.now or datetime.now(UTC)
 
-    def respond(self, request: HttpRequest, port: int) -> tuple[HttpResponse, LoggedRequest]:
-        """Return the response to one request, and the log's entry of it.
-
-        Args:
-            request: the request as it came.
-            port: the client's port.
-        """
+    def respond(self, request: HttpRequest) -> HttpResponse:
+        """Return the response to one request, which may take credits."""
         response, self.accounts = respond(request, self.accounts, self.settings, self.now())
-        own = {"authorization", "x-api-key"}
-        logged = LoggedRequest(
-            method=request.method,
-            path=request.path,
-            ways=tuple(keys_given(request)),
-            headers={name: value for name, value in request.headers.items() if name not in own},
-            body=_parsed(request.body),
-            port=port,
-            status=response.status,
-        )
-        self.requests.append(logged)
-        del self.requests[:-KEPT]
-        return response, logged
+        return response
 
     def _run(self, listener: socket.socket, listening: threading.Event) -> None:
         # Tornado wants a selector loop; elsewhere than on Windows it is the usual one.
@@ -229,39 +171,36 @@ class _Handler(RequestHandler):
             query=self.request.query,
             headers={name.lower(): value for name, value in self.request.headers.items()},
             body=self.request.body,
+            port=connection.context.address[1],  # type: ignore[attr-defined]
         )
         settings = self._emulator.settings
-        port: int = connection.context.address[1]  # type: ignore[attr-defined]
-        response, logged = self._emulator.respond(request, port)
+        response = self._emulator.respond(request)
         self.set_status(response.status)
         self._put(response.headers)
         connection.stream.set_nodelay(True)
-        outcome: Outcome = "hung up"
-        with contextlib.suppress(StreamClosedError):
-            outcome = await self._carry(response, logged, settings)
-        logged.outcome = outcome
-        if outcome == "cut":
-            connection.stream.close()
+        with (
+            contextlib.suppress(StreamClosedError),
+            contextlib.closing(steps(response, settings)) as what,
+        ):
+            await self._carry(what, response.pause)
         self.finish()
 
-    async def _carry(
-        self, response: HttpResponse, logged: LoggedRequest, settings: Settings
-    ) -> Outcome:
+    async def _carry(self, what: Iterator[Step], pause: float) -> None:
         """Send the response piece by piece, while the client listens."""
-        for step in steps(response, settings):
-            if logged.sent or step is Action.WAIT:
-                await self._rest(response.pause)
+        has_sent = False
+        for step in what:
+            if has_sent or step is Action.WAIT:
+                await self._rest(pause)
             if step is Action.HOLD:
                 await self._gone.wait()
-            if self._gone.is_set():
-                return "hung up"
             if step is Action.CUT:
-                return "cut"
+                cast("HTTP1Connection", self.request.connection).stream.close()
+            if self._gone.is_set():
+                return
             if isinstance(step, bytes):
                 self.write(step)
                 await self.flush()
-                logged.sent += bool(step)
-        return "complete"
+                has_sent = has_sent or step != b""
 
     async def _rest(self, seconds: float) -> None:
         """Let a time pass, or let the other connections have their turn."""
@@ -276,7 +215,7 @@ class _Handler(RequestHandler):
         self._gone.set()
 
     def write_error(self, status_code: int, **_: object) -> None:
-        """HttpResponse what never came as far as :meth:`prepare` with an error body too."""
+        """Answer what never came as far as :meth:`prepare` with an error body too."""
         self.set_header("Content-Type", "application/json")
         name = self._reason.lower().replace(" ", "_")
         body = ErrorBody(name, f"The request ended with status {status_code}.")
@@ -310,10 +249,3 @@ def serve(settings: Settings, port: int = 0, *, out: TextIO | None = None) -> No
         )
         out.flush()
         emulator.wait()
-
-
-def _parsed(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None

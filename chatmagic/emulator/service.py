@@ -141,6 +141,7 @@ class HttpRequest:
         query: the query, without the question mark.
         headers: the headers, their names in lower case.
         body: the body.
+        port: the client's port, by which a connection is known again.
     """
 
     method: str
@@ -148,6 +149,7 @@ class HttpRequest:
     query: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    port: int = 0
 
 
 @dataclass(frozen=True, slots=True)

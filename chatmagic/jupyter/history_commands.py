@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from chatmagic.conversation import record
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
+from chatmagic.jupyter.change_words import redone, undone
 from chatmagic.jupyter.command_line import refuse_words
 from chatmagic.render import gauge
-from chatmagic.text import UNTYPESET, counted, one_line
+from chatmagic.text import UNTYPESET, counted
 
 if TYPE_CHECKING:
-    from chatmagic.conversation.history import Change
-    from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.kernel import Kernel
-
-_SHOWN: Final = 60
-CHANGES: Final = {
-    "ask": "the question",
-    "re-run": "the new reply to",
-    "reset": "the reset",
-    "set aside": "the setting aside",
-    "load": "the load",
-}
-"""The changes of a conversation, as undo and redo name them."""
 
 
 def history(kernel: Kernel, line: str) -> None:
@@ -80,23 +69,6 @@ def reset(kernel: Kernel, line: str) -> None:
     gone = len(change.went) if change is not None else 0
     aside = f" {counted(gone, 'turn')} set aside; %chat_undo takes that back." if gone else ""
     _show_change(f"A new conversation begins.{aside}", "reset")
-
-
-def undone(change: Change | None) -> str:
-    """Return a line on what an undo did."""
-    return _line("Took back", change, change.went) if change else "Nothing to take back."
-
-
-def redone(change: Change | None) -> str:
-    """Return a line on what a redo did."""
-    return _line("Did again", change, change.came) if change else "Nothing to do again."
-
-
-def _line(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
-    what = f"{did} {CHANGES[change.kind]}"
-    if change.kind in {"reset", "set aside", "load"}:
-        return f"{what} ({counted(len(change.came or change.went), 'turn')})."
-    return f"{what} {', '.join(f'“{one_line(turn.as_typed, _SHOWN)}”' for turn in turns[-1:])}."
 
 
 def _show_change(words: str, kind: record.Did) -> None:

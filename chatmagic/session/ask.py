@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
-from chatmagic.client.halt import Halt
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.cassette import Lookup
     from chatmagic.client.endpoint import ServiceSetup
+    from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
     from chatmagic.conversation.history import Change
     from chatmagic.models import Reply
@@ -55,7 +55,7 @@ class AskState:
     """
 
     ask: Ask
-    halt: Halt = field(default_factory=Halt)
+    halt: Halt
     cassette: CassetteSetup | None = None
     service: ServiceSetup | None = None
     order: tuple[str, ...] | None = None

@@ -52,6 +52,12 @@ def test_what_a_request_carried_is_known_by_its_digests() -> None:
     )  # fmt: skip
     assert [turn.carried for turn in talk] == [(), (), (1, 2), (0,)]
     assert [turn.prompt for turn in talk.stale_turns()] == ["same", "y"]
+    quiet = "0" * 64
+    talk = restored(
+        page("same", "again"), page("same", "again", carried=digests[:1]),
+        page("x", carried=(*digests, quiet)),
+    )  # fmt: skip
+    assert [turn.carried for turn in talk] == [(), (1,), (1, 2, 0)]
 
 
 def shown(talk: Conversation) -> list[dict[str, Any]]:

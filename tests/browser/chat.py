@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
+    from logged import Emulator
     from playwright.sync_api import Locator, Page
     from rig import Book
-
-    from chatmagic.emulator.server import Emulator
 
 LOAD: Final = "%load_ext chatmagic"
 PANEL: Final = "%chat_panel"

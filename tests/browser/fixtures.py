@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 import serving
+from logged import Emulator
 from rig import CHROMIUM, Front
 
-from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

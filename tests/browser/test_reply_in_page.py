@@ -14,9 +14,8 @@ from chatmagic.emulator.server import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from logged import Emulator
     from rig import Book
-
-    from chatmagic.emulator.server import Emulator
 
     Open = Callable[..., Book]
 

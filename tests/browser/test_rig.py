@@ -9,9 +9,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from logged import Emulator
     from rig import Book
-
-    from chatmagic.emulator.server import Emulator
 
 
 @pytest.mark.parametrize("front", ["lab", "notebook7"])

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cassettes import FIXED
+from logged import Emulator
 from shells import KEY, Shell, alone
-
-from chatmagic.emulator.server import Emulator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,8 @@ from chatmagic.errors import ChatError
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
+    from logged import Emulator
     from shells import Shell
-
-    from chatmagic.emulator.server import Emulator
 
 pytestmark = pytest.mark.usefixtures("folder")
 

@@ -31,7 +31,9 @@ from chatmagic.session.events import Ask
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
-    from chatmagic.emulator.server import Emulator, Settings
+    from logged import Emulator
+
+    from chatmagic.emulator.server import Settings
 
 pytestmark = pytest.mark.usefixtures("folder")
 

@@ -12,9 +12,8 @@ from cassettes import FILE, held, prompts
 from chatmagic.cassette.storage import CassetteFile
 
 if TYPE_CHECKING:
+    from logged import Emulator
     from shells import Shell
-
-    from chatmagic.emulator.server import Emulator
 
 pytestmark = pytest.mark.usefixtures("folder")
 

@@ -15,9 +15,8 @@ from chatmagic.protocol.auth import Secret
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from logged import Emulator
     from shells import Shell
-
-    from chatmagic.emulator.server import Emulator
 
 KEY = "sk-private-7d1f"
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has no such modes")

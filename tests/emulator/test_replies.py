@@ -42,7 +42,7 @@ def test_any_conversation_gets_the_same_reply_twice(messages: list[Message]) -> 
 
 @pytest.mark.parametrize(
     "question",
-    ["hello", "What is a p-value?", "explain chatmagic", "show a table", "my key?", ""],
+    ["hello", "What is a p-value?", "explain chatmagic", "show a table", "my key?", "", "continue"],
 )
 def test_replies_say_where_they_come_from(question: str) -> None:
     """A reply to a person names the emulator."""
@@ -150,3 +150,19 @@ def test_max_tokens_and_usage() -> None:
     short = complete(messages, 3)
     assert (short.text, short.finish_reason) == ("a b c ", "length")
     assert short.usage == Usage(7, 3, 10)
+
+
+def test_continue_gives_the_rest() -> None:
+    """A reply that was cut short can be continued, in several steps, up to its end."""
+    messages = [user("What is a p-value?")]
+    whole = reply(messages)
+    said = ""
+    for _ in range(3):
+        part = complete(messages, 5).text
+        said += part
+        messages += [assistant(part), user("Please continue.")]
+    rest = reply(messages)
+    assert said + rest == whole
+    assert "nothing to continue" in reply([*messages, assistant(rest), user("go on")])
+    assert reply([user("echo:a b"), assistant("a ")]) == "b"
+    assert reply([user("continue")]).startswith("You asked: `continue`")

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from comms import Widgets, Wire
+from logged import Emulator
 from panel_views import PATIENCE, View
 from shells import Shell, alone
 
 import chatmagic
-from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.emulator.server import Settings
 from chatmagic.session.events import Ended
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kernels import Kernel, kernel
+from logged import Emulator
 from pages import Paper
 
-from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

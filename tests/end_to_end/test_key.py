@@ -25,6 +25,7 @@ import nbformat
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from logged import Emulator
 from loopback import PATIENCE, Peer, Server, answer, document, event, head, playing, stream
 from nbclient import NotebookClient
 from served import in_ipython
@@ -36,7 +37,6 @@ from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpTransport
-from chatmagic.emulator.server import Emulator
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError
 from chatmagic.models import Message
 from chatmagic.protocol.auth import Auth, Secret

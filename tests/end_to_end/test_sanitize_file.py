@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, cast
 import nbformat
 import pytest
 from comparison import Comparison
+from logged import Emulator
 from shells import KEY, Shell, alone
 
 from chatmagic import cli
-from chatmagic.emulator.server import Emulator
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode

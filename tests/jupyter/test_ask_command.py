@@ -24,7 +24,7 @@ from chatmagic.session.current import current_session
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from chatmagic.emulator.server import Emulator
+    from logged import Emulator
 
 
 def test_a_cell_and_a_line_ask(shell: Shell, emulator: Emulator) -> None:

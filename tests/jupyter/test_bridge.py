@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from comms import WidgetComm, Widgets
+from logged import Emulator
 from shells import Shell, alone
 
 from chatmagic.client import response
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.record import owner_of
-from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter import bridge as module
 from chatmagic.session.current import current_session

@@ -9,7 +9,7 @@ import pytest
 from shells import KEY, Shell
 
 if TYPE_CHECKING:
-    from chatmagic.emulator.server import Emulator
+    from logged import Emulator
 
 WRONG = [
     ("mode", '"relive"'),

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from logged import Emulator
 from loopback import Server, document, playing
 from shells import FIXED, KEY, Shell, bodies
 
-from chatmagic.emulator.server import Emulator
 from chatmagic.errors import (
     AuthenticationError,
     ConnectError,

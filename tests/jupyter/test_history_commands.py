@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from shells import Shell, asked, bodies
 
-from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.seal import sealed
-from chatmagic.conversation.turn import Turn
-from chatmagic.jupyter import history_commands
-from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
-    from chatmagic.emulator.server import Emulator
+    from logged import Emulator
 
 
 def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
@@ -23,7 +19,7 @@ def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
     shell.page("%%chat\necho:a", "one")
     said = {
         "%chat_undo": ("undo", "Took back the question “echo:a”."),
-        "%chat_redo": ("redo", "Did again the question “echo:a”."),
+        "%chat_redo": ("redo", "Redid the question “echo:a”."),
         "%chat_reset": ("reset", "A new conversation begins. 1 turn set aside"),
     }
     for code, (kind, words) in said.items():
@@ -112,44 +108,3 @@ def test_what_is_said_of_the_conversation_holds_no_inserted_value(shell: Shell) 
     said = [shell.do(code) for code in ("%chat_history", "%chat_undo")]
     assert all("{{ secret }}" in ran.everything for ran in said)
     assert "echo:patient" not in "".join(ran.everything for ran in said)
-
-
-@pytest.mark.parametrize("step", ["undone", "redone"])
-def test_nothing_to_say(step: str) -> None:
-    """A step that changed nothing says so."""
-    assert getattr(history_commands, step)(None).startswith("Nothing to ")
-
-
-def test_every_kind_of_change_is_said() -> None:
-    """Each change, taken back and done again, names what it touched."""
-    made = Conversation()
-    for prompt, cell in (("a", "cell-0"), ("b", "cell-1"), ("A", "cell-0")):
-        carried = made.context(cell, "x").numbers
-        made.add(Turn(prompt=prompt, reply=Reply("r"), owner=cell, carried=carried))
-    made.set_aside(["cell-1"])
-    made.reset()
-    back = [history_commands.undone(made.undo()) for _ in range(6)]
-    again = [history_commands.redone(made.redo()) for _ in range(6)]
-    assert back == [
-        "Took back the reset (1 turn).",
-        "Took back the setting aside (1 turn).",
-        "Took back the new reply to “A”.",
-        "Took back the question “b”.",
-        "Took back the question “a”.",
-        "Nothing to take back.",
-    ]
-    assert again == [
-        "Nothing to do again.",
-        "Did again the question “a”.",
-        "Did again the question “b”.",
-        "Did again the new reply to “A”.",
-        "Did again the setting aside (1 turn).",
-        "Did again the reset (1 turn).",
-    ]
-
-
-def test_what_a_prompt_would_do_is_not_done() -> None:
-    """The line on a change acts in no terminal."""
-    made = Conversation()
-    made.add(Turn(prompt="\x1b[2J\u202e", reply=Reply("r")))
-    assert history_commands.undone(made.undo()).isprintable()

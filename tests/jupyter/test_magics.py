@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from logged import Emulator
 from shells import FIXED, KEY, Ran, Shell, asked
 
 import chatmagic
 from chatmagic.conversation import options, suggestions
-from chatmagic.emulator.server import Emulator
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from logged import Emulator
 from pages import Paper, cell, save
 from shells import KEY, Ran, Shell, alone, asked, forget
 
 from chatmagic.archive import notebook_file
-from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.emulator.server import Settings
 from chatmagic.jupyter import save_command
 from chatmagic.session.current import current_session
 

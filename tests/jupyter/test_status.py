@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
-
-    from chatmagic.emulator.server import Emulator
+    from logged import Emulator
 
 
 def test_credits(shell: Shell, emulator: Emulator) -> None:

@@ -12,7 +12,8 @@ from chatmagic.conversation.cell_order import Layout
 from chatmagic.session.events import Ask
 
 if TYPE_CHECKING:
-    from chatmagic.emulator.server import Emulator
+    from logged import Emulator
+
     from chatmagic.session.session import Session
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from environments import GivenEnvironment
+from logged import Emulator
 from shells import FIXED, KEY
 
 import chatmagic
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
-from chatmagic.emulator.server import Emulator
 from chatmagic.errors import (
     ConnectError,
     InputError,

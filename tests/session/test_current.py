@@ -11,7 +11,8 @@ import chatmagic
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
-    from chatmagic.emulator.server import Emulator
+    from logged import Emulator
+
     from chatmagic.session.session import Session
 
 

@@ -21,7 +21,7 @@ from chatmagic.session.session import Session
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from chatmagic.emulator.server import Emulator
+    from logged import Emulator
 
 
 @pytest.mark.usefixtures("session")

@@ -14,7 +14,8 @@ from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.session.events import Ask
 
 if TYPE_CHECKING:
-    from chatmagic.emulator.server import Emulator
+    from logged import Emulator
+
     from chatmagic.session.session import Session
 
 

@@ -26,9 +26,11 @@ from chatmagic.session.events import Ask, Began, Changed
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from logged import Emulator
+
     from chatmagic.client.halt import Halt
     from chatmagic.conversation.turn import Turn
-    from chatmagic.emulator.server import Emulator, Settings
+    from chatmagic.emulator.server import Settings
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
 

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chatmagic.cassette.storage import CassetteFile
-from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.emulator.server import Settings
 from chatmagic.session.events import View
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     import pytest
+    from logged import Emulator
 
     from chatmagic.cassette.interaction import Interaction
 

@@ -18,7 +18,7 @@ from traitlets.config import Config
 
 from chatmagic.client import config as settings
 from chatmagic.client import kernel, keystore
-from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.emulator.server import Settings
 from chatmagic.session import current
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+    from logged import Emulator
 
 KEY = "sk-test-4f9c1e77-do-not-show"
 """The throw-away key that no output, record, log or repr may hold."""

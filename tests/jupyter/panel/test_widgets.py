@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from comms import Widgets, Wire
+from logged import Emulator
 from panel_views import NOON, PATIENCE, View
 from shells import Page, Shell, alone
 
-from chatmagic.emulator.server import Emulator, Settings
+from chatmagic.emulator.server import Settings
 from chatmagic.jupyter.transcript import NEEDS_A_PAGE
 
 if TYPE_CHECKING:

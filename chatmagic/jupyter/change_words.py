@@ -1,0 +1,38 @@
+"""Words of a change of the conversation, as undo and redo say it in a cell and in the panel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from chatmagic.text import counted, one_line
+
+if TYPE_CHECKING:
+    from chatmagic.conversation.history import Change
+    from chatmagic.conversation.turn import Turn
+
+_SHOWN: Final = 60
+CHANGES: Final = {
+    "ask": "the question",
+    "re-run": "the new reply to",
+    "reset": "the reset",
+    "set aside": "the setting aside",
+    "load": "the load",
+}
+"""The changes of a conversation, as undo and redo name them."""
+
+
+def undone(change: Change | None) -> str:
+    """Return a line on what an undo did."""
+    return _line("Took back", change, change.went) if change else "Nothing to take back."
+
+
+def redone(change: Change | None) -> str:
+    """Return a line on what a redo did."""
+    return _line("Redid", change, change.came) if change else "Nothing to do again."
+
+
+def _line(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
+    what = f"{did} {CHANGES[change.kind]}"
+    if change.kind in {"reset", "set aside", "load"}:
+        return f"{what} ({counted(len(change.came or change.went), 'turn')})."
+    return f"{what} {', '.join(f'“{one_line(turn.as_typed, _SHOWN)}”' for turn in turns[-1:])}."
