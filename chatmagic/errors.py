@@ -66,7 +66,7 @@ class _Told(BaseException):
         retry_after: datetime | None = None,
         fault: Fault | None = None,
     ) -> None:
-        """Return in words what happened.
+        """Keep what happened, what to do, and the data.
 
         Args:
             message: what happened; white space is folded into one line.
@@ -161,7 +161,7 @@ class RequestTimeoutError(ChatError):
     fault: Fault = "network"
 
     def __init__(self, message: str, *, which: Which = "silence", **data: Any) -> None:
-        """Return in words which time-out ran out."""
+        """Keep which time-out ran out."""
         super().__init__(message, **data)
         self.which = which
 

@@ -28,7 +28,7 @@ def undone(change: Change | None) -> str:
 
 def redone(change: Change | None) -> str:
     """Return a line on what a redo did."""
-    return _line("Did again", change, change.came) if change else "Nothing to do again."
+    return _line("Redid", change, change.came) if change else "Nothing to do again."
 
 
 def _line(did: str, change: Change, turns: tuple[Turn, ...]) -> str:

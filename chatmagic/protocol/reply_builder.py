@@ -37,7 +37,7 @@ class ReplyBuilder:
         self.date: datetime | None = None
         self.origin: Origin = "live"
         self.held_back = False
-        self._told: dict[str, Any] = {}
+        self._facts: dict[str, Any] = {}
         self._refusal: list[str] = []
         self._text = ""
         self._pieces: list[str] = []
@@ -49,7 +49,7 @@ class ReplyBuilder:
     def facts(self) -> BodyFacts:
         """What has come beside the text; of each fact the latest value counts."""
         refusal = "".join(self._refusal) or None  # it comes in fragments, as the text does
-        return BodyFacts(**{**self._told, "refusal": refusal})
+        return BodyFacts(**{**self._facts, "refusal": refusal})
 
     @property
     def begun(self) -> bool:
@@ -74,7 +74,7 @@ class ReplyBuilder:
         """
         for name in _FACTS:
             if fact := getattr(chunk, name):
-                self._told[name] = fact
+                self._facts[name] = fact
         if chunk.refusal:
             self._refusal.append(chunk.refusal)
         text = self._held + chunk.content

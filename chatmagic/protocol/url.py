@@ -87,12 +87,6 @@ def origin_or_none(url: str) -> str | None:
         return None
 
 
-def same_origin(first: str, second: str) -> bool:
-    """Return whether two addresses are on one server; what is no address is on none."""
-    known = origin_or_none(first)
-    return known is not None and known == origin_or_none(second)
-
-
 def is_loopback(url: str) -> bool:
     """Return whether an address is on this machine."""
     host = _host(_split(url))

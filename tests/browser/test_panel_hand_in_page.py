@@ -210,7 +210,7 @@ def test_what_can_be_done_with_a_turn(lab: Callable[..., Book], service: Emulato
     chat.button("Undo").click()
     chat.until("Took back the new reply")
     chat.button("Redo").click()
-    chat.until("Did again the new reply")
+    chat.until("Redid the new reply")
     assert chat.focused()
     chat.button("Clear").click()
     chat.until("A new conversation begins")

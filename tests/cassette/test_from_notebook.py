@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pages import cell, output, save
 
-from chatmagic._json import timestamp
+from chatmagic._json import chain_of, timestamp
 from chatmagic.cassette import from_notebook
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
@@ -59,6 +59,20 @@ def test_exchanges_for_replay(tmp_path: Path) -> None:
     assert (first.model, first.finish_reason, first.refusal) == ("m", "stop", "No.")
     assert (first.origin, second.origin, third.origin) == ("emulator", "emulator", "live")
     assert second.parameters == {"stream": True}
+
+
+def test_turns_are_named_as_in_a_cassette(tmp_path: Path) -> None:
+    """By the turns' own digests; what no output of the notebook tells has one name."""
+    first = record("a", "1")
+    turn, chain = str(first.turn), chain_of([str(first.turn)])
+    cells = [
+        page("a", "1"),
+        page("b", "2", carried=(turn,)),
+        page("c", "3", carried=("2" * 64,), earlier=1, chain=chain),
+    ]
+    held = from_notebook.recorded(save(tmp_path / "n.ipynb", cells))
+    names = (held[0].turn, str(chain)[:16], "2" * 16)
+    assert [item.before for item in held] == [(), names[:1], names[1:]]
 
 
 def test_a_changed_reply_is_refused(tmp_path: Path) -> None:

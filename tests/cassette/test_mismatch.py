@@ -160,6 +160,7 @@ def test_a_talk_that_went_on_otherwise() -> None:
     )
     cut_off = asked("What is a mean?")
     assert "no reply to this prompt" in difference(cut_off, TALK)
+    assert "no reply to this prompt" in difference(cut_off, TALK, FIRST)
 
 
 def test_the_nearest_is_the_one_with_the_same_prompt() -> None:

@@ -196,6 +196,23 @@ def test_what_the_file_lacks_is_listed_behind_what_it_has() -> None:
     assert read(text, "talk.jsonl") == (*held, other)
 
 
+def test_equal_turns_in_other_places_are_told_apart() -> None:
+    """What is the same from the second turn on did not carry the same first one."""
+    held = talk(3)
+    others = [
+        replace(item, request=f"{n}" * 64, before=("f" * 16, *item.before[1:])) if n else item
+        for n, item in enumerate(talk(3))
+    ]
+    for items in ([*held, *others[1:]], [*others, *held[1:]]):
+        assert read(write(items), "talk.jsonl") == tuple(items)
+
+
+def test_half_a_character_is_kept() -> None:
+    """It has no UTF-8; JSON has an escape for it."""
+    half = replace(FIRST, prompt="a\ud800", text="\udc00")
+    assert read(write([half]), "talk.jsonl") == (half,)
+
+
 def test_the_order_in_the_file_is_any() -> None:
     """A cell that goes on from another may stand above it."""
     held = talk(5)[::-1]

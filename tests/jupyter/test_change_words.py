@@ -36,11 +36,11 @@ def test_every_kind_of_change_is_said() -> None:
     ]
     assert again == [
         "Nothing to do again.",
-        "Did again the question “a”.",
-        "Did again the question “b”.",
-        "Did again the new reply to “A”.",
-        "Did again the setting aside (1 turn).",
-        "Did again the reset (1 turn).",
+        "Redid the question “a”.",
+        "Redid the question “b”.",
+        "Redid the new reply to “A”.",
+        "Redid the setting aside (1 turn).",
+        "Redid the reset (1 turn).",
     ]
 
 

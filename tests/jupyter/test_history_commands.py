@@ -19,7 +19,7 @@ def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
     shell.page("%%chat\necho:a", "one")
     said = {
         "%chat_undo": ("undo", "Took back the question “echo:a”."),
-        "%chat_redo": ("redo", "Did again the question “echo:a”."),
+        "%chat_redo": ("redo", "Redid the question “echo:a”."),
         "%chat_reset": ("reset", "A new conversation begins. 1 turn set aside"),
     }
     for code, (kind, words) in said.items():
