@@ -54,11 +54,14 @@ def reach(
             _connect(sock, address, until, halt)
             sock.settimeout(seconds)
             return sock  # noqa: TRY300 - an interrupt here closes it too
-        except BaseException as error:
+        except OSError as error:
             sock.close()
-            if not isinstance(error, OSError) or halt.reason is not None:
+            if halt.reason is not None:
                 raise
             failure = error
+        except BaseException:
+            sock.close()
+            raise
     raise failure
 
 

@@ -85,6 +85,7 @@ class Actions:
             try:
                 work()
             except Exception as error:  # noqa: BLE001 - as in `_receive`
+                log_swallowed(error)
                 self._hub.drawing.put(partial(self._fail, message, answer, error))
 
     # All that follows, but for work, runs in the drawing loop's thread.
@@ -103,6 +104,7 @@ class Actions:
         try:
             self._take(shown, message, answer)
         except Exception as error:  # noqa: BLE001 - whatever it is, a page waits for an answer
+            log_swallowed(error)
             self._fail(message, answer, error)
 
     def _take(self, shown: Shown, message: messages.FromPage, answer: Send) -> None:
@@ -148,7 +150,6 @@ class Actions:
 
     def _fail(self, message: messages.FromPage, answer: Send, error: Exception) -> None:
         """Show that something failed, by the kind of the error: its text may quote anything."""
-        log_swallowed(error)
         unsent = message["kind"] in {"ask", "go"}
         what = "Nothing was sent" if unsent else "That was not done"
         words = FAILED.format(what=what, error=type(error).__name__)
