@@ -92,15 +92,6 @@ def test_history(shell: Shell) -> None:
         assert "1 to 2" in shell.fails(f"%chat_history {wrong}").traceback[0]
 
 
-@pytest.mark.parametrize("name", ["undo", "redo", "reset", "credits"])
-def test_commands_without_words(shell: Shell, name: str) -> None:
-    """A command that takes nothing says so, and does nothing."""
-    shell.machine("%chat echo:a")
-    ran = shell.fails(f"%chat_{name} everything")
-    assert f"%chat_{name} takes nothing" in ran.traceback[0]
-    assert len(current_session().conversation) == 1
-
-
 def test_what_is_said_of_the_conversation_holds_no_inserted_value(shell: Shell) -> None:
     """History and undo show a prompt as it was typed."""
     shell.do("secret = 'patient 4711'")
