@@ -1,4 +1,4 @@
-"""Where the address and the key come from, and which key may go where.
+"""Configuration of a client: sources of the address and the key, and which key goes where.
 
 The address: ``%chat_connect``, else the environment, else ``%config`` in a cell, else a
 configuration file. The key belongs to the origin that it was given for: one that was typed
