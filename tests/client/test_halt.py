@@ -36,9 +36,10 @@ def test_the_first_reason_counts() -> None:
     """A socket that is watched after a stop is shut down too; to cut it off gives no reason."""
     here, there = socket.socketpair()
     with here, there:
+        harmless = Halt()
+        harmless.cut()
+        assert harmless.reason is None
         halt = Halt()
-        halt.cut()
-        assert halt.reason is None
         halt.stop("silence")
         halt.stop()
         assert halt.reason == "silence"
