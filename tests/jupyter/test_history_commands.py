@@ -107,7 +107,8 @@ def test_history_finds_turns(shell: Shell) -> None:
     assert "<td" in found.html
     assert "2. echo:about {{ secret[:7] }}" in shell.do("%chat_history secret").texts[0]
     assert "2. " in shell.do("%chat_history PATIENT").texts[0]
-    assert "2 of 3 turns hold “echo:o”" not in shell.do("%chat_history echo:o").texts[0]
+    assert "1 of 3 turns holds “echo:o”" in shell.do("%chat_history echo:o").texts[0]
+    assert "3 of 3 turns hold “ECHO:”. " in shell.do("%chat_history ECHO:").texts[0]
     assert "1 of 3 turns holds “42”" in shell.do('%chat_history "42"').texts[0]
     assert "0 of 3 turns hold “all”." in shell.do("%chat_history 'all'").texts[0]
     assert shell.do("%chat_history (no pattern|a").texts[0].startswith("0 of 3 turns hold")
