@@ -120,7 +120,7 @@ def turn_notes(turn: Turn, *, is_stale: bool) -> list[str]:
     """
     reply, notes = turn.reply, [STALE] if is_stale else []
     if turn.missing:
-        named = ", ".join(plain.one_line(name, _NAME_SHOWN) for name in turn.missing)
+        named = ", ".join(plain.one_line(value.name, _NAME_SHOWN) for value in turn.missing)
         notes.append(f"sent without the value of {named}, which was not kept: run its cell again")
     if settings := gauge.settings_words(turn.parameters, turn.asked_model):
         notes.append(settings)
@@ -145,7 +145,7 @@ def _kept(values: Sequence[Value]) -> str:
     """Return the values that the record keeps as HTML, so that nothing in it is hidden."""
     return "".join(
         '<details class="chatmagic-value"><summary>Value of '
-        f"<code>{escape(plain.visible(value.expression))}</code>, kept with this output:"
+        f"<code>{escape(plain.visible(value.name))}</code>, kept with this output:"
         f" {counted(value.size, 'character')}</summary>"
         f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(value.text))}</pre></details>'
         for value in values

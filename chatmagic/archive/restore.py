@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 200
 NOT_KEPT: Final = (
-    "the value was not kept; until the cell runs again, its prompt is sent with the expression "
-    "in its place."
+    "the value was not kept; until the cell runs again, its prompt is sent with its name in "
+    "its place."
 )
 
 
@@ -242,5 +242,5 @@ def gaps(restored: Restored, notebook: Notebook) -> list[str]:
 
 
 def named(turn: Turn) -> str:
-    """Return the expressions of a turn whose values were not kept."""
-    return text.one_line(", ".join(f"{{{{ {name} }}}}" for name in turn.missing), SHOWN)
+    """Return what is not kept of a turn's values, by their names."""
+    return text.one_line(", ".join(value.as_typed for value in turn.missing), SHOWN)

@@ -29,9 +29,8 @@ def lines(read: Notebook) -> tuple[str, ...]:
         for value in record.values:
             size = counted(value.size, "character")
             kept = "its size and digest" if value.text is None else "all of it"
-            lines.append(
-                f"cell {saved.cell}: value of {{{{ {value.expression} }}}} ({size}): {kept}"
-            )
+            what = f"{'value of ' if value.kind is None else ''}{value.as_typed}"
+            lines.append(f"cell {saved.cell}: {what} ({size}): {kept}")
     for what, pattern in (("path", _PATH), ("host", _ADDRESS)):
         places: dict[str, list[int]] = {}
         for number, text in read.texts:

@@ -17,12 +17,15 @@ from chatmagic._json import (
     fields_from_json,
     fields_to_json,
     json_field,
+    word_of,
 )
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 from chatmagic.text import without_lone_surrogates
 
 Entry = Literal["cell", "panel", "python"]
+Kind = Literal["cell", "error"]
+"""What a value is that goes in front of a question; an expression's value has none."""
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -44,30 +47,33 @@ def _where_off(switch: bool) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value that ``{{ expression }}`` put into a prompt.
+    """A value that was put into a prompt, or that goes in front of it.
 
     Args:
-        expression: as typed.
+        expression: as typed; of what goes in front, its name.
         size: length of the value's text in characters.
         sha256: digest of the value's text.
         text: the value's text; ``None`` where it is not kept.
+        kind: what goes in front of the prompt; ``None`` is the value of ``{{ expression }}``.
     """
 
     expression: str = json_field(exact_text, default=MISSING, required=True)
     size: int = json_field(exact_count, default=MISSING, required=True)
     sha256: str = json_field(exact_digest, default=MISSING, required=True)
     text: str | None = json_field(exact_text)
+    kind: Kind | None = json_field(word_of(Kind))
 
     @classmethod
-    def of(cls, expression: str, text: str) -> Self:
-        """Return what ``{{ expression }}`` put in, with its text.
+    def of(cls, expression: str, text: str, kind: Kind | None = None) -> Self:
+        """Return a value with its text.
 
         Args:
-            expression: as typed between the braces.
-            text: its value as text.
+            expression: as typed between the braces; of what goes in front, its name.
+            text: its text as it is sent.
+            kind: what goes in front of the prompt; ``None`` for an expression.
         """
         expression, text = map(without_lone_surrogates, (expression, text))
-        return cls(expression, len(text), digest(text), text)
+        return cls(expression, len(text), digest(text), text, kind)
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -79,9 +85,19 @@ class Value:
         if not isinstance(value, Mapping):
             raise ValueError("a value is a JSON object")
         read = cls(**fields_from_json(cls, value))
-        if read.text is not None and cls.of(read.expression, read.text) != read:
+        if read.text is not None and cls.of(read.expression, read.text, read.kind) != read:
             raise ValueError("its text is not what its digest says")
         return read
+
+    @property
+    def name(self) -> str:
+        """What it is called in words: the expression, or such as ``cell load``."""
+        return self.expression if self.kind is None else f"{self.kind} {self.expression}".rstrip()
+
+    @property
+    def as_typed(self) -> str:
+        """Its name, an expression in its braces."""
+        return f"{{{{ {self.expression} }}}}" if self.kind is None else self.name
 
     @property
     def bare(self) -> Self:
@@ -151,8 +167,9 @@ class RequestFacts(Parameters, AsTyped):
 
     Args:
         prompt: the question as it is sent.
-        typed: the question as typed, with its ``{{ }}``; ``None`` where nothing was put in.
-        values: what was put in.
+        typed: the question as typed, with its ``{{ }}``; ``None`` where nothing was put in,
+            nor in front.
+        values: what was put in, and what goes in front.
         asked_model: name of the model that is asked for; ``None`` where none is.
         owner: hash of the cell that owns the turn; ``None`` without one.
         execution: what tells one execution of the cell from another; ``None`` is unknown.
@@ -173,9 +190,9 @@ class RequestFacts(Parameters, AsTyped):
     shown: bool = False
 
     @property
-    def missing(self) -> tuple[str, ...]:
-        """The expressions whose values were not kept, so that the prompt only names them."""
-        return tuple(value.expression for value in self.values if value.text is None)
+    def missing(self) -> tuple[Value, ...]:
+        """The values that were not kept, so that the prompt only names them."""
+        return tuple(value for value in self.values if value.text is None)
 
     def request(self, before: Iterable[Message], extra: Mapping[str, Any] = _NONE) -> Request:
         """Return the request that is sent.

@@ -1,7 +1,8 @@
 """A prompt as typed to the prompt as sent: ``{{ expression }}`` gives way to its value.
 
 Everything else is sent as typed, byte for byte: single braces, dollars, backslashes, JSON,
-LaTeX and code.
+LaTeX and code. What goes in front of the question (a cell, an error) stands before it, each
+followed by an empty line.
 """
 
 from __future__ import annotations
@@ -30,28 +31,35 @@ _SHOWN: Final = 60
 _MESSAGE_SHOWN: Final = 200
 
 
-def fill(text: str, evaluate: Callable[[str], object]) -> tuple[str, tuple[Value, ...]]:
-    """Put the values of ``{{ expression }}`` into a prompt.
+def fill(
+    text: str,
+    evaluate: Callable[[str], object] | None = None,
+    front: Sequence[Value] = (),
+) -> tuple[str, tuple[Value, ...]]:
+    """Put the values of ``{{ expression }}`` into a prompt, and others in front of it.
 
-    Each expression is evaluated once, in order; its value's text is never looked at for
+    Each expression is evaluated once, in order; no value's text is ever looked at for
     more expressions. An opening without any closing after it stays as it is.
 
     Args:
         text: the prompt as typed.
-        evaluate: gives an expression's value.
+        evaluate: gives an expression's value; ``None`` leaves them all as typed.
+        front: what goes in front, in order; each has a kind.
 
     Returns:
-        The prompt as it is sent, and what was put in, in order, each with its text.
+        The prompt as it is sent, and what was put in front and in, in order, each with its text.
 
     Raises:
         InputError: what stands between the braces is no expression, or has no value.
     """
     # All are found before the first is evaluated: a mistake in the last costs nothing.
-    expressions = _expressions(text)
+    expressions = [] if evaluate is None else _expressions(text)
     values = [
-        Value.of(expression, _value(expression, evaluate)) for expression, _, _ in expressions
+        Value.of(expression, _value(expression, evaluate))
+        for expression, _, _ in expressions
+        if evaluate is not None
     ]
-    return _put_in(text, expressions, values), tuple(values)
+    return in_front(front, _put_in(text, expressions, values)), (*front, *values)
 
 
 def refill(text: str, values: Sequence[Value]) -> str:
@@ -59,25 +67,43 @@ def refill(text: str, values: Sequence[Value]) -> str:
 
     Args:
         text: the prompt as typed.
-        values: what was put in; one whose text is not kept is named in its place.
+        values: what was put in and in front; one whose text is not kept is named in its place.
 
     Raises:
         InputError: they are not the values of this prompt.
     """
-    expressions = _expressions(text) if values else []
-    if [expression for expression, _, _ in expressions] != [value.expression for value in values]:
+    front = [value for value in values if value.kind is not None]
+    put_in = [value for value in values if value.kind is None]
+    expressions = _expressions(text) if put_in else []
+    if [expression for expression, _, _ in expressions] != [value.expression for value in put_in]:
         raise InputError("its values are not those of its prompt")
-    return _put_in(text, expressions, values)
+    return in_front(front, _put_in(text, expressions, put_in))
+
+
+def in_front(values: Sequence[Value], text: str) -> str:
+    """Return a text with values in front of it, each followed by an empty line.
+
+    Args:
+        values: what goes in front; one whose text is not kept is named in its place.
+        text: what they stand before, which stays as it is.
+    """
+    return "".join([*(f"{_text(value)}\n\n" for value in values), text])
 
 
 def _put_in(text: str, expressions: list[tuple[str, int, int]], values: Sequence[Value]) -> str:
     pieces: list[str] = []
     done = 0
     for (_, start, end), value in zip(expressions, values, strict=True):
-        named = f"[value of {value.expression}, not kept]"
-        pieces += [text[done:start], named if value.text is None else value.text]
+        pieces += [text[done:start], _text(value)]
         done = end
     return "".join([*pieces, text[done:]])
+
+
+def _text(value: Value) -> str:
+    """Return a value's text, or what stands for it where that is not kept."""
+    if value.text is not None:
+        return value.text
+    return f"[{'value of ' if value.kind is None else ''}{value.name}, not kept]"
 
 
 def _expressions(text: str) -> list[tuple[str, int, int]]:

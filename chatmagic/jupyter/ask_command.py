@@ -84,7 +84,7 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
         shell = kernel.shell
         return eval(expression, shell.user_global_ns, shell.user_ns)  # noqa: S307 - the user's own words
 
-    sent, values = (text, ()) if parsed.raw else template.fill(text, evaluate)
+    sent, values = template.fill(text, None if parsed.raw else evaluate)
     ask = Ask(
         sent,
         **shared(parsed, Parameters),

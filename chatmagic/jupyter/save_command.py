@@ -68,7 +68,7 @@ def save(kernel: Kernel, line: str) -> None:
     except OSError as error:
         raise InputError(f"{_name(path)} was not written: {error.strerror}.") from None
     print(f"Saved {counted(len(conversation), 'turn')} to {_name(path)}.")
-    valued = [value.expression for turn in conversation for value in turn.values]
+    valued = [value.name for turn in conversation for value in turn.values]
     if valued and (not keep_values or path.suffix.lower() == ".md"):
         shown = one_line(", ".join(dict.fromkeys(valued)), _SHOWN)
         keeps = "" if keep_values else "; %config ChatMagics.keep_values = True keeps values"
@@ -174,7 +174,8 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
     for number, turn in enumerate(conversation, 1):
         record = records[turn.number]
         flags = options.typed(turn)
-        source = question.source(record.prompt, *flags, has_values=bool(record.values))
+        has_values = any(value.kind is None for value in record.values)
+        source = question.source(record.prompt, *flags, has_values=has_values)
         id = f"chat-{number}-{turn.digest[:8]}"
         cells.append((id, source, output.of(turn.reply, record)))
     return notebook_writer.write(cells)

@@ -123,7 +123,7 @@ def test_a_value_is_kept_only_where_that_is_asked_for() -> None:
     assert "secret" not in json.dumps(archive.dump(talk))
     (bare,) = archive.load(archive.dump(talk))
     assert bare.prompt == "read [value of rows, not kept]"
-    assert bare.missing == ("rows",)
+    assert [value.name for value in bare.missing] == ["rows"]
     (kept,) = archive.load(archive.dump(talk, keep_values=True))
     assert kept.prompt == "read secret"
     assert "secret" not in archive.markdown(talk)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chatmagic.conversation.request_facts import Parameters, RequestFacts, Value
+from chatmagic.conversation.request_facts import Kind, Parameters, RequestFacts, Value
 from chatmagic.models import Message
 
 ASKED = RequestFacts("p 1", max_tokens=5, last=0)
@@ -20,16 +20,33 @@ def test_a_value_holds_no_lone_surrogates() -> None:
     assert (value.expression, value.text) == ("a\ufffd", "b\ufffd")
 
 
+@pytest.mark.parametrize("kind", [None, "cell", "error"])
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_value_both_ways(kept: bool) -> None:
-    """With its text or without; other fields are ignored."""
-    value = Value.of("x", "1") if kept else Value.of("x", "1").bare
+def test_a_value_both_ways(kept: bool, kind: Kind | None) -> None:
+    """With its text or without; other fields are ignored, and an expression has no kind."""
+    value = Value.of("x", "1", kind) if kept else Value.of("x", "1", kind).bare
     assert Value.from_json({**json.loads(json.dumps(value.to_json())), "more": 1}) == value
     assert ("text" in value.to_json()) == kept
+    assert ("kind" in value.to_json()) == (kind is not None)
+
+
+def test_a_value_has_a_name_for_people() -> None:
+    """An expression is known by its braces, what goes in front by its kind."""
+    values = [Value.of("df", ""), Value.of("load", "", "cell"), Value.of("", "", "error")]
+    assert [value.name for value in values] == ["df", "cell load", "error"]
+    assert [value.as_typed for value in values] == ["{{ df }}", "cell load", "error"]
 
 
 @pytest.mark.parametrize(
-    "changes", [{"text": "2"}, {"size": None}, {"size": -1}, {"sha256": "?"}, {"expression": 1}]
+    "changes",
+    [
+        {"text": "2"},
+        {"size": None},
+        {"size": -1},
+        {"sha256": "?"},
+        {"expression": 1},
+        {"kind": "?"},
+    ],
 )
 def test_a_damaged_value_is_refused(changes: dict[str, Any]) -> None:
     """Each field has its own kind of value, and the text is what the digest says."""
@@ -92,7 +109,7 @@ def test_the_prompt_as_typed() -> None:
     kept, gone = Value.of("x", "1"), Value.of("y", "2").bare
     filled = replace(ASKED, typed="p {{ x }}", values=(kept, gone))
     assert filled.as_typed == "p {{ x }}"
-    assert filled.missing == ("y",)
+    assert [value.name for value in filled.missing] == ["y"]
 
 
 def test_the_request_that_is_sent() -> None:

@@ -142,6 +142,27 @@ def test_a_prompt_is_made_again_from_what_is_kept() -> None:
             refill(typed, values)
 
 
+def test_values_in_front_of_a_question() -> None:
+    """Each stands before the question, as it is, and is never looked at for expressions."""
+    front = Value.of("load", "{{ x }}", "cell"), Value.of("", "boom }}", "error")
+    sent, values = fill("why {{ x }}?", python(x=7), front)
+    assert sent == "{{ x }}\n\nboom }}\n\nwhy 7?"
+    assert values == (*front, Value.of("x", "7"))
+    assert refill("why {{ x }}?", values) == sent
+    assert refill("why {{ x }}?", [value.bare for value in values]) == (
+        "[cell load, not kept]\n\n[error, not kept]\n\nwhy [value of x, not kept]?"
+    )
+
+
+def test_values_in_front_of_a_raw_question() -> None:
+    """Without an evaluator the question stays as typed, then and when it is made again."""
+    front = (Value.of("load", "x = 1", "cell"),)
+    sent, values = fill("why {{ x }}?", None, front)
+    assert (sent, values) == ("x = 1\n\nwhy {{ x }}?", front)
+    assert refill("why {{ x }}?", values) == sent
+    assert fill("{{ x }}") == ("{{ x }}", ())
+
+
 def test_each_expression_is_evaluated_once_and_in_order() -> None:
     """What an expression does, it does once, from left to right."""
     seen: list[str] = []
