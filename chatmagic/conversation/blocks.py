@@ -16,7 +16,9 @@ ASKED_OF_AN_ERROR: Final = "Explain this error, and give the corrected code."
 
 _FENCE: Final = re.compile("`{3,}")
 # Control sequences of a terminal (ECMA-48): colours, cursor movements, titles.
-_CONTROL: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_CONTROL: Final = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])"
+)
 
 
 def cell(source: str, output: str = "", size: int | None = None) -> str:
@@ -30,8 +32,8 @@ def cell(source: str, output: str = "", size: int | None = None) -> str:
     parts = [f"A cell of this notebook:\n\n{_fenced(cut(source), 'python')}"]
     shown = as_shown(output).strip("\n")
     if shown.strip():
-        cut = size is not None and size > len(output)
-        words = f" (the first {len(output):,} of {size:,} characters)" if cut else ""
+        is_whole = size is None or size <= len(output)
+        words = "" if is_whole else f" (the first {len(output):,} of {size:,} characters)"
         parts.append(f"Its output{words}:\n\n{_fenced(shown)}")
     return "\n\n".join(parts)
 

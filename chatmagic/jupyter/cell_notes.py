@@ -73,15 +73,14 @@ class CellNotes:
 
     def _note(self, result: ExecutionResult | None = None) -> None:
         """Take note of a cell that has run."""
-        if result is None or not result.info.store_history:
+        if result is None or result.info is None or not result.info.store_history:
             return
         # Nothing of this is worth an error under the user's own cell.
         with swallowed():
-            self._note_error(result)
+            self._note_error(result, str(result.info.raw_cell))
 
-    def _note_error(self, result: ExecutionResult) -> None:
+    def _note_error(self, result: ExecutionResult, source: str) -> None:
         error = result.error_before_exec or result.error_in_exec
-        source = str(result.info.raw_cell)
         if error is None or isinstance(error, NO_ERRORS):
             return
         if is_of_a_magic(error) or is_ours(source):

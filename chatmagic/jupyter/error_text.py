@@ -48,11 +48,11 @@ def _chain(error: BaseException, cell_of: Callable[[str], str | None], depth: in
     chain: list[tuple[BaseException, str]] = []
     item: BaseException | None = error
     while item is not None and all(item is not known for known, _ in chain):
-        if item.__cause__ is not None:
-            earlier, words = item.__cause__, _CAUSE
-        else:
-            earlier, words = (None if item.__suppress_context__ else item.__context__), _CONTEXT
-        chain.append((item, "" if earlier is None else words))
+        earlier = item.__cause__
+        if earlier is None and not item.__suppress_context__:
+            earlier = item.__context__
+        words = "" if earlier is None else _CONTEXT if item.__cause__ is None else _CAUSE
+        chain.append((item, words))
         item = earlier
     lines: list[str] = []
     if len(chain) > MOST_ERRORS:

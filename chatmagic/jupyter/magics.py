@@ -50,8 +50,6 @@ class ChatMagics(KernelSettings, Magics):
         self._shell = shell
         self._kernel: Kernel | None = None
         self._results: Results | None = None
-        self.notes: CellNotes | None = None
-        """What is noted of the cells; ``None`` while the extension is not loaded."""
         self._is_made = True
 
     @property
@@ -116,15 +114,15 @@ class ChatMagics(KernelSettings, Magics):
         return reply
 
     @no_var_expand
-    @line_magic
-    def chat_fix(self, line: str) -> Reply | None:
+    @line_cell_magic
+    def chat_fix(self, line: str, cell: str | None = None) -> Reply | None:
         """Ask about the last error: ``%chat_fix [what I wanted]``.
 
         The error, its traceback and the source of the cell that raised it are sent in front of
         the question; ``%%chat --error`` does the same with a question of your own. Without an
         error nothing is sent.
         """
-        reply: Reply | None = self._run("fix", line)
+        reply: Reply | None = self._run("fix", line, cell)
         return reply
 
     @line_magic
