@@ -116,9 +116,10 @@ def test_the_whole_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     if os.name == "posix":
         assert install.SYSTEM.as_posix() == "/etc/ipython"
         assert install.config_file(system=True).name == "ipython_config.py"
-    with monkeypatch.context() as patched, pytest.raises(InputError, match="on Windows"):
+    with monkeypatch.context() as patched:
         patched.setattr(os, "name", "nt")
-        install.config_file(system=True)
+        with pytest.raises(InputError, match="on Windows"):
+            install.config_file(system=True)
 
 
 @pytest.fixture(scope="module")
