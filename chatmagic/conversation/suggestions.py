@@ -21,6 +21,7 @@ COMMANDS: Final = (
     "chat_reset",
     "chat_credits",
     "chat_panel",
+    "chat_code",
     "chat_save",
     "chat_load",
     "chat_connect",

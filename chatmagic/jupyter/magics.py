@@ -173,6 +173,17 @@ class ChatMagics(KernelSettings, Magics):
         self._run("load", line)
 
     @line_magic
+    def chat_code(self, line: str) -> None:
+        """Put the code of a reply into cells below this one; nothing of it is run.
+
+        ``%chat_code`` takes the last reply before this cell, ``%chat_code 2`` the second turn's;
+        with ``--prose`` the text between becomes Markdown cells. Run again with the same code it
+        changes nothing; with other code it removes those of its cells that were neither edited
+        nor run. It needs JupyterLab or Notebook 7; elsewhere the code is shown to copy.
+        """
+        self._run("code", line)
+
+    @line_magic
     def chat_credits(self, line: str) -> None:
         """Show the credits large: what is left, what the last turn took, as of when.
 
