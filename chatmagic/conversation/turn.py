@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from chatmagic._json import digest, shared, turn_digest
@@ -11,7 +12,7 @@ from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.models import Message, ReplyFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from chatmagic.models import Reply, State
 
@@ -119,13 +120,22 @@ def newest(items: tuple[_T, ...], last: int | None) -> tuple[_T, ...]:
     return items if last is None else items[max(0, len(items) - last) :]
 
 
-def is_stale(turns: tuple[Turn, ...], index: int) -> bool:
-    """Return whether a turn would carry other turns now than it did (rule 9).
+def is_stale(
+    turns: tuple[Turn, ...], index: int, cells: Mapping[str, str] = MappingProxyType({})
+) -> bool:
+    """Return whether a turn would carry other turns or cells now than it did (rule 9).
 
     Args:
         turns: the live turns in order.
         index: index of the turn among them.
+        cells: for each cell that has run, the digest of what would go along of it now.
     """
     turn = turns[index]
+    if any(
+        value.cell in cells and cells[value.cell] != value.sha256
+        for value in turn.values
+        if value.cell is not None
+    ):
+        return True
     now = newest(turns[:index], turn.last)
     return turn.carried != tuple(other.number for other in now)

@@ -124,7 +124,7 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
         shell = kernel.shell
         return eval(expression, shell.user_global_ns, shell.user_ns)  # noqa: S307 - the user's own words
 
-    front = in_front.of(kernel, parsed)
+    front = in_front.of(kernel, parsed, execution.cell)
     if front and not text.strip():
         raise InputError(EMPTY)
     sent, values = template.fill(text, None if parsed.raw else evaluate, front)

@@ -80,8 +80,8 @@ class ChatMagics(KernelSettings, Magics):
 
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
-        self._results = Results(self._shell, self._has_shown)
-        self.notes = CellNotes(self._shell)
+        self.notes = CellNotes(self._shell, self._has_run_again)
+        self._results = Results(self._shell, self._has_shown, self.notes.quiet)
         current.use_environment(lambda: self.kernel)
 
     def leave(self) -> None:
@@ -95,6 +95,10 @@ class ChatMagics(KernelSettings, Magics):
         if self._kernel is not None:
             self._kernel.close()
             self._kernel = None
+
+    def _has_run_again(self, cell: str) -> None:
+        if self._kernel is not None:
+            self._kernel.has_run_again(cell)
 
     def _has_shown(self, value: object) -> bool:
         return self._kernel is not None and self._kernel.has_shown(value)
