@@ -14,6 +14,7 @@ from traitlets import TraitError
 from chatmagic import _lazy
 from chatmagic.errors import InputError
 from chatmagic.jupyter import input_transformers
+from chatmagic.jupyter.completions import Completions
 from chatmagic.jupyter.results import Results
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.session import current
@@ -49,6 +50,7 @@ class ChatMagics(KernelSettings, Magics):
         self._shell = shell
         self._kernel: Kernel | None = None
         self._results: Results | None = None
+        self._completions: Completions | None = None
         self._is_made = True
 
     @property
@@ -80,6 +82,7 @@ class ChatMagics(KernelSettings, Magics):
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
         self._results = Results(self._shell, self._has_shown)
+        self._completions = Completions(self._shell, self.magics, self, self._turn_count)
         current.use_environment(lambda: self.kernel)
 
     def leave(self) -> None:
@@ -87,9 +90,15 @@ class ChatMagics(KernelSettings, Magics):
         current.use_environment(None)
         if self._results is not None:
             self._results.close()
+        if self._completions is not None:
+            self._completions.close()
         if self._kernel is not None:
             self._kernel.close()
             self._kernel = None
+
+    def _turn_count(self) -> int:
+        """Return how many turns the conversation has; 0 where nothing was used yet."""
+        return 0 if self._kernel is None else len(self._kernel.session.conversation)
 
     def _has_shown(self, value: object) -> bool:
         return self._kernel is not None and self._kernel.has_shown(value)
