@@ -1,4 +1,4 @@
-"""Where a key can be kept for the next kernel: the system's keyring, or a private file.
+"""Storage of keys for the next kernel: the system's keyring, or a private file.
 
 The file is JSON in the user's configuration folder, one key for each origin, readable and
 writable by its owner alone; one that others can read is refused.
@@ -176,11 +176,11 @@ class KeyStore:
 def open_store() -> KeyStore:
     """Return the store of this user; its file is in the configuration folder of the system."""
     folder = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True)
-    return KeyStore(folder, _keyring)
+    return KeyStore(folder, find_keyring)
 
 
 @cache
-def _keyring() -> Any:
+def find_keyring() -> Any:
     """Return the keyring module if it is installed and has somewhere to keep a key."""
     try:
         keyring = import_module("keyring")

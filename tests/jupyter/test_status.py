@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pytest
 from loopback import DONE, Server, document, event, playing, stream
 from shells import FIXED, Shell
 
@@ -15,6 +16,7 @@ from chatmagic.errors import (
 )
 from chatmagic.jupyter.status import Status
 from chatmagic.session.current import current_session
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,34 +25,16 @@ if TYPE_CHECKING:
     from logged import Emulator
 
 
-def test_credits(shell: Shell, emulator: Emulator) -> None:
-    """Unknown is unknown; then what is left, what the last turn took, as of when."""
-    unknown = shell.do("%chat_credits")
-    assert unknown.texts == ["Credits: unknown. No answer has told them yet."]
-    emulator.settings = replace(FIXED, credits=10, cost=3)
-    shell.machine("%chat echo:a")
-    known = shell.do("%chat_credits")
-    assert "7 of 10 credits left" in known.texts[0]
-    assert "took" not in known.texts[0]
-    assert "As of 2026-01-01 12:00:00 UTC" in known.texts[0]
-    assert "2026-01-02 00:00 UTC" in known.html
-    shell.machine("%chat echo:b")
-    assert "took about 3" in shell.do("%chat_credits").texts[0]
-    low = shell.machine("%chat echo:c")
-    assert "credits low: 1 of 10 left" in low.html
-    assert "credits low: 1 of 10 left" in shell.do("%chat_credits").texts[0]
-
-
-def test_a_live_gauge_counts_from_the_answers_own_date(shell: Shell) -> None:
+def test_a_live_gauge_counts_from_the_answers_own_date(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By its ``Date`` and the time since it came, though the emulator's clock stands still."""
     shell.machine("%chat echo:a")
-    client = current_session()._clients.latest
-    assert client is not None
-    tracker = client.credit_tracker
-    assert tracker.state.received_at is not None
-    received_at = tracker.state.received_at - timedelta(hours=1)
-    tracker.state = replace(tracker.state, received_at=received_at)
-    standing = Status(shell.shell.magics_manager.registry["ChatMagics"].kernel)
+    state = current_session().credit_state
+    assert state.received_at is not None
+    received_at = state.received_at - timedelta(hours=1)
+    monkeypatch.setattr(Session, "credit_state", replace(state, received_at=received_at))
+    standing = Status(shell.kernel)
     counted = standing.now() - datetime(2026, 1, 1, 12, tzinfo=UTC)
     assert timedelta(hours=1) <= counted <= datetime.now(UTC) - received_at
 
@@ -84,7 +68,7 @@ def test_the_state_shows_no_key(shell: Shell, emulator: Emulator) -> None:
 
 def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -> None:
     """Unset is the service's own; of fields for a server the values may be private."""
-    kernel = Status(shell.shell.magics_manager.registry["ChatMagics"].kernel)
+    kernel = Status(shell.kernel)
     rows = dict(kernel.standing()["rows"])
     assert rows["Temperature"] == rows["Most tokens"] == "the service's own"
     assert (rows["Model"], rows["Turns sent along"]) == ("none is named", "all turns before")
