@@ -12,6 +12,7 @@ from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.status import Status
+from chatmagic.jupyter.values.describe import Descriptions
 from chatmagic.session.ask import merged
 from chatmagic.session.events import Ask, View
 
@@ -79,17 +80,14 @@ def _run(kernel: Kernel, line: str, cell: str | None) -> Reply | None:
 def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
     """Ask, and put the reply, whole or in part, into the variable that the line names."""
     execution = running(kernel.shell)
-
-    def evaluate(expression: str) -> object:
-        shell = kernel.shell
-        return eval(expression, shell.user_global_ns, shell.user_ns)  # noqa: S307 - the user's own words
-
-    sent, values = template.fill(text, None if parsed.raw else evaluate)
+    descriptions = Descriptions(kernel.shell)
+    sent, values = template.fill(text, None if parsed.raw else descriptions.text)
     ask = Ask(
         sent,
         **shared(parsed, Parameters),
         typed=text if values else None,
         values=values,
+        notes=descriptions.notes,
         keep_values=kernel.settings.keep_values,
         owner=execution.cell,
         execution=execution.id,

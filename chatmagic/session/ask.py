@@ -93,7 +93,7 @@ class AskState:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
         if panel and self.ask.entry != "panel":
             notes.append(f"with {counted(panel, 'turn')} from the panel")
-        return notes + merged(self.ask)
+        return [*notes, *self.ask.notes, *merged(self.ask)]
 
     def turn(self, reply: Reply) -> Turn:
         """Return the turn that the ask makes: the question, what it carried, and what came.

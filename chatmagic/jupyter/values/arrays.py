@@ -12,7 +12,6 @@ from chatmagic.jupyter.values.description import (
     gap_of,
     is_a,
     places,
-    whole_or_cut,
 )
 from chatmagic.text import counted
 
@@ -28,7 +27,7 @@ _CELL: Final = 24
 def describe(value: Any) -> Description | None:
     """Return the description of an array or of a number of numpy; ``None`` of anything else."""
     if is_a(value, "numpy", "generic") or (is_a(value, "numpy", "ndarray") and not value.shape):
-        return whole_or_cut(str(value), "", "the value")
+        return Description(str(value))
     if not is_a(value, "numpy", "ndarray"):
         return None
     lines = [f"numpy array: shape {value.shape}, type {cell(str(value.dtype))}"]
@@ -67,13 +66,13 @@ def _corners(value: Any) -> list[str]:
     """Return the first and last values of a line, or of the first plane's rows and columns."""
     if value.ndim == 1:
         at = ends(len(value), _LINE)
-        return [f"{places('values', at, len(value))}:", _line(value, at)]
+        return [f"{places('value', at, len(value))}:", _line(value, at)]
     planes, where = 1, (0,) * (value.ndim - 2)
     for size in value.shape[:-2]:
         planes *= size
     plane = value[where]
     rows, columns = (ends(size, _EDGE) for size in plane.shape)
-    named = (("rows", rows, plane.shape[0]), ("columns", columns, plane.shape[1]))
+    named = (("row", rows, plane.shape[0]), ("column", columns, plane.shape[1]))
     words = ", ".join(places(*each) for each in named)
     if where:
         words += f" of {list(where)}, the first of {counted(planes, 'plane')}"

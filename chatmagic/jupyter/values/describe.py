@@ -11,6 +11,7 @@ from chatmagic._log import log_swallowed
 from chatmagic.jupyter.values import arrays, figures, sources, tables
 from chatmagic.jupyter.values.description import LIMIT, Description, kind_of, printed, whole_or_cut
 from chatmagic.models import Reply
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +21,44 @@ if TYPE_CHECKING:
 FOR_MODELS: Final = "text/llm+plain"
 """The type of what an object says of itself for a model, among its displays."""
 _AS_IT_IS: Final = (str, Number, Reply, type(None))
+_NAMED: Final = 5
+
+
+class Descriptions:
+    """Texts of the expressions of one prompt, and what is said of them to the person who asks.
+
+    Args:
+        shell: the shell in whose namespace they are evaluated.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        """Begin with none."""
+        self._shell = shell
+        self._words: list[str] = []
+
+    def text(self, expression: str) -> str:
+        """Evaluate an expression, and return the text that stands for its value.
+
+        Args:
+            expression: as typed between the braces.
+
+        Raises:
+            Exception: what the user's own code raises.
+        """
+        shell = self._shell
+        value = eval(expression, shell.user_global_ns, shell.user_ns)  # noqa: S307 - the user's own words
+        description = describe(value, shell)
+        if words := description.words(expression):
+            self._words.append(words)
+        return description.text
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A line on what was described; none where all were texts and numbers."""
+        words = list(dict.fromkeys(self._words))
+        if len(words) > _NAMED:
+            words[_NAMED:] = [f"and {counted(len(words) - _NAMED, 'more value')}"]
+        return ("; ".join(words),) if words else ()
 
 
 def describe(value: object, shell: InteractiveShell) -> Description:
@@ -81,4 +120,4 @@ def _own_words(value: object) -> Description | None:
 def _as_ipython_shows_it(value: object, shell: InteractiveShell) -> Description:
     text, complete = printed(value, shell)
     kind = kind_of(value)
-    return whole_or_cut(text, kind, f"a {kind}", complete=complete)
+    return whole_or_cut(text, kind, f"this {kind}", complete=complete)

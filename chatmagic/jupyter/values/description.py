@@ -146,8 +146,8 @@ def printed(
 
     stream = _Bounded(limit)
     printer = RepresentationPrinter(stream, max_seq_length=limit)
-    formatters = {} if shell is None else shell.display_formatter.formatters
-    if (plain := formatters.get("text/plain")) is not None:
+    display = None if shell is None else shell.display_formatter
+    if display is not None and (plain := display.formatters.get("text/plain")) is not None:
         # Copies: printing moves what is deferred to the types.
         printer.max_width = plain.max_width
         printer.singleton_pprinters = dict(plain.singleton_printers)
@@ -198,16 +198,16 @@ def places(noun: str, shown: Sequence[int], total: int) -> str:
     """Return places in words, counted from 1: ``rows 1 to 7 and 78 to 80 of 80``.
 
     Args:
-        noun: what stands there, in the plural.
+        noun: what stands there, in the singular.
         shown: the places, from 0, with one gap at most.
         total: how many there are.
     """
     if len(shown) == total:
-        return f"all {total:,} {noun}"
+        return f"all {counted(total, noun)}"
     gap = gap_of(shown)
     runs = [run for run in (shown[:gap], shown[gap:]) if run]
     named = " and ".join(f"{run[0] + 1:,} to {run[-1] + 1:,}" for run in runs)
-    return f"{noun} {named} of {total:,}"
+    return f"{noun}s {named} of {total:,}"
 
 
 def gap_of(shown: Sequence[int]) -> int:

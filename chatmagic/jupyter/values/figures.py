@@ -87,7 +87,7 @@ def _line(line: Any) -> str:
     at = ends(len(x), _POINTS)
     points = ", ".join(f"({cell(x[place])}, {cell(y[place])})" for place in at)
     summary = "".join(f"; y: {words}" for words in (arrays.summary(y) if y.size else []))
-    return f"{counted(len(x), 'point')}{summary}; {places('points', at, len(x))}: {points}"
+    return f"{counted(len(x), 'point')}{summary}; {places('point', at, len(x))}: {points}"
 
 
 def _bars(axes: Any, container: Any) -> str:
@@ -101,7 +101,7 @@ def _bars(axes: Any, container: Any) -> str:
         )
         size = patch.get_width() if lying else patch.get_height()
         named.append(f"{_tick(axis, begin + extent / 2)}: {cell(size)}")
-    return f"{places('bars', at, len(container.patches))}: {', '.join(named)}"
+    return f"{places('bar', at, len(container.patches))}: {', '.join(named)}"
 
 
 def _tick(axis: Any, place: float) -> str:

@@ -57,7 +57,7 @@ def _class_of_a_cell(value: type, shell: InteractiveShell) -> str | None:
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and node.name == value.__name__:
-                begin = min(part.lineno for part in (node, *node.decorator_list))
+                begin = min([node.lineno, *(part.lineno for part in node.decorator_list)])
                 lines = source.splitlines()[begin - 1 : node.end_lineno]
                 return textwrap.dedent("\n".join(lines))
     return None

@@ -46,7 +46,7 @@ class _Pandas:
         """Take the first columns: a view, nothing is copied."""
         self._part = frame.iloc[:, :_COLUMNS]
         self.rows, self.columns = frame.shape
-        self.names = [cell(name) for name in self._part.columns]
+        self.names = [_label(name) for name in self._part.columns]
         self.types = [cell(str(kind)) for kind in self._part.dtypes]
         self.index: str | None = "" if frame.index.name is None else cell(frame.index.name)
 
@@ -56,9 +56,14 @@ class _Pandas:
     def cells(self, places: list[int]) -> list[list[str]]:
         part = self._part.iloc[places]
         return [
-            [cell(part.index[row]), *(cell(part.iloc[row, at]) for at in range(len(self.names)))]
+            [_label(part.index[row]), *(cell(part.iloc[row, at]) for at in range(len(self.names)))]
             for row in range(len(places))
         ]
+
+
+def _label(name: object) -> str:
+    """Return the name of a row or column, which has several parts where there are levels."""
+    return ", ".join(map(cell, name)) if type(name) is tuple else cell(name)
 
 
 class _Polars:
@@ -116,7 +121,7 @@ def _columns(table: _Table) -> str:
     if shown < table.columns or step > 1:
         lines.append("")
     if shown < table.columns:
-        lines.append(f"[{places('columns', range(shown), table.columns)}; no others are listed]")
+        lines.append(f"[{places('column', range(shown), table.columns)}; no others are listed]")
     if step > 1:
         sampled = -(-table.rows // step)
         lines.append(
@@ -142,9 +147,9 @@ def _sample(table: _Table, room: int) -> str:
 
 def _markdown(table: _Table, grid: dict[int, list[str]], rows: int, width: int) -> str:
     shown = ends(table.rows, rows)
-    words = places("rows", shown, table.rows)
+    words = places("row", shown, table.rows)
     if width < table.columns:
-        words += f", {places('columns', range(width), table.columns)}"
+        words += f", {places('column', range(width), table.columns)}"
     labels = [] if table.index is None else [table.index]
     cells = len(labels) + width
     lines = [
