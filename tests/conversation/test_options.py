@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.conversation import options
+from chatmagic.conversation.blocks import ASKED_OF_AN_ERROR
 from chatmagic.conversation.options import OPTIONS, ParsedLine, parse
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import InputError
@@ -244,11 +245,23 @@ def test_the_table_is_whole() -> None:
         "no_history",
         "no_stream",
         None,
+        None,
         "raw",
         "quiet",
     ]
-    assert all((option.convert is None) == (option.opposite is not None) for option in OPTIONS)
+    configurable = [option for option in OPTIONS if option.configurable]
+    assert all((each.convert is None) == (each.opposite is not None) for each in configurable)
     assert all((option.convert is None) == (option.metavar is None) for option in OPTIONS)
+
+
+def test_a_question_about_an_error_need_not_be_typed() -> None:
+    """Line and body make the question; without any there is one for an error, and no other."""
+    assert parse("a").question("b\n") == "a\nb\n"
+    assert parse("--error a").question("") == "a"
+    assert parse("--error").question(" \n") == ASKED_OF_AN_ERROR
+    assert parse("").question("") == ""
+    assert parse("--error x").with_error
+    assert options.typed(parse("--error x")) == ["--error"]
 
 
 def test_the_help_comes_from_the_table() -> None:

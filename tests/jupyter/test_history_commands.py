@@ -114,15 +114,6 @@ def test_history_finds_turns(shell: Shell) -> None:
     assert shell.do("%chat_history (no pattern|a").texts[0].startswith("0 of 3 turns hold")
 
 
-@pytest.mark.parametrize("name", ["undo", "redo", "reset", "credits"])
-def test_commands_without_words(shell: Shell, name: str) -> None:
-    """A command that takes nothing says so, and does nothing."""
-    shell.machine("%chat echo:a")
-    ran = shell.fails(f"%chat_{name} everything")
-    assert f"%chat_{name} takes nothing" in ran.traceback[0]
-    assert len(current_session().conversation) == 1
-
-
 def test_what_is_said_of_the_conversation_holds_no_inserted_value(shell: Shell) -> None:
     """History and undo show a prompt as it was typed."""
     shell.do("secret = 'patient 4711'")

@@ -206,7 +206,9 @@ def places(noun: str, shown: Sequence[int], total: int) -> str:
         return f"all {counted(total, noun)}"
     gap = gap_of(shown)
     runs = [run for run in (shown[:gap], shown[gap:]) if run]
-    named = " and ".join(f"{run[0] + 1:,} to {run[-1] + 1:,}" for run in runs)
+    named = " and ".join(
+        f"{run[0] + 1:,} to {run[-1] + 1:,}" if len(run) > 1 else f"{run[0] + 1:,}" for run in runs
+    )
     return f"{noun}s {named} of {total:,}"
 
 
