@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import exact_count, exact_number
 from chatmagic.conversation import suggestions
+from chatmagic.conversation.blocks import ASKED_OF_AN_ERROR
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
@@ -93,6 +94,15 @@ class ParsedLine(Parameters):
     quiet: bool
     prompt: str
 
+    def question(self, body: str) -> str:
+        """Return the question of a line and a body; about an error it need not be typed.
+
+        Args:
+            body: what stands under the line, without its last line end.
+        """
+        text = "\n".join(part for part in (self.prompt, body) if part)
+        return ASKED_OF_AN_ERROR if self.with_error and not text.strip() else text
+
 
 def _name(word: str) -> str:
     # Python itself reads a name in this form, so the variable is found under it.
@@ -143,6 +153,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         takes="the name of a variable",
         configurable=False,
     ),
+    Option(("--error",), "with_error", "send the last error of a cell along", configurable=False),
     Option(("--raw",), "raw", "send {{ }} as typed", "--no-raw"),
     Option(("-q", "--quiet"), "quiet", "do not show the reply", "--no-quiet"),
 )

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 COMMANDS: Final = (
     "chat",
+    "chat_instructions",
+    "chat_fix",
     "chat_history",
     "chat_undo",
     "chat_redo",

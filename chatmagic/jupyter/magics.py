@@ -14,6 +14,7 @@ from traitlets import TraitError
 from chatmagic import _lazy
 from chatmagic.errors import InputError
 from chatmagic.jupyter import input_transformers
+from chatmagic.jupyter.cell_notes import CellNotes
 from chatmagic.jupyter.results import Results
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.session import current
@@ -72,7 +73,7 @@ class ChatMagics(KernelSettings, Magics):
         names = set(self._find_my_config(config))
         # An observer is not called for a value that is set again, but the later setting counts.
         self.changed_later |= names & {"cassette", "mode"}
-        if names & {"base_url", "model", "extra_headers"}:
+        if names & {"base_url", "model", "extra_headers", "system_role"}:
             self.kernel.belong_here(names)
             if "base_url" in names and (unused := self.kernel.unused_address()) is not None:
                 print(unused, file=sys.stderr)
@@ -80,6 +81,7 @@ class ChatMagics(KernelSettings, Magics):
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
         self._results = Results(self._shell, self._has_shown)
+        self.notes = CellNotes(self._shell)
         current.use_environment(lambda: self.kernel)
 
     def leave(self) -> None:
@@ -87,6 +89,9 @@ class ChatMagics(KernelSettings, Magics):
         current.use_environment(None)
         if self._results is not None:
             self._results.close()
+        if self.notes is not None:
+            self.notes.close()
+            self.notes = None
         if self._kernel is not None:
             self._kernel.close()
             self._kernel = None
@@ -106,6 +111,29 @@ class ChatMagics(KernelSettings, Magics):
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
         """Ask the model; ``%chat`` alone shows the state."""
         reply: Reply | None = self._run("ask", line, cell)
+        return reply
+
+    @line_cell_magic
+    def chat_instructions(self, line: str, cell: str | None = None) -> None:
+        """Give the questions below this cell standing instructions, up to the next such cell.
+
+        They stand below ``%%chat_instructions`` and go along in front of the first message of each
+        request, as they are typed: ``{{ }}`` is not evaluated. ``%%chat_instructions --from FILE``
+        reads them from a file when the cell runs. An empty cell ends the instructions above it;
+        ``%chat_undo`` takes back what such a cell did. ``%chat_instructions`` shows what holds.
+        """
+        self._run("instruct", line, cell)
+
+    @no_var_expand
+    @line_cell_magic
+    def chat_fix(self, line: str, cell: str | None = None) -> Reply | None:
+        """Ask about the last error: ``%chat_fix [what I wanted]``.
+
+        The error, its traceback and the source of the cell that raised it are sent in front of
+        the question; ``%%chat --error`` does the same with a question of your own. Without an
+        error nothing is sent.
+        """
+        reply: Reply | None = self._run("fix", line, cell)
         return reply
 
     @line_magic
