@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from chatmagic.conversation.options import Option
     from chatmagic.jupyter.settings import KernelSettings
 
+_ASKING: Final = frozenset({"chat", "chat_fix"})
+"""The magics whose line has the options of ``%chat`` and a prompt."""
 _PRIORITY: Final = 1_000
 _CELL: Final = r"%%(?P<magic>chat\w*)(?P<line>[ \t].*)?$"
 _LINE: Final = r"\s*(?:[^\W\d]\w*[ \t]*=[ \t]*)?%(?P<magic>chat\w*)(?P<line>[ \t].*)$"
@@ -140,8 +142,8 @@ class Completions:
 
     def _offered(self, typed: _Typed) -> tuple[str, Iterable[str]]:
         """Return the end of the text that completions take the place of, and the completions."""
-        if typed.magic != "chat" and typed.body is None:
-            return self._of_command(typed)
+        if typed.magic not in _ASKING:
+            return self._of_command(typed) if typed.body is None else ("", ())
         # With the first Tab, not with the extension.
         _lazy.load("chatmagic.conversation.options")
         from chatmagic.conversation import options  # noqa: PLC0415
@@ -169,17 +171,14 @@ class Completions:
             words, last = [*words, last], ""
         if last.startswith("-"):
             return last, _beginning(last, usage.flags)
-        if usage.flags.get(words[-1] if words else ""):
-            return last, _beginning(last, usage.flags[words[-1]])
+        if values := usage.flags.get(words[-1] if words else ""):
+            return last, _named(last, values)
         # A file's name may have spaces, in quotes or without.
         fragment = re.sub(r"^.*(?<!\S)--\S*\s", "", typed.line).lstrip().lstrip("\"'")
-        takes_file = any(word.startswith("FILE") for word in usage.words)
         takes_turn = any(word.isdecimal() for word in usage.words)
         turns = map(str, range(1, self._turn_count() + 1)) if takes_turn else ()
-        literals = [word for word in usage.words if word.isalpha() and word.islower()]
         flags = usage.flags if not fragment else ()
-        files = _files(fragment) if takes_file else ()
-        return fragment, [*_beginning(fragment, [*literals, *turns]), *files, *flags]
+        return fragment, [*_named(fragment, usage.words), *_beginning(fragment, turns), *flags]
 
     def _usage(self, magic: str) -> _Usage:
         """Return what the help of a command shows between double backquotes."""
@@ -187,11 +186,13 @@ class Completions:
         command = self._magics["line"].get(magic) or self._magics["cell"][magic]
         for shown in re.findall(r"``(.*?)``", inspect.getdoc(command) or "", re.DOTALL):
             is_command, flag = re.match(rf"%%?{magic}(?!\w)", shown), None
+            if not is_command and shown.startswith("%"):
+                continue
             for word in shown.split()[1 if is_command else 0 :]:
                 if word.startswith("--"):
                     flag = usage.flags.setdefault(word, [])
                 elif flag is not None:
-                    flag += [word] if word.isalpha() and word.islower() else []
+                    flag.append(word)
                 elif is_command:
                     usage.words.append(word)
         return usage
@@ -224,6 +225,13 @@ class Completions:
 
 def _beginning(fragment: str, texts: Iterable[str]) -> list[str]:
     return [text for text in texts if text.startswith(fragment)]
+
+
+def _named(fragment: str, words: Iterable[str]) -> list[str]:
+    """Return what begins so of the words that a help shows, and of the files, for a ``FILE``."""
+    literals = [word for word in words if word.isalpha() and word.islower()]
+    takes_file = any(word.startswith("FILE") for word in words)
+    return [*_beginning(fragment, literals), *(_files(fragment) if takes_file else ())]
 
 
 def _files(fragment: str) -> list[str]:

@@ -113,7 +113,7 @@ class AskState:
         if front:
             sizes = (f"{one_line(v.name, _SHOWN)} ({counted(v.size, 'character')})" for v in front)
             notes.append(f"in front of the question: {', '.join(sizes)}")
-        return notes + merged(self.ask)
+        return [*notes, *self.ask.notes, *merged(self.ask)]
 
     def turn(self, reply: Reply) -> Turn:
         """Return the turn that the ask makes: the question, what it carried, and what came.

@@ -40,6 +40,8 @@ def test_options(shell: Shell) -> None:
         assert {text.removeprefix(line) for text in tab(shell, f"{line}-‸\nprompt")} == flags
     assert tab(shell, "%%chat --la") == ["%%chat --last"]
     assert tab(shell, "\n#| label: x\n%%chat --la‸\nwhy?") == ["\n#| label: x\n%%chat --last"]
+    assert tab(shell, "%chat_fix --la") == ["%chat_fix --last"]
+    assert tab(shell, "%%chat_fix\nimp") == []
     assert tab(shell, "x = 1\n%chat -q --no-h") == ["x = 1\n%chat -q --no-history"]
     assert tab(shell, "%chat why --la") == []
     assert tab(shell, "%chat -- --la") == []
@@ -113,6 +115,7 @@ def test_turns_and_words_of_commands(shell: Shell) -> None:
         "%chat_connect https://x.example --model"
     ]
     assert tab(shell, "%chat_credits --") == ["%chat_credits --live"]
+    assert tab(shell, "%chat_connect https://x.example --model em") == []
     assert tab(shell, "%chat_login ") == ["%chat_login --forget"]
     assert tab(shell, "%chat_cassette --else e") == ["%chat_cassette --else emulator"]
     flags = {text.split()[-1] for text in tab(shell, "%chat_cassette tape.jsonl --")}
@@ -144,6 +147,8 @@ def test_file_names(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert tab(shell, "%chat_save --force a folder/t") == ["%chat_save --force a folder/talk.json"]
     assert tab(shell, "%chat_cassette .h") == ["%chat_cassette .hidden"]
     assert tab(shell, "%chat_load nothing/") == []
+    assert tab(shell, "%%chat_instructions --from n") == ["%%chat_instructions --from notes.md"]
+    assert tab(shell, "%%chat_instructions\n{{ she") == []
 
 
 def test_other_cells_are_ipythons(shell: Shell) -> None:
