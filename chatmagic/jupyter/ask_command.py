@@ -91,6 +91,7 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
         typed=text if values else None,
         values=values,
         keep_values=kernel.settings.keep_values,
+        allow_secrets=parsed.allow_secrets,
         owner=execution.cell,
         execution=execution.id,
         entry="cell",

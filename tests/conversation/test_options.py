@@ -246,8 +246,11 @@ def test_the_table_is_whole() -> None:
         None,
         "raw",
         "quiet",
+        None,
     ]
-    assert all((option.convert is None) == (option.opposite is not None) for option in OPTIONS)
+    for option in OPTIONS:
+        is_switch = option.convert is None and option.configurable
+        assert is_switch == (option.opposite is not None)
     assert all((option.convert is None) == (option.metavar is None) for option in OPTIONS)
 
 

@@ -1,0 +1,104 @@
+"""Check of what is sent for secrets: it stops an ask, names the place, and rewrites nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Final
+
+from chatmagic._json import digest
+from chatmagic.errors import InputError
+from chatmagic.protocol.auth import refuse_keys
+from chatmagic.protocol.known_secrets import SecretVariable, secret_in, secret_variables
+from chatmagic.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from chatmagic.client.endpoint import Endpoint
+    from chatmagic.conversation.turn import Turn
+    from chatmagic.protocol.wire import Request
+    from chatmagic.session.events import Ask
+
+_HINTS: Final = {
+    "cell": "--allow-secrets sends it from this cell",
+    "panel": "a cell sends it with %%chat --allow-secrets",
+    "python": "allow_secrets=True sends it",
+}
+_NAME_SHOWN: Final = 60
+
+
+class SecretCheck:
+    """Check of each message for secrets, before the request that is the first to carry it.
+
+    A message that went to an address is not looked at again when a later request carries it
+    there, also where it was allowed. Another address, or another secret in the environment,
+    and all are looked at again.
+    """
+
+    def __init__(self) -> None:
+        """Start without any message."""
+        self._about: tuple[str, tuple[SecretVariable, ...]] = ("", ())
+        self._passed: frozenset[str] = frozenset()
+
+    def refuse(
+        self,
+        ask: Ask,
+        request: Request,
+        endpoint: Endpoint,
+        turns: Mapping[int, Turn],
+        *,
+        is_sent: bool = True,
+    ) -> None:
+        """Refuse a request that holds a secret.
+
+        Args:
+            ask: what is asked.
+            request: its request.
+            endpoint: where it goes.
+            turns: the live turns by their places, from 1.
+            is_sent: whether the request is sent then, so that its messages have passed.
+
+        Raises:
+            InputError: it holds one, and the ask does not allow that.
+        """
+        variables = secret_variables(os.environ)
+        about = (endpoint.base_url, variables)
+        passed = self._passed if about == self._about else frozenset()
+        *carried, own = ((digest(message.content), message.content) for message in request.messages)
+        if not ask.allow_secrets:
+            new = [text for key, text in carried if key not in passed]
+            fields = json.dumps({**request.extra}, ensure_ascii=False)
+            for text in (own[1], fields, *new):
+                if (secret := secret_in(text, variables)) is not None:
+                    # What must not go at all is said first.
+                    refuse_keys([request.encode().decode()], endpoint.known_keys)
+                    place = "extra_body" if text is fields else _place(text, ask, turns, variables)
+                    raise InputError(
+                        f"{place} holds {secret}. Nothing was sent.",
+                        hint="Take it out or leave it out (--last N), or allow it: "
+                        f"{_HINTS[ask.entry]}.",
+                    )
+        if is_sent:
+            self._about, self._passed = about, passed.union([own[0]], [key for key, _ in carried])
+
+
+def _place(
+    text: str, ask: Ask, turns: Mapping[int, Turn], variables: Iterable[SecretVariable]
+) -> str:
+    """Return the place of a message that holds a secret, as the beginning of a sentence."""
+    for value in ask.values:
+        if value.text and value.text in text and secret_in(value.text, variables):
+            # What was typed between the braces may hold it, too.
+            if secret_in(value.name, variables):
+                return "The value of an expression"
+            name = one_line(value.as_typed, _NAME_SHOWN)
+            return f"The value of {name}" if value.kind is None else f"What goes along ({name})"
+    if text == ask.prompt:
+        return "The prompt"
+    for number, turn in turns.items():
+        if text == turn.reply.text:
+            return f"The reply of turn {number:,}"
+        if text == turn.prompt:
+            return f"The prompt of turn {number:,}"
+    return "What goes along"
