@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.turn import Turn
-    from chatmagic.models import Reply
+    from chatmagic.models import CodeBlock, Reply
 
 STATE_WORDS: Final = {
     "complete": "",
@@ -88,6 +88,17 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         "text/html": frame(markdown.to_html(reply.text) + states + kept + footer),
         "text/plain": reply.text,
     }
+
+
+def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:
+    """Return a reply's blocks of code, in order.
+
+    Args:
+        reply: whole or in part.
+    """
+    from chatmagic.render import reply_parts  # noqa: PLC0415 - as in `bundle`
+
+    return tuple(part for part in reply_parts.parts(reply.text) if not isinstance(part, str))
 
 
 def frame(html: str) -> str:

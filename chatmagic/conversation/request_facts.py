@@ -45,6 +45,10 @@ def _where_off(switch: bool) -> bool | None:
     return None if switch else False
 
 
+def _where_on(switch: bool) -> bool | None:
+    return switch or None
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """A value that was put into a prompt, or that goes in front of it.
@@ -133,6 +137,7 @@ class Parameters:
         last: how many of the newest turns go along at most; ``None`` is all of them.
         stream: whether the reply is asked for as a stream.
         history: whether the turns before go along and this one is kept.
+        with_error: whether the last error goes along in front of the question.
     """
 
     max_tokens: int | None = json_field(_integer)
@@ -140,6 +145,7 @@ class Parameters:
     last: int | None = json_field(exact_count)
     stream: bool = json_field(_switch, _where_off, default=True)
     history: bool = json_field(_switch, _where_off, default=True)
+    with_error: bool = json_field(_switch, _where_on, default=False)
 
     @property
     def parameters(self) -> dict[str, Any]:

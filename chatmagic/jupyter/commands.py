@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from IPython.display import display
 
 from chatmagic.jupyter import views
-from chatmagic.jupyter.ask_command import ask
+from chatmagic.jupyter.ask_command import ask, fix
 from chatmagic.jupyter.cassette_command import cassette
+from chatmagic.jupyter.code_command import code
 from chatmagic.jupyter.command_line import read, refuse_words
 from chatmagic.jupyter.connect_command import connect, login
 from chatmagic.jupyter.execution import running

@@ -1,4 +1,4 @@
-"""What IPython makes of a line before a magic sees it, where that is not what was typed.
+"""Input transformers, by which a prompt reaches its magic as it was typed.
 
 - ``%chat What is a p-value?`` would be a request for help; it is a question.
 - ``%chat …`` leaves no empty ``Out[n]:`` behind; ``reply = %chat …`` gives the reply.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import tokenize
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from IPython.core.inputtransformer2 import (
     TokenTransformBase,
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+NAMES: Final = ("chat", "chat_fix")
+"""The magics that take words of a person's behind their name."""
+_ASKS: Final = r"%(chat(?:_fix)?)\s+\S"
+
 
 def whole_cell(lines: list[str]) -> list[str]:
     """Turn a ``%%chat`` cell into its call, before anything else is done to its body."""
@@ -42,7 +46,10 @@ def whole_cell(lines: list[str]) -> list[str]:
 
 
 class AskingLine(TokenTransformBase):
-    """``%chat …`` and ``name = %chat …``, with or without a question mark at the end."""
+    """``%chat …`` and ``name = %chat …``, with or without a question mark at the end.
+
+    So is ``%chat_fix …``, with which a cell may ask, too.
+    """
 
     # Before IPython's own, which take a line that ends in a question mark for help (5).
     priority = 4
@@ -62,7 +69,7 @@ class AskingLine(TokenTransformBase):
             if percent is None:
                 continue
             text = percent.line[percent.start[1] :]
-            if re.match(r"%chat\s+\S", text):
+            if re.match(_ASKS, text):
                 return cls(tokens[0].start, percent.start)
         return None
 
@@ -70,13 +77,14 @@ class AskingLine(TokenTransformBase):
         """Turn it into a call: of the line magic if it assigns, else of one without a value."""
         end = find_end_of_continued_line(lines, self.start_line)
         text = assemble_continued_line(lines, (self.start_line, self._column), end)
-        prompt = text.removeprefix("%chat")[1:]
+        name = cast("re.Match[str]", re.match(_ASKS, text))[1]
+        prompt = text.removeprefix(f"%{name}")[1:]
         if prompt.strip() in {"?", "??"}:
-            call = "get_ipython().run_line_magic('pinfo', '%chat')"
+            call = f"get_ipython().run_line_magic('pinfo', '%{name}')"
         elif self._assigns:
-            call = f"get_ipython().run_line_magic('chat', {prompt!r})"
+            call = f"get_ipython().run_line_magic({name!r}, {prompt!r})"
         else:
-            call = f"get_ipython().run_cell_magic('chat', {prompt!r}, '\\n')"
+            call = f"get_ipython().run_cell_magic({name!r}, {prompt!r}, '\\n')"
         before = lines[self.start_line][: self._column]
         return [*lines[: self.start_line], before + call + "\n", *lines[end + 1 :]]
 
@@ -109,11 +117,11 @@ _LAYOUT: Final = (tokenize.INDENT, tokenize.DEDENT, tokenize.NL, tokenize.COMMEN
 
 
 def _percent(tokens: list[TokenInfo]) -> TokenInfo | None:
-    """Return the ``%`` of a line that begins with ``%chat`` or assigns it."""
+    """Return the ``%`` of a line that begins with one of the magics or assigns it."""
     depth = 0
     for place, token in enumerate(tokens[:-1]):
         begins = place == 0 or (tokens[place - 1].string == "=" and depth == 0)
-        if begins and token.string == "%" and tokens[place + 1].string == "chat":
+        if begins and token.string == "%" and tokens[place + 1].string in NAMES:
             return token
         depth += token.string in {"(", "[", "{"}
         depth -= token.string in {")", "]", "}"}

@@ -14,6 +14,7 @@ from traitlets import TraitError
 from chatmagic import _lazy
 from chatmagic.errors import InputError
 from chatmagic.jupyter import input_transformers
+from chatmagic.jupyter.cell_notes import CellNotes
 from chatmagic.jupyter.results import Results
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.session import current
@@ -80,6 +81,7 @@ class ChatMagics(KernelSettings, Magics):
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
         self._results = Results(self._shell, self._has_shown)
+        self.notes = CellNotes(self._shell)
         current.use_environment(lambda: self.kernel)
 
     def leave(self) -> None:
@@ -87,6 +89,9 @@ class ChatMagics(KernelSettings, Magics):
         current.use_environment(None)
         if self._results is not None:
             self._results.close()
+        if self.notes is not None:
+            self.notes.close()
+            self.notes = None
         if self._kernel is not None:
             self._kernel.close()
             self._kernel = None
@@ -108,12 +113,25 @@ class ChatMagics(KernelSettings, Magics):
         reply: Reply | None = self._run("ask", line, cell)
         return reply
 
+    @no_var_expand
+    @line_cell_magic
+    def chat_fix(self, line: str, cell: str | None = None) -> Reply | None:
+        """Ask about the last error: ``%chat_fix [what I wanted]``.
+
+        The error, its traceback and the source of the cell that raised it are sent in front of
+        the question; ``%%chat --error`` does the same with a question of your own. Without an
+        error nothing is sent.
+        """
+        reply: Reply | None = self._run("fix", line, cell)
+        return reply
+
     @line_magic
     def chat_history(self, line: str) -> None:
         """Show the conversation.
 
         ``%chat_history`` gives a line a turn, ``%chat_history 2`` the second turn in full,
-        ``%chat_history all`` everything.
+        ``%chat_history all`` everything, ``%chat_history WORD`` the turns that hold the word in
+        prompt or reply; quotes around it make a word of a number, too.
         """
         self._run("history", line)
 
@@ -153,6 +171,17 @@ class ChatMagics(KernelSettings, Magics):
         out, except with ``--force``.
         """
         self._run("load", line)
+
+    @line_magic
+    def chat_code(self, line: str) -> None:
+        """Put the code of a reply into cells below this one; nothing of it is run.
+
+        ``%chat_code`` takes the last reply before this cell, ``%chat_code 2`` the second turn's;
+        with ``--prose`` the text between becomes Markdown cells. Run again with the same code it
+        changes nothing; with other code it removes those of its cells that were neither edited
+        nor run. It needs JupyterLab or Notebook 7; elsewhere the code is shown to copy.
+        """
+        self._run("code", line)
 
     @line_magic
     def chat_credits(self, line: str) -> None:

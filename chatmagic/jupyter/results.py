@@ -1,4 +1,4 @@
-"""What a shell shows of a cell's value, and what it keeps of a cell's error.
+"""Hooks into the value that a shell shows for a cell, and the error that it keeps of one.
 
 A reply displays itself, but not in the cell that has shown it already; and an error of a
 magic of ours does not take the place of the last error of the user's own code.
@@ -66,7 +66,7 @@ class Results:
 
         IPython has put every error there before it asks how to show it.
         """
-        if not _is_of_a_magic(getattr(sys, "last_value", None)):
+        if not is_of_a_magic(getattr(sys, "last_value", None)):
             self._note_last()
             return
         for name in LAST:
@@ -79,7 +79,7 @@ class Results:
         self._last = {name: getattr(sys, name) for name in LAST if hasattr(sys, name)}
 
 
-def _is_of_a_magic(error: object) -> bool:
+def is_of_a_magic(error: object) -> bool:
     """Return whether an error of ours came out of a magic, and not of the user's own call."""
     if not isinstance(error, (ChatError, ChatInterrupted)):
         return False

@@ -1,4 +1,4 @@
-"""The settings that ``%config ChatMagics`` knows: their kinds, and how a wrong one is refused."""
+"""The settings of ``%config ChatMagics`` as typed traits, which refuse a wrong value."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from traitlets.config import Config
 
     from chatmagic.cassette.mode import CassetteOptions
+    from chatmagic.jupyter.cell_notes import CellNotes
     from chatmagic.protocol.auth import Secret
 
 CHECKED = [
@@ -58,6 +59,8 @@ class KernelSettings(Configurable):
     """Which of the cassette's settings were set after ``%chat_cassette`` ran."""
     chosen_cassette: CassetteOptions | None = None
     """What ``%chat_cassette`` set last; ``None`` before its first use."""
+    notes: CellNotes | None = None
+    """What is noted of the cells; ``None`` while the extension is not loaded."""
     _is_made = False
 
     base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)

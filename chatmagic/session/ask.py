@@ -11,7 +11,7 @@ from chatmagic._json import shared
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError
-from chatmagic.text import counted
+from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Answer, Ask, View
 
+_SHOWN: Final = 60
 _MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")
 
+EMPTY: Final = "The prompt is empty. Nothing was sent."
 NOTHING: Final = Context(turns=(), total=0)
 """What an ask without history carries."""
 
@@ -98,6 +100,10 @@ class AskState:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
         if panel and self.ask.entry != "panel":
             notes.append(f"with {counted(panel, 'turn')} from the panel")
+        front = [value for value in self.ask.values if value.kind is not None]
+        if front:
+            sizes = (f"{one_line(v.name, _SHOWN)} ({counted(v.size, 'character')})" for v in front)
+            notes.append(f"in front of the question: {', '.join(sizes)}")
         return notes + merged(self.ask)
 
     def turn(self, reply: Reply) -> Turn:
@@ -150,7 +156,7 @@ def refuse_empty(ask: Ask) -> None:
     if not isinstance(ask.prompt, str):
         raise InputError(f"The prompt is text, not {type(ask.prompt).__name__}. Nothing was sent.")
     if not ask.prompt.strip():
-        raise InputError("The prompt is empty. Nothing was sent.")
+        raise InputError(EMPTY)
 
 
 def read(stream: ReplyStream, show: Callable[[str], object]) -> BaseException | None:

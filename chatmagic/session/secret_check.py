@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from chatmagic._json import digest
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import refuse_keys
-from chatmagic.protocol.known_secrets import SecretVariable, secret_in, secret_variables
+from chatmagic.protocol.known_secrets import secret_in, secret_variables
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.turn import Turn
+    from chatmagic.protocol.known_secrets import SecretVariable
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Ask
 
@@ -38,7 +39,7 @@ class SecretCheck:
 
     def __init__(self) -> None:
         """Start without any message."""
-        self._about: tuple[str, tuple[SecretVariable, ...]] = ("", ())
+        self._about = ""
         self._passed: frozenset[str] = frozenset()
 
     def refuse(
@@ -63,7 +64,8 @@ class SecretCheck:
             InputError: it holds one, and the ask does not allow that.
         """
         variables = secret_variables(os.environ)
-        about = (endpoint.base_url, variables)
+        # A session keeps no secret: the digest tells whether they are the same.
+        about = digest([endpoint.base_url, *([each.name, each.value] for each in variables)])
         passed = self._passed if about == self._about else frozenset()
         *carried, own = ((digest(message.content), message.content) for message in request.messages)
         if not ask.allow_secrets:
@@ -81,6 +83,10 @@ class SecretCheck:
                     )
         if is_sent:
             self._about, self._passed = about, passed.union([own[0]], [key for key, _ in carried])
+
+    def allow(self, text: str) -> None:
+        """Let the reply to an ask that was allowed go along: it may repeat the secret."""
+        self._passed |= {digest(text)}
 
 
 def _place(

@@ -374,6 +374,8 @@ class Session:
             self._took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=state.lookup.by_order)
         turn = state.turn(replace(reply, took=self._took))
+        if ask.allow_secrets:
+            self._secret_check.allow(reply.text)
         if isinstance(state.problem, ChatError | ChatInterrupted):
             state.problem.reply = turn.reply
         record = turn.to_record(state.context.digests, state.digest)

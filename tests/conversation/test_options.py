@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.conversation import options
+from chatmagic.conversation.blocks import ASKED_OF_AN_ERROR
 from chatmagic.conversation.options import OPTIONS, ParsedLine, parse
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import InputError
@@ -244,14 +245,24 @@ def test_the_table_is_whole() -> None:
         "no_history",
         "no_stream",
         None,
+        None,
         "raw",
         "quiet",
         None,
     ]
-    for option in OPTIONS:
-        is_switch = option.convert is None and option.configurable
-        assert is_switch == (option.opposite is not None)
+    configurable = [option for option in OPTIONS if option.configurable]
+    assert all((each.convert is None) == (each.opposite is not None) for each in configurable)
     assert all((option.convert is None) == (option.metavar is None) for option in OPTIONS)
+
+
+def test_a_question_about_an_error_need_not_be_typed() -> None:
+    """Line and body make the question; without any there is one for an error, and no other."""
+    assert parse("a").question("b\n") == "a\nb\n"
+    assert parse("--error a").question("") == "a"
+    assert parse("--error").question(" \n") == ASKED_OF_AN_ERROR
+    assert parse("").question("") == ""
+    assert parse("--error x").with_error
+    assert options.typed(parse("--error x")) == ["--error"]
 
 
 def test_the_help_comes_from_the_table() -> None:
@@ -283,3 +294,57 @@ def test_what_is_typed_asks_with_the_same_parameters(parameters: Parameters) -> 
     assert typed.parameters == parameters.parameters
     assert typed.prompt == "why?"
     assert options.typed(Parameters()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "dest", "in_prompt"),
+    [
+        ("", "", None, False),
+        (" ", "", None, False),
+        ("-", "-", None, False),
+        ("--", "--", None, False),
+        ("--la", "--la", None, False),
+        ("-t", "-t", None, False),
+        ("-t ", "", "temperature", False),
+        ("-t 0.", "0.", "temperature", False),
+        ("-t0.", "0.", "temperature", False),
+        ("--last=", "", "last", False),
+        ("--last=2", "2", "last", False),
+        ("--last=2 ", "", None, False),
+        ("-t 0.5 --o", "--o", None, False),
+        ("-t --la", "--la", None, False),
+        ("--unknown --ra", "--ra", None, False),
+        ("-q=", "-q=", None, False),
+        ("-q wh", "wh", None, True),
+        ("-q why --la", "--la", None, True),
+        ("-q -- --la", "--la", None, True),
+        ("-q -- ", "", None, True),
+        ("why ", "", None, True),
+    ],
+)
+def test_the_end_of_a_line(line: str, word: str, dest: str | None, *, in_prompt: bool) -> None:
+    """A word of the prompt, an option, or the value of one."""
+    at_end = options.end(line)
+    assert (at_end.word, at_end.in_prompt) == (word, in_prompt)
+    assert (at_end.option and at_end.option.dest) == dest
+
+
+@given(anything, st.sampled_from(["x", "-5", "0.5"]))
+def test_the_end_of_a_line_is_read_as_the_line_is(line: str, word: str) -> None:
+    """Where a line is accepted with one more word, its end says what that word became."""
+    try:
+        parsed = parse(f"{line} {word}")
+    except InputError:
+        return
+    assert options.end(f"{line} {word}").in_prompt == parsed.prompt.endswith(word)
+
+
+def test_every_flag_is_offered() -> None:
+    """In the order of the table, the long ones first; each suggested value is one it takes."""
+    assert options.flags("")[:3] == ["--temperature", "--max-tokens", "--last"]
+    assert options.flags("--hi") == ["--history"]
+    every = {flag for option in OPTIONS for flag in (*option.flags, option.opposite) if flag}
+    assert set(options.flags("-")) == every
+    for option in OPTIONS:
+        for value in option.suggested:
+            parse(f"{option.flags[-1]} {value}")

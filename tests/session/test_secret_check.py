@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +13,9 @@ from shells import KEY
 from chatmagic.cassette.active import CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
+from chatmagic.models import Reply
 from chatmagic.session import secret_check
 from chatmagic.session.events import Ask
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     from logged import Emulator
 
+    from chatmagic.cassette.mode import Mode
     from chatmagic.session.session import Session
 
 VALUE = "tr0ub4dor&staple"
@@ -81,15 +85,16 @@ def test_a_value_is_named_and_no_secret_in_its_name(session: Session) -> None:
 def test_an_earlier_turn_is_named_by_its_place(
     session: Session, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where its text has become a secret since."""
+    """Also where its text has become a secret since, or was loaded."""
     monkeypatch.delenv("DB_PASSWORD")
     session.ask("echo:one")
     session.ask(f"echo:{VALUE}")
-    monkeypatch.setenv("DB_PASSWORD", VALUE)
-    assert "The reply of turn 2 holds" in str(refused(session, Ask("echo:three")))
     monkeypatch.setenv("DB_PASSWORD", f"echo:{VALUE}")
     assert "The prompt of turn 2 holds" in str(refused(session, Ask("echo:three")))
     session.ask("echo:three", last=0)
+    session.conversation.reset()
+    session.conversation.add(Turn("a key?", reply=Reply(TOKEN)))
+    assert "The reply of turn 1 holds" in str(refused(session, Ask("echo:three")))
     assert len(emulator.requests) == 3
 
 
@@ -141,10 +146,11 @@ def test_a_replay_refuses_nothing(
     """Where nothing is sent; what is not recorded yet is refused while recording."""
     service = session.environment.service()
     path = tmp_path / "c.jsonl"
-    for mode in ("record", "replay", "record"):
+    modes: tuple[Mode, ...] = ("record", "replay", "record")
+    for mode in modes:
         session.environment = GivenEnvironment(
             service=lambda: service,
-            cassette=lambda mode=mode: CassetteSetup(CassetteConfig(path, mode)),
+            cassette=partial(CassetteSetup, CassetteConfig(path, mode)),
         )
         session.conversation.reset()
         if len(emulator.requests) == 0:
