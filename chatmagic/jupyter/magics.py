@@ -73,7 +73,7 @@ class ChatMagics(KernelSettings, Magics):
         names = set(self._find_my_config(config))
         # An observer is not called for a value that is set again, but the later setting counts.
         self.changed_later |= names & {"cassette", "mode"}
-        if names & {"base_url", "model", "extra_headers"}:
+        if names & {"base_url", "model", "extra_headers", "system_role"}:
             self.kernel.belong_here(names)
             if "base_url" in names and (unused := self.kernel.unused_address()) is not None:
                 print(unused, file=sys.stderr)
@@ -112,6 +112,17 @@ class ChatMagics(KernelSettings, Magics):
         """Ask the model; ``%chat`` alone shows the state."""
         reply: Reply | None = self._run("ask", line, cell)
         return reply
+
+    @line_cell_magic
+    def chat_instructions(self, line: str, cell: str | None = None) -> None:
+        """Give the questions below this cell standing instructions, up to the next such cell.
+
+        They stand below ``%%chat_instructions`` and go along in front of the first message of each
+        request, as they are typed: ``{{ }}`` is not evaluated. ``%%chat_instructions --from FILE``
+        reads them from a file when the cell runs. An empty cell ends the instructions above it;
+        ``%chat_undo`` takes back what such a cell did. ``%chat_instructions`` shows what holds.
+        """
+        self._run("instruct", line, cell)
 
     @no_var_expand
     @line_cell_magic

@@ -12,6 +12,7 @@ from shells import KEY
 
 from chatmagic.cassette.active import CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
+from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
@@ -96,6 +97,14 @@ def test_an_earlier_turn_is_named_by_its_place(
     session.conversation.add(Turn("a key?", reply=Reply(TOKEN)))
     assert "The reply of turn 1 holds" in str(refused(session, Ask("echo:three")))
     assert len(emulator.requests) == 3
+
+
+def test_standing_instructions_are_looked_at(session: Session) -> None:
+    """They go along with each question."""
+    session.instruct(Instructions.of(f"Use {VALUE}.", owner="a"))
+    assert str(refused(session, Ask("echo:one"))).startswith(
+        "The text of the standing instructions"
+    )
 
 
 def test_other_fields_are_looked_at(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
