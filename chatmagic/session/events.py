@@ -31,6 +31,7 @@ class Ask(RequestFacts):
         keep_values: whether the record keeps the values themselves, for all to see.
         order: hashes of the page's cells from top to bottom; ``None`` is as the session's
             pages report them, if they do.
+        notes: lines on what went into the prompt, to show while the reply is awaited.
     """
 
     _: KW_ONLY
@@ -38,6 +39,7 @@ class Ask(RequestFacts):
     asker: str = "Python"
     keep_values: bool = False
     order: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Mark lone surrogates as the request does: else no output could hold the record."""

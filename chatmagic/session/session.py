@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.stream import ReplyStream
     from chatmagic.conversation.history import Change
+    from chatmagic.conversation.instructions import Instructions
     from chatmagic.models import Credits, Reply
     from chatmagic.session.environment import Environment
     from chatmagic.session.events import Event, View
@@ -175,6 +176,25 @@ class Session:
         self.followers.tell(Changed())
         return change
 
+    def instruct(self, instructions: Instructions) -> Change | None:
+        """Give the questions below a place standing instructions, while no ask is under way.
+
+        Args:
+            instructions: with their place.
+
+        Raises:
+            InputError: an ask of this very thread is under way.
+        """
+
+        def add(conversation: Conversation) -> Change:
+            layout = self.environment.layout(instructions.owner)
+            if layout is None:
+                return conversation.add(instructions)
+            conversation.follow(layout)
+            return conversation.add(instructions, order=layout.order)
+
+        return self.change(add)
+
     def change_cassette(self, *, again: bool = True, off: bool = False) -> str | None:
         """Put in the cassette that is chosen now, while no ask is under way.
 
@@ -273,7 +293,10 @@ class Session:
             )
         given = self._clients.given
         source = given.setup if given is not None else setup or state.service
-        state.make_request((source and source.extra_body) or {})
+        state.make_request(
+            (source and source.extra_body) or {},
+            system_role=source is not None and source.system_role,
+        )
         if cassette is not None:
             state.lookup = self._look_up(state, cassette)
         state.notes = [*set_aside_note(aside), *self.cassette.news(), *state.what_is_sent()]
@@ -294,8 +317,14 @@ class Session:
     def _look_up(self, state: AskState, cassette: Cassette) -> Lookup:
         """Return what answers the request while a cassette is active."""
         ask = state.ask
-        asked = Interaction.asked(state.request, typed=ask.typed, owner=ask.owner)
-        query = Query(asked, ask.execution, state.order, state.request.messages)
+        asked = Interaction.asked(
+            state.request,
+            state.messages,
+            state.context.instructions,
+            typed=ask.typed,
+            owner=ask.owner,
+        )
+        query = Query(asked, ask.execution, state.order, state.messages)
         before = self.conversation.context(ask.owner, ask.execution, order=state.order).turns
         below = [
             turn
