@@ -1,7 +1,7 @@
 """How long loading the extension takes beside ``import requests``: run by hand, prints ratios.
 
-Each pair is taken in one fresh kernel, the extension first. The byte code of both is there, as after
-an installation.
+Each pair is taken in one fresh kernel, the extension first. The byte code is there, as after an
+installation.
 """
 
 from __future__ import annotations
