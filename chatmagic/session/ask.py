@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.cassette.active import CassetteSetup
-    from chatmagic.cassette.cassette import Lookup
+    from chatmagic.cassette.cassette import AnswerSource, Lookup
     from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
@@ -75,6 +75,11 @@ class AskState:
     shown: bool = False
 
     @property
+    def source(self) -> AnswerSource:
+        """What answers: the cassette, the service or the emulator."""
+        return "service" if self.lookup is None else self.lookup.source
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """The messages of the turns that go along and the prompt, without any instructions."""
         return (*self.context.messages, Message("user", self.ask.prompt))
@@ -113,7 +118,7 @@ class AskState:
         if front:
             sizes = (f"{one_line(v.name, _SHOWN)} ({counted(v.size, 'character')})" for v in front)
             notes.append(f"in front of the question: {', '.join(sizes)}")
-        return notes + merged(self.ask)
+        return [*notes, *self.ask.notes, *merged(self.ask)]
 
     def turn(self, reply: Reply) -> Turn:
         """Return the turn that the ask makes: the question, what it carried, and what came.
