@@ -132,6 +132,7 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
         values=values,
         notes=descriptions.notes,
         keep_values=kernel.settings.keep_values,
+        allow_secrets=parsed.allow_secrets,
         owner=execution.cell,
         execution=execution.id,
         entry="cell",

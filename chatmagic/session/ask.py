@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.cassette.active import CassetteSetup
-    from chatmagic.cassette.cassette import Lookup
+    from chatmagic.cassette.cassette import AnswerSource, Lookup
     from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
@@ -73,6 +73,11 @@ class AskState:
     problem: BaseException | None = None
     answer: Answer | None = None
     shown: bool = False
+
+    @property
+    def source(self) -> AnswerSource:
+        """What answers: the cassette, the service or the emulator."""
+        return "service" if self.lookup is None else self.lookup.source
 
     @property
     def messages(self) -> tuple[Message, ...]:

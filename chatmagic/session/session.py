@@ -30,11 +30,12 @@ from chatmagic.session.events import (
     Listener,
 )
 from chatmagic.session.lock import AskLock
+from chatmagic.session.secret_check import SecretCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.cassette.cassette import AnswerSource, Cassette, Lookup
+    from chatmagic.cassette.cassette import Cassette, Lookup
     from chatmagic.client.client import Client
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.stream import ReplyStream
@@ -65,6 +66,7 @@ class Session:
         self._took: int | None = None
         self.followers = Followers()
         self._lock = AskLock()
+        self._secret_check = SecretCheck()
 
     @property
     def credit_state(self) -> CreditState:
@@ -98,6 +100,7 @@ class Session:
         stream: bool = True,
         history: bool = True,
         last: int | None = None,
+        allow_secrets: bool = False,
         on_fragment: Callable[[str], object] | None = None,
     ) -> Reply:
         """Ask, keep the turn and give the reply; shows nothing itself.
@@ -109,10 +112,12 @@ class Session:
             stream: whether the reply is asked for as a stream.
             history: whether the conversation is sent along and the turn kept.
             last: how many of the newest turns are sent along at most.
+            allow_secrets: whether it is sent although it holds a secret.
             on_fragment: called with each fragment as it comes.
 
         Raises:
-            InputError: the prompt is empty, or an argument cannot be sent.
+            InputError: the prompt is empty, an argument cannot be sent, or what is sent
+                holds a secret.
             ChatError: as the tree in :mod:`chatmagic.errors` has it. With a part of a
                 reply the turn is kept, marked; without one the conversation is as before.
             ChatInterrupted: a person stopped it; the same holds.
@@ -125,6 +130,7 @@ class Session:
             stream=stream,
             history=history,
             last=last,
+            allow_secrets=allow_secrets,
             owner=owner,
             execution=execution,
         )
@@ -299,6 +305,8 @@ class Session:
         )
         if cassette is not None:
             state.lookup = self._look_up(state, cassette)
+        if state.source == "service":
+            self._secret_check.refuse(state, self._endpoint(state), self.conversation.turns)
         state.notes = [*set_aside_note(aside), *self.cassette.news(), *state.what_is_sent()]
 
     def _follow_page(self, state: AskState) -> Change | None:
@@ -337,20 +345,22 @@ class Session:
             below if ask.history else [],
             ask.prompt if ask.values or ask.entry == "python" else "",
         )
-        return cassette.look_up(query, warnings=warnings, is_emulator=self._asks_emulator)
+        return cassette.look_up(
+            query, warnings=warnings, is_emulator=lambda: self._endpoint(state).is_emulator
+        )
 
-    def _asks_emulator(self) -> bool:
-        """Return whether the service that is asked is this kernel's emulator."""
-        given = self._clients.given
-        endpoint = self.environment.service().endpoint if given is None else given.endpoint
-        return endpoint.is_emulator
+    def _endpoint(self, state: AskState) -> Endpoint:
+        """Return where the service is asked, where that is what answers."""
+        if self._clients.given is not None:
+            return self._clients.given.endpoint
+        state.service = state.service or self.environment.service()
+        return state.service.endpoint
 
     def _send(self, state: AskState) -> ReplyStream:
         """Hand the request to a client; the cassette stands between that and its transport."""
-        source: AnswerSource = "service" if state.lookup is None else state.lookup.source
         client = self._clients.client(
-            source,
-            lambda: state.service or setup_for(source, self.environment, state.cassette),
+            state.source,
+            lambda: state.service or setup_for(state.source, self.environment, state.cassette),
         )
         through = transports.through(
             state.lookup,
@@ -392,6 +402,8 @@ class Session:
             self._took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=state.lookup.by_order)
         turn = state.turn(replace(reply, took=self._took))
+        if ask.allow_secrets:
+            self._secret_check.allow(reply.text)
         if isinstance(state.problem, ChatError | ChatInterrupted):
             state.problem.reply = turn.reply
         record = turn.to_record(state.context.digests, state.digest)
