@@ -86,12 +86,14 @@ class ParsedLine(Parameters):
         output: name of the variable that gets the reply; ``None`` for none.
         raw: whether ``{{ }}`` is sent as typed.
         quiet: whether the reply is not shown.
+        allow_secrets: whether it is sent although it holds a secret.
         prompt: the rest of the line, byte for byte; may be empty.
     """
 
     output: str | None
     raw: bool
     quiet: bool
+    allow_secrets: bool = False
     prompt: str
 
     def question(self, body: str) -> str:
@@ -215,6 +217,12 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(("--error",), "with_error", "send the last error of a cell along", configurable=False),
     Option(("--raw",), "raw", "send {{ }} as typed", "--no-raw"),
     Option(("-q", "--quiet"), "quiet", "do not show the reply", "--no-quiet"),
+    Option(
+        ("--allow-secrets",),
+        "allow_secrets",
+        "send it although it holds a secret",
+        configurable=False,
+    ),
 )
 """The options, in the order in which the help shows them."""
 

@@ -24,7 +24,7 @@ from chatmagic.protocol.wire import Request
 from chatmagic.text import without_lone_surrogates
 
 Entry = Literal["cell", "panel", "python"]
-Kind = Literal["cell", "error"]
+Kind = Literal["cell", "error", "instructions"]
 """What a value is that goes in front of a question; an expression's value has none."""
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})

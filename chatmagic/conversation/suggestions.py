@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Final = (
     "chat",
+    "chat_instructions",
     "chat_fix",
     "chat_history",
     "chat_undo",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from chatmagic._json import digest, shared, turn_digest
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.request_facts import RequestFacts, Value
 from chatmagic.models import Message, ReplyFacts
 
 if TYPE_CHECKING:
@@ -28,12 +28,14 @@ class Turn(RequestFacts):
         number: its number in its conversation, never used twice; 0 until it is added.
         carried: numbers of the turns that its request carried, oldest first; 0 is a turn that
             is not known here.
+        instructions: the standing instructions that its request carried, without their text.
         record: what its output keeps of it.
     """
 
     reply: Reply
     number: int = 0
     carried: tuple[int, ...] = ()
+    instructions: Value | None = None
     record: Record | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -50,6 +52,11 @@ class Turn(RequestFacts):
     def digest(self) -> str:
         """The digest by which a later request's record names this turn."""
         return turn_digest(self.prompt, self.reply.text)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What its cell shows of it: the prompt as typed, and the reply."""
+        return self.as_typed, self.reply.text
 
     def to_record(self, carried: Iterable[str], request: str) -> Record:
         """Return the turn's record, with its values.
@@ -69,6 +76,7 @@ class Turn(RequestFacts):
             parameters=self.parameters,
             turn=self.digest,
             asked_model=self.asked_model,
+            instructions=self.instructions,
         )
 
 
@@ -79,10 +87,12 @@ class Context:
     Args:
         turns: the turns it carries, oldest first.
         total: how many there would be without ``last``.
+        instructions: the standing instructions that hold, with their text.
     """
 
     turns: tuple[Turn, ...]
     total: int
+    instructions: Value | None = None
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -121,21 +131,56 @@ def newest(items: tuple[_T, ...], last: int | None) -> tuple[_T, ...]:
 
 
 def is_stale(
-    turns: tuple[Turn, ...], index: int, cells: Mapping[str, str] = MappingProxyType({})
+    turns: tuple[Turn, ...],
+    index: int,
+    instructions: Value | None,
+    cells: Mapping[str, str] = MappingProxyType({}),
 ) -> bool:
-    """Return whether a turn would carry other turns or cells now than it did (rule 9).
+    """Return whether a turn would carry other turns, instructions or cells than it did (rule 9).
 
     Args:
         turns: the live turns in order.
         index: index of the turn among them.
+        instructions: those that hold for it now.
         cells: for each cell that has run, the digest of what would go along of it now.
     """
     turn = turns[index]
-    if any(
-        value.cell in cells and cells[value.cell] != value.sha256
-        for value in turn.values
-        if value.cell is not None
-    ):
-        return True
+    return (
+        carries_others(turns, index)
+        or is_instructed_otherwise(turn, instructions)
+        or carries_other_cells(turn, cells)
+    )
+
+
+def carries_others(turns: tuple[Turn, ...], index: int) -> bool:
+    """Return whether a turn would carry other turns now than it did.
+
+    Args:
+        turns: the live turns in order.
+        index: index of the turn among them.
+    """
+    turn = turns[index]
     now = newest(turns[:index], turn.last)
     return turn.carried != tuple(other.number for other in now)
+
+
+def carries_other_cells(turn: Turn, cells: Mapping[str, str]) -> bool:
+    """Return whether a cell that went along with a turn says or shows something else now.
+
+    Args:
+        turn: the turn.
+        cells: for each cell that has run, the digest of what would go along of it now.
+    """
+    carried = {value.cell: value.sha256 for value in turn.values if value.cell is not None}
+    return any(cell in cells and cells[cell] != sha256 for cell, sha256 in carried.items())
+
+
+def is_instructed_otherwise(turn: Turn, instructions: Value | None) -> bool:
+    """Return whether a turn would carry other instructions than it did, whatever their name.
+
+    Args:
+        turn: the turn.
+        instructions: those that hold for it now.
+    """
+    then, now = (value and value.sha256 for value in (turn.instructions, instructions))
+    return then != now

@@ -14,6 +14,7 @@ from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import in_front, views
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.status import Status
+from chatmagic.jupyter.values.describe import Descriptions
 from chatmagic.session.ask import EMPTY, merged
 from chatmagic.session.events import Ask, View
 
@@ -119,21 +120,19 @@ def _parsed(kernel: Kernel, line: str) -> options.ParsedLine:
 def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
     """Ask, and put the reply, whole or in part, into the variable that the line names."""
     execution = running(kernel.shell)
-
-    def evaluate(expression: str) -> object:
-        shell = kernel.shell
-        return eval(expression, shell.user_global_ns, shell.user_ns)  # noqa: S307 - the user's own words
-
     front = in_front.of(kernel, parsed, execution.cell)
     if front and not text.strip():
         raise InputError(EMPTY)
-    sent, values = template.fill(text, None if parsed.raw else evaluate, front)
+    descriptions = Descriptions(kernel.shell)
+    sent, values = template.fill(text, None if parsed.raw else descriptions.text, front)
     ask = Ask(
         sent,
         **shared(parsed, Parameters),
         typed=text if values else None,
         values=values,
+        notes=descriptions.notes,
         keep_values=kernel.settings.keep_values,
+        allow_secrets=parsed.allow_secrets,
         owner=execution.cell,
         execution=execution.id,
         entry="cell",

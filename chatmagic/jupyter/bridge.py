@@ -38,6 +38,8 @@ MARKS: Final[Mapping[Mark, str]] = {
     "stale": "Stale: what stands above it has changed since. Run the cell again to renew it.",
     "taken back": "Not in the conversation any more: this reply was taken back, by an undo, a "
     "reset or a load. Run the cell again to ask anew.",
+    "instructions taken back": "Not in force any more: these instructions were taken back, by an "
+    "undo or a load. Run the cell again to give them anew.",
     "held back": f"This reply {HELD_BACK}.",
 }
 """The mark of a cell in the page."""

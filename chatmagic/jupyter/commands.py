@@ -18,6 +18,7 @@ from chatmagic.jupyter.command_line import read, refuse_words
 from chatmagic.jupyter.connect_command import connect, login
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.history_commands import history, redo, reset, undo
+from chatmagic.jupyter.instructions_command import instruct
 from chatmagic.jupyter.save_command import load, save
 from chatmagic.jupyter.status import Status
 

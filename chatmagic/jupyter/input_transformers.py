@@ -2,8 +2,9 @@
 
 - ``%chat What is a p-value?`` would be a request for help; it is a question.
 - ``%chat …`` leaves no empty ``Out[n]:`` behind; ``reply = %chat …`` gives the reply.
-- A ``%%chat`` cell's body arrives as typed: prompts such as ``>>>`` at its beginning are
-  not stripped, and ``%%chat question`` with an empty body asks the question.
+- The body of a ``%%chat`` or ``%%chat_instructions`` cell arrives as typed: prompts such as
+  ``>>>`` at its beginning are not stripped, and ``%%chat question`` with an empty body asks the
+  question.
 
 ``%chat?``, ``%chat ?`` and ``%%chat?`` still ask for help.
 """
@@ -20,7 +21,7 @@ from IPython.core.inputtransformer2 import (
     find_end_of_continued_line,
 )
 
-from chatmagic.conversation.question import ABOVE, CELL
+from chatmagic.conversation.question import ABOVE
 
 if TYPE_CHECKING:
     from tokenize import TokenInfo
@@ -28,21 +29,23 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+_WITH_TEXT: Final = r"%%(?P<name>chat(?:_instructions)?)(?:[ \t]+(?P<line>.*))?[ \t]*$"
 NAMES: Final = ("chat", "chat_fix")
 """The magics that take words of a person's behind their name."""
 _ASKS: Final = r"%(chat(?:_fix)?)\s+\S"
 
 
 def whole_cell(lines: list[str]) -> list[str]:
-    """Turn a ``%%chat`` cell into its call, before anything else is done to its body."""
+    """Turn a cell whose body is a text into its call, before anything else is done to that."""
     first = next((number for number, line in enumerate(lines) if not re.match(ABOVE, line)), None)
-    magic = None if first is None else re.match(CELL, lines[first].rstrip("\r\n"))
+    magic = None if first is None else re.match(_WITH_TEXT, lines[first].rstrip("\r\n"))
     if first is None or magic is None:
         return lines
     # IPython refuses an empty body before a magic sees it; a line end is none.
     comments = [line for line in lines[:first] if line.strip()]
     body = "".join([*comments, *lines[first + 1 :]]) or "\n"
-    return [f"get_ipython().run_cell_magic('chat', {magic['line'] or ''!r}, {body!r})\n"]
+    name, line = magic["name"], magic["line"] or ""
+    return [f"get_ipython().run_cell_magic({name!r}, {line!r}, {body!r})\n"]
 
 
 class AskingLine(TokenTransformBase):

@@ -15,6 +15,7 @@ from chatmagic import _lazy
 from chatmagic.errors import InputError
 from chatmagic.jupyter import input_transformers
 from chatmagic.jupyter.cell_notes import CellNotes
+from chatmagic.jupyter.completions import Completions
 from chatmagic.jupyter.results import Results
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.session import current
@@ -50,6 +51,7 @@ class ChatMagics(KernelSettings, Magics):
         self._shell = shell
         self._kernel: Kernel | None = None
         self._results: Results | None = None
+        self._completions: Completions | None = None
         self._is_made = True
 
     @property
@@ -73,7 +75,7 @@ class ChatMagics(KernelSettings, Magics):
         names = set(self._find_my_config(config))
         # An observer is not called for a value that is set again, but the later setting counts.
         self.changed_later |= names & {"cassette", "mode"}
-        if names & {"base_url", "model", "extra_headers"}:
+        if names & {"base_url", "model", "extra_headers", "system_role"}:
             self.kernel.belong_here(names)
             if "base_url" in names and (unused := self.kernel.unused_address()) is not None:
                 print(unused, file=sys.stderr)
@@ -82,6 +84,7 @@ class ChatMagics(KernelSettings, Magics):
         """Make this shell the environment of this process's session and clients."""
         self.notes = CellNotes(self._shell, self._has_run_again)
         self._results = Results(self._shell, self._has_shown, self.notes.quiet)
+        self._completions = Completions(self._shell, self.magics, self, self._turn_count)
         current.use_environment(lambda: self.kernel)
 
     def leave(self) -> None:
@@ -89,6 +92,8 @@ class ChatMagics(KernelSettings, Magics):
         current.use_environment(None)
         if self._results is not None:
             self._results.close()
+        if self._completions is not None:
+            self._completions.close()
         if self.notes is not None:
             self.notes.close()
             self.notes = None
@@ -99,6 +104,10 @@ class ChatMagics(KernelSettings, Magics):
     def _has_run_again(self, cell: str) -> None:
         if self._kernel is not None:
             self._kernel.has_run_again(cell)
+
+    def _turn_count(self) -> int:
+        """Return how many turns the conversation has; 0 where nothing was used yet."""
+        return 0 if self._kernel is None else len(self._kernel.session.conversation)
 
     def _has_shown(self, value: object) -> bool:
         return self._kernel is not None and self._kernel.has_shown(value)
@@ -116,6 +125,17 @@ class ChatMagics(KernelSettings, Magics):
         """Ask the model; ``%chat`` alone shows the state."""
         reply: Reply | None = self._run("ask", line, cell)
         return reply
+
+    @line_cell_magic
+    def chat_instructions(self, line: str, cell: str | None = None) -> None:
+        """Give the questions below this cell standing instructions, up to the next such cell.
+
+        They stand below ``%%chat_instructions`` and go along in front of the first message of each
+        request, as they are typed: ``{{ }}`` is not evaluated. ``%%chat_instructions --from FILE``
+        reads them from a file when the cell runs. An empty cell ends the instructions above it;
+        ``%chat_undo`` takes back what such a cell did. ``%chat_instructions`` shows what holds.
+        """
+        self._run("instruct", line, cell)
 
     @no_var_expand
     @line_cell_magic

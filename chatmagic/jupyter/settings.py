@@ -80,6 +80,10 @@ class KernelSettings(Configurable):
     extra_headers = Dict(
         help="Headers that a gateway requires, never a key; sent to the address they were set for."
     ).tag(config=True)
+    system_role = Bool(
+        False,
+        help="Send %%chat_instructions as a message of the role system, which the server has.",
+    ).tag(config=True)
     temperature = _Number(None, allow_none=True, help="Default of --temperature.").tag(config=True)
     max_tokens = _WholeNumber(None, allow_none=True, help="Default of --max-tokens.").tag(
         config=True

@@ -1,9 +1,9 @@
 r"""Parts of a reply: its blocks of code, and the text between them as Markdown for a cell.
 
 A front end's own Markdown fetches images, reads HTML, draws diagrams and typesets any formula.
-So the text of a reply is made safe before it becomes a cell: what would begin HTML, an image or
-a fence is kept apart by a word joiner, which is not seen, and a formula that no page may typeset
-(:mod:`chatmagic.render.formulas`) loses its delimiters.
+So the text of a reply is made safe before it becomes a cell: what would begin HTML, an image,
+a fence or a command is kept apart by a word joiner, which is not seen, and no dollar is left but
+those of formulas that a page may typeset (:mod:`chatmagic.render.formulas`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ _BLOCKS: Final = markdown_parser.parser(RendererHTML)
 _BLOCKS.core.ruler.enableOnly(["normalize", "block"])
 
 _BEGINS: Final = re.compile(r"<(?=[A-Za-z/!?])|!(?=\[)|``(?=`)|~~(?=~)")
-_DELIMITERS: Final = re.compile(r"\\(?=[(\[]|begin(?![A-Za-z]))")
-_DOLLAR: Final = "\uff04"
-"""The wide dollar: what a page takes for no delimiter, and a reader for a dollar."""
+_COMMAND: Final = re.compile(r"\\(?=[(\[A-Za-z])")
+_DOLLAR: Final = re.compile(r"\\?\$")
+_WIDE_DOLLAR: Final = "\uff04"
+"""What a page takes for no delimiter, and a reader for a dollar."""
+_ENDS: Final = re.compile(r"[$`]|\n\s*\n")
+"""What may end a formula of a Markdown cell before its own end."""
 
 
 def parts(text: str) -> list[str | CodeBlock]:
@@ -34,7 +37,7 @@ def parts(text: str) -> list[str | CodeBlock]:
         text: the reply.
 
     Returns:
-        Texts as lines of the reply, none of them blank; a block that stands in a list or a
+        Texts as lines of the reply, and blocks, none of them blank; a block in a list or a
         quotation is without what indents it.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -45,9 +48,10 @@ def parts(text: str) -> list[str | CodeBlock]:
             continue
         first, after = token.map
         cut.append(_prose(lines[at:first]))
-        words = token.info.split()
-        cut.append(CodeBlock(token.content.removesuffix("\n"), words[0] if words else ""))
         at = after
+        if token.content.strip():
+            language = (token.info.split() or [""])[0]
+            cut.append(CodeBlock(token.content.removesuffix("\n"), language))
     return [part for part in (*cut, _prose(lines[at:])) if part]
 
 
@@ -61,10 +65,15 @@ def markdown(text: str) -> str:
     at = 0
     text = visible(text)
     for match in markdown_parser.FORMULA.finditer(text):
-        tex = match[match.lastgroup or 0]
-        if formulas.typesettable(tex) and not formulas.goes_back(tex):
-            kept += [_harmless(text[at : match.start()]), _formula(match[0])]
-            at = match.end()
+        tex = match[match.lastgroup or 0].strip()
+        if _ENDS.search(tex) or formulas.goes_back(tex) or not formulas.typesettable(tex):
+            continue
+        # Pages read no other delimiters in a Markdown cell, and no HTML if they end it elsewhere.
+        mark = "$$" if match.lastgroup in {"dollars", "square"} else "$"
+        formula = _BEGINS.sub(_apart, tex.replace("<", r"\lt "))
+        between = _harmless(text[at : match.start()]) or JOINER * bool(kept)  # not one "$$"
+        kept += [between, mark, formula, mark]
+        at = match.end()
     return "".join([*kept, _harmless(text[at:])])
 
 
@@ -84,13 +93,9 @@ def _prose(lines: list[str]) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Return text in which nothing begins a formula, HTML, an image or a fence."""
-    return _DELIMITERS.sub(_apart, _BEGINS.sub(_apart, text)).replace("$", _DOLLAR)
-
-
-def _formula(text: str) -> str:
-    """Return a formula in which no HTML begins, wherever a page takes it to end."""
-    return _BEGINS.sub(_apart, text.replace("<", r"\lt "))
+    """Return text in which nothing begins a formula or a command, HTML, an image or a fence."""
+    text = _DOLLAR.sub(_WIDE_DOLLAR, _BEGINS.sub(_apart, text))
+    return _COMMAND.sub(_apart, text)
 
 
 def _apart(match: re.Match[str]) -> str:

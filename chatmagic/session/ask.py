@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
+from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.models import Message
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.cassette.active import CassetteSetup
-    from chatmagic.cassette.cassette import Lookup
+    from chatmagic.cassette.cassette import AnswerSource, Lookup
     from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
@@ -72,17 +74,32 @@ class AskState:
     answer: Answer | None = None
     shown: bool = False
 
-    def make_request(self, extra_body: Mapping[str, Any]) -> None:
+    @property
+    def source(self) -> AnswerSource:
+        """What answers: the cassette, the service or the emulator."""
+        return "service" if self.lookup is None else self.lookup.source
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages of the turns that go along and the prompt, without any instructions."""
+        return (*self.context.messages, Message("user", self.ask.prompt))
+
+    def make_request(self, extra_body: Mapping[str, Any], *, system_role: bool) -> None:
         """Make the request and its digest, before anything is spent on it.
 
         Args:
             extra_body: fields beside the interface's own.
+            system_role: whether instructions are a message of the role ``system``.
 
         Raises:
             InputError: it cannot be sent.
         """
         try:
-            self.request = self.ask.request(self.context.messages, extra_body)
+            request = self.ask.request(self.context.messages, extra_body)
+            messages = instructed(
+                request.messages, self.context.instructions, system_role=system_role
+            )
+            self.request = replace(request, messages=messages)
             self.digest = self.request.digest()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
@@ -93,6 +110,8 @@ class AskState:
         notes = [] if self.lookup is None else [*self.lookup.notes]
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
+        if self.context.instructions is not None:
+            notes.append(in_words(self.context.instructions))
         if panel and self.ask.entry != "panel":
             notes.append(f"with {counted(panel, 'turn')} from the panel")
         front = [value for value in self.ask.values if value.kind is not None]
@@ -101,7 +120,7 @@ class AskState:
             notes.append(f"in front of the question: {', '.join(sizes)}")
         if self.ask.cells is not None:
             notes.append("the numbers of --cells hold in this kernel alone")
-        return notes + merged(self.ask)
+        return [*notes, *self.ask.notes, *merged(self.ask)]
 
     def turn(self, reply: Reply) -> Turn:
         """Return the turn that the ask makes: the question, what it carried, and what came.
@@ -111,7 +130,13 @@ class AskState:
         """
         facts = shared(self.ask, RequestFacts)
         facts["asked_model"] = _json.word(self.request.extra.get("model"))
-        return Turn(**facts, reply=reply, carried=self.context.numbers)
+        instructions = self.context.instructions
+        return Turn(
+            **facts,
+            reply=reply,
+            carried=self.context.numbers,
+            instructions=instructions and instructions.bare,
+        )
 
     def deliver(self, view: View) -> Answer:
         """Pass the end to the view, and return the answer or raise what ended it early."""
@@ -199,4 +224,6 @@ def set_aside_note(change: Change | None) -> list[str]:
     """Return a note that turns were set aside before this one was asked."""
     if change is None:
         return []
-    return [f"set aside {counted(len(change.went), 'turn')} of cells gone from the page"]
+    turns = [counted(len(change.went), "turn")] if change.went else []
+    what = " and ".join([*turns, *(["the instructions"] if change.instructions else [])])
+    return [f"set aside {what} of cells gone from the page"]

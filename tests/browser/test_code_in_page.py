@@ -108,7 +108,7 @@ def test_prose_is_hostile_until_it_is_made_safe(lab: Open) -> None:
     """As a Markdown cell it fetches nothing, and has no element of the model's."""
     text = (
         "![a](https://evil.example/a.png) <img src='https://evil.example/b.png'> "
-        "<b style='position:fixed'>x</b> $\\href{https://evil.example}{y}$\n"
+        "\\(a+b\\) <b style='position:fixed'>x</b> $\\href{https://evil.example}{y}$\n"
         "```python\nx\n```\n~~~mermaid\ngraph TD; A-->B\n~~~\n"
     )
     book = lab([LOAD, f"%%chat\necho:{text}", "%chat_code", "1"])
@@ -116,12 +116,12 @@ def test_prose_is_hostile_until_it_is_made_safe(lab: Open) -> None:
     book.run(1)
     book.until(f"{STATUS}?.textContent && {BRIDGE}")
     put(book, "3 cells put below", "%chat_code --prose")
-    book.until("notebook.widgets[3].node.querySelector('.jp-RenderedMarkdown')")
+    book.until("notebook.widgets[3].node.querySelector('.jp-RenderedMarkdown mjx-container')")
     counted = book.js(
         "return notebook.widgets[3].node.querySelectorAll("
         "'.jp-RenderedMarkdown :is(img, b, mjx-container)').length"
     )
-    assert counted == 0
+    assert counted == 1
     assert book.js("return document.querySelectorAll('.jp-RenderedMermaid').length") == 0
     assert book.front.heard.fetched == []
 

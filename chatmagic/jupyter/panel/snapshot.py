@@ -64,7 +64,8 @@ class Entries:
 
     def __init__(self, conversation: Conversation, asides: Sequence[Aside]) -> None:
         """Note which turns are live now."""
-        self._turns = copy(conversation).turns
+        still = copy(conversation)
+        self._turns, self._instructions = still.turns, still.instructions
         self._cells = conversation.cells
         self._asides = asides
 
@@ -107,7 +108,8 @@ class Entries:
     def _notes(self, index: int) -> list[str]:
         """Return what is particular about a turn."""
         turn = self._turns[index]
-        notes = output.turn_notes(turn, is_stale=is_stale(self._turns, index, self._cells))
+        held = self._instructions[index]
+        notes = output.turn_notes(turn, is_stale=is_stale(self._turns, index, held, self._cells))
         if turn.reply.held_back:
             notes.append(HELD_BACK)
         return notes
