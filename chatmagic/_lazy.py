@@ -1,8 +1,8 @@
-"""Loads a module where no interrupt comes.
+"""Loading of a module in a thread of its own, where no interrupt comes.
 
 Ctrl-C in the midst of an import can leave Python's own import lock taken: the kernel's other
 threads then wait for ever for theirs. Signals come to the main thread alone, so what takes
-long to load, and is loaded while somebody may lose patience, is loaded in another one.
+long to load, while a person may interrupt it, is loaded in another one.
 """
 
 from __future__ import annotations

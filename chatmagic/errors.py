@@ -1,4 +1,4 @@
-"""What can go wrong, by what the caller can do about it.
+"""Errors, by what the caller can do about them.
 
 ::
 
@@ -50,8 +50,8 @@ PROXY_NAMED: Final = (
 """What to do where a proxy is in the way."""
 
 
-class _Told(BaseException):
-    """One line about what happened, at most one more about what to do, and the data."""
+class _ErrorBase(BaseException):
+    """Base of the errors: a line on what happened, one on what to do, and the data."""
 
     fault: Fault = "service"
 
@@ -88,7 +88,7 @@ class _Told(BaseException):
         super().__init__(self.message)
 
     def alone(self) -> Self:
-        """Cut loose what hangs on to the error: the frames it came through, and its causes.
+        """Return the error itself without its causes and the frames that it came through.
 
         Those hold requests, headers and bodies, which a traceback with its locals would show.
         """
@@ -105,52 +105,52 @@ class _Told(BaseException):
         return [unlinked(line) for line in lines if line is not None]
 
 
-class ChatError(_Told, Exception):
-    """Anything that chatmagic reports; catch this to catch them all."""
+class ChatError(_ErrorBase, Exception):
+    """Base class of all errors that chatmagic raises."""
 
 
 class InputError(ChatError, ValueError):
-    """What was asked cannot be sent as it stands; nothing was sent."""
+    """Error in what was typed or set; nothing was sent."""
 
     fault: Fault = "you"
 
 
 class NotRecordedError(ChatError):
-    """A cassette is replayed and does not hold this request; nothing was sent."""
+    """Request that the replayed cassette does not hold; nothing was sent."""
 
     fault: Fault = "you"
 
 
 class AuthenticationError(ChatError):
-    """No key for this address, or the service did not accept the key (fact 12)."""
+    """Missing key for an address, or a key that the service did not accept (fact 12)."""
 
     fault: Fault = "you"
 
 
 class RateLimitError(ChatError):
-    """The credits are used up, or requests came too fast (fact 9)."""
+    """Credits that are used up, or requests that came too fast (fact 9)."""
 
     fault: Fault = "you"
 
 
 class RequestRejectedError(ChatError):
-    """The service refused the request; asking the same again will not help."""
+    """Request that the service refused; asking the same again will not help."""
 
     fault: Fault = "you"
 
 
 class ServiceError(ChatError):
-    """The service, or a proxy in front of it, failed."""
+    """Failure of the service, or of a proxy in front of it."""
 
 
 class ConnectError(ChatError):
-    """There was no connection, so nothing was sent and nothing was spent."""
+    """Failure to connect; nothing was sent and nothing was spent."""
 
     fault: Fault = "network"
 
 
 class RequestTimeoutError(ChatError):
-    """A time-out of ours ran out.
+    """Time-out of ours that ran out.
 
     Args:
         message: what happened.
@@ -167,14 +167,14 @@ class RequestTimeoutError(ChatError):
 
 
 class CutOffError(ChatError):
-    """The reply ended before its end; what came is in ``reply``."""
+    """Reply that ended too early; what came is in ``reply``."""
 
 
 class NotUnderstoodError(ChatError):
-    """The answer is not what the interface describes."""
+    """Answer that is not what the interface describes."""
 
 
-class ChatInterrupted(_Told, KeyboardInterrupt):
-    """A person stopped the reply; what came is in ``reply``."""
+class ChatInterrupted(_ErrorBase, KeyboardInterrupt):
+    """Stop of a reply by a person; what came is in ``reply``."""
 
     fault: Fault = "you"

@@ -66,7 +66,7 @@ def test_the_docstring_draws_the_tree() -> None:
     assert {kind.__name__ for kind in KINDS} == set(tree) - {"Exception", "KeyboardInterrupt"}
     for kind in KINDS:
         above = {base.__name__ for base in kind.__mro__[1:]}
-        ordinary = {"BaseException", "object", "_Told"}
+        ordinary = {"BaseException", "object", "_ErrorBase"}
         implied = {"Exception"} if "ValueError" in above else set()
         assert above - ordinary == set(tree[kind.__name__]) | implied
 

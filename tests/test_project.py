@@ -7,6 +7,7 @@ import graphlib
 import re
 import subprocess
 import sys
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import pytest
@@ -125,12 +126,21 @@ def test_a_pure_module_touches_nothing(path: Path) -> None:
 
 
 def test_the_pure_folders_are_measured() -> None:
-    """What coverage measures holds each module of the pure folders, and has their test files."""
+    """What coverage measures holds each module of the pure folders."""
     for folder in ("protocol", "conversation", "render"):
         assert set(files(f"{folder}/**/*.py", PACKAGE)) <= set(PURE)
-    tests = {path.stem for path in files("tests/**/test_*.py")}
-    own = {f"test_{path.stem.lstrip('_')}" for path in PURE if path.stem != "__init__"}
-    assert own <= tests
+
+
+def test_each_module_has_the_test_file_of_its_name() -> None:
+    """In the folder of its name, below ``tests``; a folder's own sentence needs none."""
+    tests = {path.relative_to(ROOT / "tests").as_posix() for path in files("tests/**/test_*.py")}
+    paths = [PurePosixPath(name) for name in modules()]
+    own = {
+        str(path.with_name(f"test_{path.name.lstrip('_')}.py"))
+        for path in paths
+        if path.name not in {"__init__", "_version"}
+    }
+    assert sorted(own - tests) == []
 
 
 def test_the_top_level_holds_what_it_should() -> None:

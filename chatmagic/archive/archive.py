@@ -1,4 +1,4 @@
-"""A conversation as JSON and as Markdown: what ``%chat_save`` keeps, and what is read again.
+"""A conversation as JSON and as Markdown, written by ``%chat_save`` and read by ``%chat_load``.
 
 The JSON holds each live turn as a notebook's output does: its record and the reply's text;
 reading it goes through them as through a notebook's cells. What was undone is not in it, and of
@@ -51,7 +51,7 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
 
 
 def load(value: object) -> Conversation:
-    """Read what :func:`dump` gave.
+    """Return the conversation in the JSON of :func:`dump`.
 
     Raises:
         NewerVersionError: a later release wrote it.

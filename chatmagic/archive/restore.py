@@ -1,4 +1,4 @@
-"""The conversation that saved records tell of, without asking anything again.
+"""Restoration of a conversation from saved records; nothing is asked again.
 
 The cells are gone through from top to bottom, as Run All would: each turn is put where its
 cell puts it, and what was undone, done again or reset is so again. A turn that carried

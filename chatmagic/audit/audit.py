@@ -1,4 +1,4 @@
-"""What notebooks and cassettes tell of their conversations: no kernel, and nothing is run.
+"""Audit of notebooks and cassettes; there is no kernel, and nothing is run.
 
 A notebook is in order when each record and its output are as they were sealed, each turn was
 asked after those that stand above it and with the question that its cell holds now, and every
@@ -38,7 +38,7 @@ _MAY_REPEAT: Final = re.compile(r"\(|\b(?:for|while)\b")
 
 
 def audit_all(paths: Sequence[Path]) -> list[Audit]:
-    """Look through files; one that cannot be read has a problem and no turns.
+    """Return the audit of each file; one that cannot be read has a problem and no turns.
 
     Args:
         paths: notebooks and cassettes; what notebooks show is compared with the cassettes.
@@ -54,7 +54,7 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
 
 
 def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
-    """Look through one notebook."""
+    """Return the audit of one notebook."""
     try:
         read = notebook_file.read(path)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""What a cassette tells of its exchanges: in order, held once, and as they were recorded."""
+"""Audit of a cassette: exchanges in order, held once, and as they were recorded."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_cassette(path: Path) -> bool:
 
 
 def audit(path: Path) -> tuple[Audit, tuple[Interaction, ...]]:
-    """Look through one cassette; one that cannot be read has a problem and no exchanges.
+    """Return the audit of one cassette; one that cannot be read has a problem and no exchanges.
 
     Args:
         path: the cassette.

@@ -1,4 +1,4 @@
-"""What a notebook would give away, beside what its cells say anyway."""
+"""Disclosures of a notebook: what it would give away beside what its cells say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit finds in one file: its turns, and what is wrong with them."""
+"""Findings of an audit in one file: its turns, and what is wrong with them."""
 
 from __future__ import annotations
 

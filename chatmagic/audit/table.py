@@ -1,4 +1,4 @@
-"""What an audit found, as a table to read in a terminal, as JSON and as CSV."""
+"""Findings of an audit as a table for a terminal, as JSON and as CSV."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def table(audits: Sequence[Audit], *, values: bool) -> str:
-    """Return what was found for a person to read in a terminal.
+    """Return the findings as a table for a terminal.
 
     Args:
         audits: of each file.
@@ -39,7 +39,7 @@ def table(audits: Sequence[Audit], *, values: bool) -> str:
 
 
 def as_json(audits: Sequence[Audit], *, values: bool) -> str:
-    """Return what was found as JSON: a list of files.
+    """Return the findings as JSON: a list of files.
 
     Args:
         audits: one for each file.

@@ -1,4 +1,4 @@
-"""Which recorded interaction answers a request, and where a new one belongs.
+"""Matching of a request with recorded interactions, and the place of a new one among them.
 
 The rules; they need no file and send nothing:
 

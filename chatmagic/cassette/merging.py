@@ -1,4 +1,4 @@
-"""Which interactions of two lists are the same, as where two kernels change one cassette."""
+"""Identity of interactions, by which two kernels' changes to one cassette are merged."""
 
 from __future__ import annotations
 

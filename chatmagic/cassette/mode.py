@@ -1,4 +1,4 @@
-"""Which cassette is active and in which mode: environment, magic and configuration combined."""
+"""Choice of the cassette and its mode: environment, magic and configuration combined."""
 
 from __future__ import annotations
 

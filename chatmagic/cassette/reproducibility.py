@@ -1,4 +1,4 @@
-"""What of a conversation a notebook that runs from top to bottom will not ask again as it is."""
+"""Reproducibility: what a notebook that runs from top to bottom will not ask again as it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the address and the key come from, and which key may go where.
+"""Configuration of a client: sources of the address and the key, and which key goes where.
 
 The address: ``%chat_connect``, else the environment, else ``%config`` in a cell, else a
 configuration file. The key belongs to the origin that it was given for: one that was typed
@@ -12,7 +12,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.client import kernel, key_file
+from chatmagic.client import kernel_hook, key_file
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
@@ -148,12 +148,12 @@ def local_emulator() -> tuple[str, Secret]:
     Raises:
         ConnectError: there is no kernel to start it.
     """
-    if kernel.find_kernel is None:
+    if kernel_hook.find_kernel is None:
         raise ConnectError(
             "The emulator of a kernel starts with %load_ext chatmagic.",
             hint="Elsewhere, run `chatmagic emulator` and give its address.",
         )
-    started: tuple[str, Secret] = kernel.find_kernel().start_emulator()
+    started: tuple[str, Secret] = kernel_hook.find_kernel().start_emulator()
     return started
 
 
@@ -165,7 +165,8 @@ def replaying() -> str | None:
     """
     if _value(MODE_VARIABLE).lower() == "replay":
         return f"{MODE_VARIABLE} says replay"
-    why: str | None = None if kernel.find_kernel is None else kernel.find_kernel().replaying()
+    find = kernel_hook.find_kernel
+    why: str | None = None if find is None else find().replaying()
     return why
 
 

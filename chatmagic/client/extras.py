@@ -1,4 +1,4 @@
-"""What a request has beside the interface's own: a model, more fields, more headers."""
+"""Fields and headers that a request has beside the interface's own, such as a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a key can be kept for the next kernel: the system's keyring, or a private file.
+"""Storage of keys for the next kernel: the system's keyring, or a private file.
 
 The file is JSON in the user's configuration folder, one key for each origin, readable and
 writable by its owner alone; one that others can read is refused.

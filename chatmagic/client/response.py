@@ -115,7 +115,7 @@ class ResponseReader:
                 hint=COST_UNKNOWN,
             )
         else:
-            raise self._refusal(self._beginning(head)[0])
+            raise self._error_of(self._beginning(head)[0])
 
     def _events(self, head: bytes) -> Iterator[str]:
         """Read a stream (facts 6, 7), and what else servers make of it."""
@@ -247,7 +247,7 @@ class ResponseReader:
                 self.ended = True
                 raise self._error_in_reply(error_body)
             if not isinstance(value, dict) or "choices" not in value:
-                raise self._refusal(text[:BODY_BYTES].encode("utf-8", "replace"))
+                raise self._error_of(text[:BODY_BYTES].encode("utf-8", "replace"))
             choice = first_choice(value["choices"])
             streamed = streamed or "delta" in choice
             if not streamed and not choice:
@@ -288,12 +288,12 @@ class ResponseReader:
             )
         return self._unreadable(text[:BODY_BYTES])
 
-    def refusal(self) -> ChatError:
+    def error(self) -> ChatError:
         """Return the error in the body of an answer that is no reply."""
         body, self.ended = self._beginning()
-        return self._refusal(body)
+        return self._error_of(body)
 
-    def _refusal(self, body: bytes) -> ChatError:
+    def _error_of(self, body: bytes) -> ChatError:
         return error_from_response(self._answer(), body)
 
     def _answer(self) -> Answer:

@@ -1,4 +1,4 @@
-"""When a connection that was kept may carry another request.
+"""Reuse of connections: which kept connection may carry another request.
 
 A server may close a kept connection at any time, and what is written onto one that is going
 is lost, for nothing is sent twice. So none is used that may be going: a new one is watched

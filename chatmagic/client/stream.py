@@ -165,7 +165,7 @@ class ReplyStream:
         """
         good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
         if not good or exchange.status == HTTPStatus.NO_CONTENT:
-            error = reader.refusal()
+            error = reader.error()
             self._enter_credits(error.credits)
             raise self._advised(error, exchange)
         self._enter_credits(self._builder.credits)

@@ -1,4 +1,4 @@
-"""How long an exchange waits for what."""
+"""Time limits of a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changes a conversation, and how each change is taken back and done again.
+"""Changes of a conversation, and how each is taken back and done again.
 
 Each function takes the snapshot before a change as ``now``, and returns the one after it with
 the :class:`Change`, or with ``None`` where nothing changed. The rules that they name are those of

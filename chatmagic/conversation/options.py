@@ -45,6 +45,8 @@ class Option:
         convert: reads its value, or raises :exc:`ValueError`; ``None`` for a switch.
         metavar: its value's name in the help.
         takes: what its value is, for messages.
+        suggested: the values that Tab offers; a ``FILE`` is completed by the names of files, a
+            ``NAME`` by those of the namespace.
         configurable: whether a ``ChatMagics`` trait gives its default.
     """
 
@@ -55,6 +57,7 @@ class Option:
     convert: Callable[[str], object] | None = None
     metavar: str | None = None
     takes: str = ""
+    suggested: tuple[str, ...] = ()
     configurable: bool = True
 
     @property
@@ -107,6 +110,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         convert=lambda word: exact_number(float(word)),
         metavar="NUMBER",
         takes="a finite number",
+        suggested=("0", "0.2", "0.7", "1"),
     ),
     Option(
         ("-n", "--max-tokens"),
@@ -115,6 +119,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         convert=int,
         metavar="N",
         takes="a whole number",
+        suggested=("100", "500", "2000"),
     ),
     Option(
         ("--last",),
@@ -123,6 +128,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         convert=lambda word: exact_count(int(word)),
         metavar="N",
         takes="a whole number, 0 or more",
+        suggested=("0", "1", "2", "4", "8"),
     ),
     Option(
         ("--no-history",), "history", "send the prompt alone and keep nothing of it", "--history"
@@ -228,6 +234,55 @@ def usage(examples: Sequence[str] = ()) -> str:
         lines += ["", *(f"    {line}" for line in example.splitlines())]
     lines += ["", *MANUAL]
     return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class LineEnd:
+    """End of a magic line that is being typed.
+
+    Args:
+        word: the word at the end as far as it is typed; empty behind white space.
+        option: the option whose value the word is; ``None`` for any other word.
+        in_prompt: whether the word belongs to the prompt.
+    """
+
+    word: str
+    option: Option | None = None
+    in_prompt: bool = False
+
+
+def end(line: str) -> LineEnd:
+    """Return what stands at the end of a line, by the rules of :func:`parse`.
+
+    Args:
+        line: what stands after the magic's name, up to the cursor.
+    """
+    words = _WORD.findall(line)
+    last = words.pop() if line[-1:].strip() else ""
+    option = None
+    for word in words:
+        is_value = option is not None and not _LIKE_AN_OPTION.match(word)
+        if not is_value and (word == "--" or not _LIKE_AN_OPTION.match(word)):
+            return LineEnd(last, in_prompt=True)
+        option = None if is_value else _waiting(*_flag(word))
+    if last == "-" or _LIKE_AN_OPTION.match(last):
+        flag, value = _flag(last)
+        option = _BY_FLAG.get(flag)
+        has_value = value is not None and option is not None and option.convert is not None
+        return LineEnd(value or "", option) if has_value else LineEnd(last)
+    return LineEnd(last, option, in_prompt=bool(last) and option is None)
+
+
+def flags(beginning: str) -> list[str]:
+    """Return the flags that begin so, in the order of the table, the long ones first."""
+    longest_first = sorted(_BY_FLAG, key=lambda flag: not flag.startswith("--"))
+    return [flag for flag in longest_first if flag.startswith(beginning)]
+
+
+def _waiting(flag: str, value: str | None) -> Option | None:
+    """Return the option that takes the next word as its value, if it does."""
+    option = _BY_FLAG.get(flag)
+    return option if value is None and option is not None and option.convert is not None else None
 
 
 def _default(option: Option, defaults: Mapping[str, Any]) -> object:

@@ -1,4 +1,4 @@
-"""What was meant by a command or an option that was mistyped, or by a tool's comment."""
+"""Suggestions for a mistyped command or option, and for a comment of another tool."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ALIKE: Final = 0.8
 
 
 def mistaken_command(prompt: str) -> str | None:
-    """Find the magic that was meant by a prompt that is only a command.
+    """Return the magic that was meant by a prompt which is only a command.
 
     ``%chat undo`` and ``%chat load talk.json`` would be sent and paid for, so such a prompt
     is refused first. A sentence never is.
@@ -84,7 +84,7 @@ def refuse_cell_comments(body: str) -> None:
 
 
 def near(typed: str, flags: Sequence[str]) -> str | None:
-    """Find the option that was meant: one that begins so, holds that word, or is misspelt.
+    """Return the option that was meant: one that begins so, holds that word, or is misspelt.
 
     Args:
         typed: what was typed, in lower case.

@@ -80,8 +80,8 @@ def in_force(kernel: Kernel) -> str | None:
 
 def of_the_figures(kernel: Kernel) -> str | None:
     """Return a line that the credits shown are recorded ones; ``None`` where they are not."""
-    connection = kernel.session.endpoint
-    if connection is None or connection != active.CASSETTE:
+    endpoint = kernel.session.endpoint
+    if endpoint is None or endpoint != active.CASSETTE:
         return None
     return "Replayed from a cassette: figures as recorded, nothing was sent."
 

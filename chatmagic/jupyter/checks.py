@@ -1,4 +1,4 @@
-"""Which values a setting takes: each check raises an error in one line for any other."""
+"""Checks of the settings' values: each raises an error in one line for a wrong one."""
 
 from __future__ import annotations
 

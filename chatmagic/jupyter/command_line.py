@@ -45,10 +45,15 @@ def read(
             )
         options[name] = value or ""
         line = line[: match.start()] + rest
+    return without_quotes(line), options
+
+
+def without_quotes(line: str) -> str:
+    """Return the words of a line without white space and one pair of quotes around them."""
     words = line.strip()
     if len(words) > 1 and words[0] == words[-1] and words[0] in "\"'":
-        words = words[1:-1]
-    return words, options
+        return words[1:-1]
+    return words
 
 
 def refuse_words(magic: str, words: str) -> None:

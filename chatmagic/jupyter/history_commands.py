@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.change_words import redone, undone
-from chatmagic.jupyter.command_line import refuse_words
+from chatmagic.jupyter.command_line import refuse_words, without_quotes
 from chatmagic.render import gauge
 from chatmagic.text import UNTYPESET, counted
 
@@ -45,9 +46,14 @@ def history(kernel: Kernel, line: str) -> None:
         views.show_html(*transcript.whole(conversation, turns, notebooks))
     elif word.isdecimal() and 1 <= int(word) <= len(turns):
         views.show_html(*transcript.whole(conversation, (turns[int(word) - 1],), notebooks))
-    else:
+    elif re.fullmatch(r"[+-]?\d+", word):
         numbers = f"from 1 to {len(turns):,}" if turns else "once there is one"
-        raise InputError(f"%chat_history takes nothing, 'all', or a turn's number {numbers}.")
+        raise InputError(
+            f"%chat_history takes a turn's number {numbers}.",
+            hint=f'%chat_history "{word}" finds the turns that hold these digits.',
+        )
+    else:
+        views.show_html(*transcript.matches(conversation, without_quotes(word), notebooks))
 
 
 def undo(kernel: Kernel, line: str) -> None:

@@ -1,4 +1,4 @@
-"""What IPython makes of a line before a magic sees it, where that is not what was typed.
+"""Input transformers, by which a prompt reaches its magic as it was typed.
 
 - ``%chat What is a p-value?`` would be a request for help; it is a question.
 - ``%chat …`` leaves no empty ``Out[n]:`` behind; ``reply = %chat …`` gives the reply.

@@ -69,7 +69,7 @@ class Kernel:
 
     @property
     def page(self) -> LivePage:
-        """What the kernel has in its live pages."""
+        """The kernel's live pages."""
         if self._page is None:
             self._page = LivePage(self.shell, self.session)
         return self._page

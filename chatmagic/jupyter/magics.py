@@ -113,7 +113,8 @@ class ChatMagics(KernelSettings, Magics):
         """Show the conversation.
 
         ``%chat_history`` gives a line a turn, ``%chat_history 2`` the second turn in full,
-        ``%chat_history all`` everything.
+        ``%chat_history all`` everything, ``%chat_history WORD`` the turns that hold the word in
+        prompt or reply; quotes around it make a word of a number, too.
         """
         self._run("history", line)
 

@@ -1,4 +1,4 @@
-"""What one kernel has in its live pages: the drawing loop, the bridge, panels and gauges."""
+"""Live pages of one kernel: the drawing loop, the bridge, panels and gauges."""
 
 from __future__ import annotations
 

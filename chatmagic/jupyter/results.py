@@ -1,4 +1,4 @@
-"""What a shell shows of a cell's value, and what it keeps of a cell's error.
+"""Hooks into the value that a shell shows for a cell, and the error that it keeps of one.
 
 A reply displays itself, but not in the cell that has shown it already; and an error of a
 magic of ours does not take the place of the last error of the user's own code.

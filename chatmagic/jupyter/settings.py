@@ -1,4 +1,4 @@
-"""The settings that ``%config ChatMagics`` knows: their kinds, and how a wrong one is refused."""
+"""The settings of ``%config ChatMagics`` as typed traits, which refuse a wrong value."""
 
 from __future__ import annotations
 

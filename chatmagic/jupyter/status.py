@@ -1,4 +1,4 @@
-"""What is in force and what is left: ``%chat`` alone, and what a panel shows of it."""
+"""Status of a kernel: settings in force and credits left, for ``%chat`` alone and the panel."""
 
 from __future__ import annotations
 
@@ -74,18 +74,18 @@ class Status:
         """Return the state in one word, and the settings in force as rows of words."""
         configured = self._in_force()
         rows = [[name, _set(configured[trait], unset)] for name, trait, unset in PANELS]
-        if (tape := cassette_command.in_force(self.kernel)) is not None:
-            rows = [["Cassette", tape], *rows]
+        if (cassette := cassette_command.in_force(self.kernel)) is not None:
+            rows = [["Cassette", cassette], *rows]
         if self.kernel.is_replaying():
             return {"state": "replay", "rows": rows}
         try:
-            choice, connection = self.kernel.choice(), self.kernel.endpoint()
+            choice, endpoint = self.kernel.choice(), self.kernel.endpoint()
         except ChatError as error:
             return {"state": "not connected", "rows": [["Service", str(error)], *rows]}
-        state = "emulator" if connection.is_emulator else "live"
+        state = "emulator" if endpoint.is_emulator else "live"
         if choice is not None:
             state = f"{state}, {choice.mode}"
-        return {"state": state, "rows": [["Service", where(connection)], *rows]}
+        return {"state": state, "rows": [["Service", where(endpoint)], *rows]}
 
     def defaults(self) -> dict[str, Any]:
         """Return the parameters of the panel's questions, which are every cell's defaults."""
@@ -119,14 +119,14 @@ class Status:
 
     def summary(self) -> str:
         """Return what ``%chat`` alone prints: service, key, conversation, credits, settings."""
-        tape = cassette_command.in_force(self.kernel)
+        cassette = cassette_command.in_force(self.kernel)
         self.kernel.session.follow_pages(running(self.kernel.shell).cell)
         conversation, state = self.kernel.session.conversation, self.kernel.session.credit_state
         count, stale = len(conversation), len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""
         return "\n".join(
             (
-                *([] if tape is None else [tape]),
+                *([] if cassette is None else [cassette]),
                 *self._asks(),
                 f"Conversation: {text.counted(count, 'turn')}{notes}.",
                 gauge.large_words(
@@ -141,10 +141,10 @@ class Status:
         lines = []
         try:
             if not self.kernel.is_replaying():
-                connection = self.kernel.endpoint()
-                lines.append(where(connection))
-                if not connection.is_emulator:
-                    lines.append(f"Requests are posted to {connection.posted_to()}.")
+                endpoint = self.kernel.endpoint()
+                lines.append(where(endpoint))
+                if not endpoint.is_emulator:
+                    lines.append(f"Requests are posted to {endpoint.posted_to()}.")
             return lines + of_this_address(self.kernel)
         except ChatError as error:
             return [*lines, str(error)]
@@ -174,9 +174,9 @@ class Status:
 
     def _now(self, state: CreditState) -> datetime:
         """Return the time; it stands still for the emulator and a replay, whose outputs repeat."""
-        figures, connection = state.credits, self.kernel.session.endpoint
-        if figures is not None and connection is not None:
-            still = connection.is_emulator or cassette_command.of_the_figures(self.kernel)
+        figures, endpoint = state.credits, self.kernel.session.endpoint
+        if figures is not None and endpoint is not None:
+            still = endpoint.is_emulator or cassette_command.of_the_figures(self.kernel)
             if still:
                 return figures.seen_at
         return datetime.now(UTC)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import TYPE_CHECKING, Final
 
@@ -60,12 +61,56 @@ def table(
         order: which order is in force, in words.
         notebooks: as :func:`marks` has them.
     """
+    rows = _rows(conversation, notebooks)
+    return _tabulated(rows, _summary(conversation, order))
+
+
+def matches(
+    conversation: Conversation, words: str, notebooks: Mapping[str, str] | None = None
+) -> tuple[str, str]:
+    """Return a table of the turns that hold some words, as HTML and as text.
+
+    Args:
+        conversation: the conversation.
+        words: looked for in prompts as typed and in replies, as one text, in upper or lower case.
+        notebooks: as :func:`marks` has them.
+    """
+    pattern = re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)
+    rows = _rows(conversation, notebooks, pattern)
+    shown = one_line(words, EXCERPT)
+    hold = "holds" if len(rows) == 1 else "hold"
+    count = f"{len(rows):,} of {counted(len(conversation), 'turn')} {hold} “{shown}”."
+    more = f" %chat_history {rows[0][0]} shows one in full." if rows else ""
+    return _tabulated(rows, f"{count}{more}")
+
+
+def _rows(
+    conversation: Conversation,
+    notebooks: Mapping[str, str] | None,
+    pattern: re.Pattern[str] | None = None,
+) -> list[tuple[str, str, str, str]]:
+    """Return number, prompt, reply and notes of each turn, or of those that a pattern matches."""
     rows = []
     for number, turn in enumerate(conversation.turns, 1):
-        prompt = one_line(turn.as_typed, EXCERPT)
-        reply = one_line(turn.reply.text, EXCERPT)
-        rows.append((str(number), prompt, reply, "; ".join(marks(conversation, turn, notebooks))))
-    end = _summary(conversation, order)
+        texts = turn.as_typed, turn.reply.text
+        if pattern is None or any(map(pattern.search, texts)):
+            prompt, reply = (_excerpt(text, pattern) for text in texts)
+            rows.append(
+                (str(number), prompt, reply, "; ".join(marks(conversation, turn, notebooks)))
+            )
+    return rows
+
+
+def _excerpt(text: str, pattern: re.Pattern[str] | None) -> str:
+    """Return a text on one line, in which the first match can be seen."""
+    match = None if pattern is None else pattern.search(text)
+    if match is None or match.end() < EXCERPT:
+        return one_line(text, EXCERPT)
+    return one_line(f"…{text[max(0, match.start() - EXCERPT // 3) :]}", EXCERPT)
+
+
+def _tabulated(rows: Sequence[tuple[str, str, str, str]], end: str) -> tuple[str, str]:
+    """Return rows of number, prompt, reply and notes with a line below, as HTML and as text."""
     head = ("Turn", "You", "Reply", "Notes")
     html = "".join(
         f'<tr><td style="text-align: left;">{number}</td>'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from chatmagic.client import kernel
+from chatmagic.client import kernel_hook
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ def current_session() -> Session:
             # The session and all below it come with the first use, not with the extension.
             from chatmagic.session.session import Session  # noqa: PLC0415
 
-            _current = Session(environment=kernel.find_kernel and kernel.find_kernel())
+            _current = Session(environment=kernel_hook.find_kernel and kernel_hook.find_kernel())
         return _current
 
 
@@ -37,7 +37,7 @@ def use_environment(find: Callable[[], Environment] | None) -> None:
         find: returns the environment, when it is first needed; ``None`` is plain Python.
     """
     with _lock:
-        kernel.find_kernel = find
+        kernel_hook.find_kernel = find
         if _current is not None:
             # With the session, as above.
             from chatmagic.session.environment import PlainPython  # noqa: PLC0415

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from served import in_ipython
 
-from chatmagic.client import kernel
+from chatmagic.client import kernel_hook
 from chatmagic.client.config import with_local_emulator
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.keystore import KeyStore
@@ -317,7 +317,7 @@ def test_the_emulator_gets_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(ConnectError, match="%load_ext chatmagic"):
         with_local_emulator(chosen)
     started = ("http://127.0.0.1:8123", Secret("practice-1"))
-    monkeypatch.setattr(kernel, "find_kernel", lambda: GivenEnvironment(emulator=started))
+    monkeypatch.setattr(kernel_hook, "find_kernel", lambda: GivenEnvironment(emulator=started))
     at_work = with_local_emulator(chosen)
     assert (at_work.base_url, at_work.key) == started
     client = resolve_for_client(environ, base_url=EMULATOR, api_key="sk-mine", auth="none")

@@ -280,3 +280,57 @@ def test_what_is_typed_asks_with_the_same_parameters(parameters: Parameters) -> 
     assert typed.parameters == parameters.parameters
     assert typed.prompt == "why?"
     assert options.typed(Parameters()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "dest", "in_prompt"),
+    [
+        ("", "", None, False),
+        (" ", "", None, False),
+        ("-", "-", None, False),
+        ("--", "--", None, False),
+        ("--la", "--la", None, False),
+        ("-t", "-t", None, False),
+        ("-t ", "", "temperature", False),
+        ("-t 0.", "0.", "temperature", False),
+        ("-t0.", "0.", "temperature", False),
+        ("--last=", "", "last", False),
+        ("--last=2", "2", "last", False),
+        ("--last=2 ", "", None, False),
+        ("-t 0.5 --o", "--o", None, False),
+        ("-t --la", "--la", None, False),
+        ("--unknown --ra", "--ra", None, False),
+        ("-q=", "-q=", None, False),
+        ("-q wh", "wh", None, True),
+        ("-q why --la", "--la", None, True),
+        ("-q -- --la", "--la", None, True),
+        ("-q -- ", "", None, True),
+        ("why ", "", None, True),
+    ],
+)
+def test_the_end_of_a_line(line: str, word: str, dest: str | None, *, in_prompt: bool) -> None:
+    """A word of the prompt, an option, or the value of one."""
+    at_end = options.end(line)
+    assert (at_end.word, at_end.in_prompt) == (word, in_prompt)
+    assert (at_end.option and at_end.option.dest) == dest
+
+
+@given(anything, st.sampled_from(["x", "-5", "0.5"]))
+def test_the_end_of_a_line_is_read_as_the_line_is(line: str, word: str) -> None:
+    """Where a line is accepted with one more word, its end says what that word became."""
+    try:
+        parsed = parse(f"{line} {word}")
+    except InputError:
+        return
+    assert options.end(f"{line} {word}").in_prompt == parsed.prompt.endswith(word)
+
+
+def test_every_flag_is_offered() -> None:
+    """In the order of the table, the long ones first; each suggested value is one it takes."""
+    assert options.flags("")[:3] == ["--temperature", "--max-tokens", "--last"]
+    assert options.flags("--hi") == ["--history"]
+    every = {flag for option in OPTIONS for flag in (*option.flags, option.opposite) if flag}
+    assert set(options.flags("-")) == every
+    for option in OPTIONS:
+        for value in option.suggested:
+            parse(f"{option.flags[-1]} {value}")

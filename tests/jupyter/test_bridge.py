@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +47,7 @@ class Front:
     @property
     def bridge(self) -> Bridge:
         """The bridge, which the first reply has built."""
-        found = self.shell.shell.magics_manager.registry["ChatMagics"].kernel.page.bridge
+        found = self.shell.kernel.page.bridge
         assert isinstance(found, module.Bridge)
         return found
 
@@ -317,35 +315,6 @@ def test_a_page_that_cannot_be_reached_ends_nothing(front: Front) -> None:
     widget.lost = False
     front.say("a", page="q", opened=True)
     front.hears({"kind": "marks", "marks": {}})
-
-
-def test_machines_and_terminals_get_no_bridge(front: Front) -> None:
-    """Only a person's page that tells its cells can have one; loading builds none."""
-    page = front.shell.shell.magics_manager.registry["ChatMagics"].kernel.page
-    front.shell.machine("%%chat\necho:a")
-    front.shell.do("%%chat\necho:a")
-    front.shell.fails("%%chat", cell="a")
-    assert page.bridge is None
-    front.ask("a")
-    assert page.bridge is not None
-
-
-def test_without_anywidget_all_works_in_the_order_as_run(
-    front: Front, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The reply is shown and kept, and nothing is said."""
-    monkeypatch.delitem(sys.modules, "chatmagic.jupyter.bridge")
-    real = builtins.__import__
-
-    def refuse(name: str, *rest: Any) -> Any:
-        if name == "anywidget":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    ran = front.shell.page("%%chat\necho:a", "a")
-    assert (ran.texts, ran.warned) == (["a"], "")
-    assert "of the first run" in front.shell.page("%chat_history", "h").texts[0]
 
 
 def test_unloading_closes_the_bridge(front: Front) -> None:

@@ -78,6 +78,7 @@ def test_history(shell: Shell) -> None:
     """One line a turn, one turn in full, everything, and one clear line for anything else."""
     assert shell.do("%chat_history").texts == ["The conversation is empty."]
     assert "number once there is one." in shell.fails("%chat_history 1").traceback[0]
+    assert shell.do("%chat_history word").texts == ["0 of 0 turns hold “word”."]
     shell.machine("%%chat\necho:first *words*")
     shell.machine("%%chat\necho:" + "long " * 40)
     table = shell.do("%chat_history")
@@ -88,17 +89,29 @@ def test_history(shell: Shell) -> None:
     assert "<em>words</em>" in one.html
     assert "long" not in one.texts[0]
     assert "long " * 40 in shell.do("%chat_history all").texts[0]
-    for wrong in ("0", "3", "-1", "x", "1 2", "²"):
+    for wrong in ("0", "3", "-1"):
         assert "1 to 2" in shell.fails(f"%chat_history {wrong}").traceback[0]
 
 
-@pytest.mark.parametrize("name", ["undo", "redo", "reset", "credits"])
-def test_commands_without_words(shell: Shell, name: str) -> None:
-    """A command that takes nothing says so, and does nothing."""
-    shell.machine("%chat echo:a")
-    ran = shell.fails(f"%chat_{name} everything")
-    assert f"%chat_{name} takes nothing" in ran.traceback[0]
-    assert len(current_session().conversation) == 1
+def test_history_finds_turns(shell: Shell) -> None:
+    """By the prompt as typed or the reply, whatever the case; the words around can be seen."""
+    shell.do("secret = 'patient 4711'")
+    shell.machine("%%chat -t 0.5\necho:" + "long " * 40 + "Σωμα at the end, 42")
+    shell.machine("%%chat\necho:about {{ secret[:7] }}")
+    shell.machine("%%chat\necho:other")
+    found = shell.do("%chat_history σΩΜΑ AT the")
+    assert "1. …" in found.texts[0]
+    assert found.texts[0].count("Σωμα at the end") == 2
+    assert "(t 0.5" in found.texts[0]
+    assert "1 of 3 turns holds “σΩΜΑ AT the”. %chat_history 1 shows" in found.texts[0]
+    assert "<td" in found.html
+    assert "2. echo:about {{ secret[:7] }}" in shell.do("%chat_history secret").texts[0]
+    assert "2. " in shell.do("%chat_history PATIENT").texts[0]
+    assert "1 of 3 turns holds “echo:o”" in shell.do("%chat_history echo:o").texts[0]
+    assert "3 of 3 turns hold “ECHO:”. " in shell.do("%chat_history ECHO:").texts[0]
+    assert "1 of 3 turns holds “42”" in shell.do('%chat_history "42"').texts[0]
+    assert "0 of 3 turns hold “all”." in shell.do("%chat_history 'all'").texts[0]
+    assert shell.do("%chat_history (no pattern|a").texts[0].startswith("0 of 3 turns hold")
 
 
 def test_what_is_said_of_the_conversation_holds_no_inserted_value(shell: Shell) -> None:

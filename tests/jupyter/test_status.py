@@ -23,24 +23,6 @@ if TYPE_CHECKING:
     from logged import Emulator
 
 
-def test_credits(shell: Shell, emulator: Emulator) -> None:
-    """Unknown is unknown; then what is left, what the last turn took, as of when."""
-    unknown = shell.do("%chat_credits")
-    assert unknown.texts == ["Credits: unknown. No answer has told them yet."]
-    emulator.settings = replace(FIXED, credits=10, cost=3)
-    shell.machine("%chat echo:a")
-    known = shell.do("%chat_credits")
-    assert "7 of 10 credits left" in known.texts[0]
-    assert "took" not in known.texts[0]
-    assert "As of 2026-01-01 12:00:00 UTC" in known.texts[0]
-    assert "2026-01-02 00:00 UTC" in known.html
-    shell.machine("%chat echo:b")
-    assert "took about 3" in shell.do("%chat_credits").texts[0]
-    low = shell.machine("%chat echo:c")
-    assert "credits low: 1 of 10 left" in low.html
-    assert "credits low: 1 of 10 left" in shell.do("%chat_credits").texts[0]
-
-
 def test_a_live_gauge_counts_from_the_answers_own_date(shell: Shell) -> None:
     """By its ``Date`` and the time since it came, though the emulator's clock stands still."""
     shell.machine("%chat echo:a")
@@ -50,7 +32,7 @@ def test_a_live_gauge_counts_from_the_answers_own_date(shell: Shell) -> None:
     assert tracker.state.received_at is not None
     received_at = tracker.state.received_at - timedelta(hours=1)
     tracker.state = replace(tracker.state, received_at=received_at)
-    standing = Status(shell.shell.magics_manager.registry["ChatMagics"].kernel)
+    standing = Status(shell.kernel)
     counted = standing.now() - datetime(2026, 1, 1, 12, tzinfo=UTC)
     assert timedelta(hours=1) <= counted <= datetime.now(UTC) - received_at
 
@@ -84,7 +66,7 @@ def test_the_state_shows_no_key(shell: Shell, emulator: Emulator) -> None:
 
 def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -> None:
     """Unset is the service's own; of fields for a server the values may be private."""
-    kernel = Status(shell.shell.magics_manager.registry["ChatMagics"].kernel)
+    kernel = Status(shell.kernel)
     rows = dict(kernel.standing()["rows"])
     assert rows["Temperature"] == rows["Most tokens"] == "the service's own"
     assert (rows["Model"], rows["Turns sent along"]) == ("none is named", "all turns before")

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from chatmagic.errors import InputError
-from chatmagic.protocol.auth import Secret, is_secret_name, looks_like_a_key, refuse_keys
+from chatmagic.protocol.auth import Secret, is_secret_name, looks_like_a_key, redacted, refuse_keys
 
 KEY = "talk-7Hq/x+e=9"
 
@@ -166,3 +166,11 @@ def test_a_header_holds_no_key() -> None:
         with pytest.raises(InputError, match="holds your API key") as caught:
             refuse_keys(given, keys)
         assert KEY not in str(caught.value)
+
+
+def test_every_key_is_taken_out_of_a_text() -> None:
+    """Also where one of them stands beside another."""
+    shown = redacted(f"{KEY} and another-7", (Secret(KEY), Secret("another-7")))
+    assert KEY not in shown
+    assert "another-7" not in shown
+    assert " and " in shown

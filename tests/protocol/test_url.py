@@ -8,6 +8,7 @@ from chatmagic.errors import InputError
 from chatmagic.protocol.url import (
     is_loopback,
     origin,
+    origin_or_none,
     request_url,
     shown,
     usable,
@@ -231,3 +232,9 @@ def test_an_address_is_shown_without_what_may_be_a_key(base_url: str, words: str
 def test_a_long_address_is_shown_in_part() -> None:
     """A message stays one line of a bearable length."""
     assert len(shown(f"https://a.example/{'x/' * 1000}")) == 300
+
+
+def test_what_is_no_address_has_no_origin() -> None:
+    """It belongs to no other address then, and no key is given for it."""
+    assert origin_or_none("https://a.example/v1") == "https://a.example:443"
+    assert origin_or_none("no address") is None

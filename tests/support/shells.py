@@ -17,7 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from chatmagic.client import config as settings
-from chatmagic.client import kernel, keystore
+from chatmagic.client import kernel_hook, keystore
 from chatmagic.emulator.server import Settings
 from chatmagic.session import current
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     import pytest
     from logged import Emulator
+
+    from chatmagic.jupyter.kernel import Kernel
 
 KEY = "sk-test-4f9c1e77-do-not-show"
 """The throw-away key that no output, record, log or repr may hold."""
@@ -42,6 +44,11 @@ def bodies(emulator: Emulator) -> list[Any]:
 def asked(emulator: Emulator) -> list[list[str]]:
     """Give the contents of the messages of each request."""
     return [[message["content"] for message in body["messages"]] for body in bodies(emulator)]
+
+
+def models(emulator: Emulator) -> list[Any]:
+    """Return the model of each request, ``None`` where it names none."""
+    return [body.get("model") for body in bodies(emulator)]
 
 
 class Page(DisplayPublisher):
@@ -155,6 +162,12 @@ class Shell:
         if extension:
             self.do("%load_ext chatmagic")
 
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the extension's magics."""
+        kernel: Kernel = self.shell.magics_manager.registry["ChatMagics"].kernel
+        return kernel
+
     def run(self, code: str, *, cell: str | None = None, person: bool = True) -> Ran:
         """Run a cell as JupyterLab (with ``cell``), a console, or a machine would."""
         request = {
@@ -226,7 +239,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
     monkeypatch.setattr(keystore, "_keyring", lambda: None)
     forget(monkeypatch)
-    monkeypatch.setattr(kernel, "find_kernel", None)
+    monkeypatch.setattr(kernel_hook, "find_kernel", None)
     forget_warnings(monkeypatch)
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     hook = sys.excepthook

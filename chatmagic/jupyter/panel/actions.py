@@ -1,4 +1,4 @@
-"""What a panel's page asks for: to ask, to stop, to undo, to put turns into the notebook.
+"""Actions of a panel's page: to ask, to stop, to undo, to put turns into the notebook.
 
 A page's message is taken in the drawing loop's thread, quickly; what takes time is done by a
 thread of its own, the worker, so that the kernel stays free.

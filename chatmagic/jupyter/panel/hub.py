@@ -1,4 +1,4 @@
-"""What every panel and live gauge is told: snapshots, and how an ask goes.
+"""Hub of all panels and live gauges: sends them snapshots, and the progress of an ask.
 
 Several threads meet here. Those that ask, and those that bring a page's message (any thread
 of the kernel), only put work into the kernel's drawing loop. The loop's one thread does it and

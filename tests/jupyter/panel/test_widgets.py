@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -102,48 +101,9 @@ def test_the_history_is_no_trait(shell: Shell, widgets: Widgets) -> None:
     assert "sk-panel-0d1c" not in repr(widget.state)
 
 
-def test_in_a_console_one_line_says_that_it_needs_a_page(shell: Shell) -> None:
-    """And asking goes on."""
-    ran = shell.do("%chat_panel")
-    assert ran.printed.strip() == NEEDS_A_PAGE
-    assert ran.messages == []
-    assert "credits" in shell.do("%chat_credits --live").texts[0].lower()
-    shell.do("%chat hello")
-
-
 def test_what_a_live_gauge_saves_does_not_grow_old(shell: Shell) -> None:
     """It says when the figures were told, and nothing that depends on when that was saved."""
     shell.page("%chat hello", "A")
     _, saved = shell.page("%chat_credits --live", "G").messages
     # The emulator's clock stands still, long before this one.
     assert saved["data"]["text/plain"].endswith("As of 2026-01-01 12:00:00 UTC.")
-
-
-def test_a_machine_shows_what_a_page_saves(shell: Shell) -> None:
-    """Whatever of it nbval compares is the same, so that either can save the notebook."""
-    shell.machine("%chat hello")
-    machines = [one["data"] for one in shell.machine("%chat_panel").outputs]
-    pages = [one["data"] for one in shell.page("%chat_panel", "P").outputs]
-    assert pages[0].pop("application/vnd.jupyter.widget-view+json")
-    assert machines == pages
-    assert "hello" in machines[1]["text/plain"]
-    assert "credits" in shell.machine("%chat_credits --live").texts[0].lower()
-
-
-@pytest.mark.parametrize("line", ["%chat_panel now", "%chat_credits --live now"])
-def test_words_after_the_name_are_refused(shell: Shell, line: str) -> None:
-    """Neither takes any."""
-    shell.fails(line, cell="P")
-
-
-def test_unloading_takes_the_panels_away(shell: Shell, widgets: Widgets) -> None:
-    """No thread and no widget stays."""
-    others = set(threading.enumerate())
-    shell.page("%chat_panel", "P")
-    assert widgets.having("draft")
-    shell.do("%unload_ext chatmagic")
-    assert not widgets.having("draft")
-    for thread in set(threading.enumerate()) - others:
-        if thread.name in {"chatmagic-draw", "chatmagic-ask"}:
-            thread.join(PATIENCE)
-            assert not thread.is_alive()

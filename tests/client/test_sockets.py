@@ -1,0 +1,65 @@
+"""Sockets while they connect: to several addresses, to a silent one, and stopped."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+from exchanges import ANSWERS, SHORT, rest, send
+from loopback import (
+    Server,
+    playing,
+)
+from urllib3.util.wait import wait_for_write
+
+from chatmagic.client.halt import Halt
+from chatmagic.errors import (
+    ChatInterrupted,
+    RequestTimeoutError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from chatmagic.client.transport import HttpTransport
+
+
+def test_a_connection_that_is_not_taken_is_the_connect_time_out(
+    connect: Callable[..., HttpTransport], silent: str
+) -> None:
+    """A host that does not answer at all is told from one that refuses."""
+    with pytest.raises(RequestTimeoutError, match=r"connect time-out of 0\.15 s") as caught:
+        send(connect(silent, connect=SHORT))
+    assert caught.value.which == "connect"
+
+
+def test_stop_wakes_who_waits_for_a_connection(
+    connect: Callable[..., HttpTransport], silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stop from another thread need not wait for the connect time-out."""
+    halt = Halt()
+
+    def waiting(sock: socket.socket, seconds: float) -> bool:
+        halt.stop()
+        return wait_for_write(sock, seconds)
+
+    monkeypatch.setattr("chatmagic.client.sockets.wait_for_write", waiting)
+    # Not every system wakes who waits for a connection when its socket is shut down.
+    monkeypatch.setattr("chatmagic.client.halt.shut_down", lambda _: None)
+    with pytest.raises(ChatInterrupted):
+        send(connect(silent), halt)
+
+
+def test_several_addresses_share_the_connect_time_out(
+    connect: Callable[..., HttpTransport], silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host whose first address is silent is reached by its second, within the time."""
+    with Server(playing(ANSWERS["length"])) as server:
+        port = int(silent.rpartition(":")[2].removesuffix("/v1"))
+        found = [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", each))
+            for each in (port, server.port)
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: found)
+        assert rest(send(connect("http://two.test/v1", connect=2 * SHORT)))

@@ -1,0 +1,147 @@
+"""Which settings a kernel asks with: each belongs to the address that it was set for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from logged import Emulator
+from shells import FIXED, KEY, Shell, bodies, models
+
+from chatmagic.errors import (
+    AuthenticationError,
+)
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_config_in_a_cell_gets_no_key(
+    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address that a cell configures does not get the environment's key."""
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+    bare.do(f"%config ChatMagics.base_url = {emulator.url!r}")
+    assert isinstance(bare.fails("%chat echo:a").error, AuthenticationError)
+    assert emulator.requests == []
+
+
+def test_a_configuration_file(
+    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address from a file gets the environment's key, until a cell changes it."""
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+    bare.do("%unload_ext chatmagic")
+    made = Shell(config={"ChatMagics": {"base_url": emulator.url, "temperature": 0.25}})
+    made.machine("%chat echo:a")
+    assert bodies(emulator)[0]["temperature"] == 0.25
+    assert "configuration file" in made.do("%chat").printed
+    with Emulator(FIXED) as other:
+        made.do(f"%config ChatMagics.base_url = {other.url!r}")
+        assert isinstance(made.fails("%chat echo:b").error, AuthenticationError)
+        assert other.requests == []
+
+
+def test_an_address_from_a_cell_gets_no_key_after_a_reload(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ``%config`` set in a cell does not become a file's word by loading again."""
+    monkeypatch.delenv("CHATMAGIC_BASE_URL")
+    shell.do(f"%config ChatMagics.base_url = '{emulator.url}'")
+    assert isinstance(shell.fails("%chat hello").error, AuthenticationError)
+    shell.do("%reload_ext chatmagic")
+    shell.do(f"%config ChatMagics.base_url = '{emulator.url}'")
+    assert isinstance(shell.fails("%chat hello").error, AuthenticationError)
+    assert emulator.requests == []
+
+
+def test_a_model_that_is_configured(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes to the address that was asked when it was set, however that changes later."""
+    shell.do("%config ChatMagics.model = 'small'")
+    shell.machine("%chat echo:a")
+    with Emulator(FIXED) as other:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", other.url)
+        shell.machine("%chat echo:b")
+        assert "so not used here: model" in shell.do("%chat").printed
+        # The value is as before, and yet it is set anew, for this address.
+        shell.do("%config ChatMagics.model = 'small'")
+        shell.machine("%chat echo:c")
+        assert (models(emulator), models(other)) == (["small"], [None, "small"])
+
+
+def test_a_model_that_is_set_first(bare: Shell, emulator: Emulator) -> None:
+    """Set before there was an address, it goes with the first one, and with no other."""
+    bare.do("%config ChatMagics.model = 'small'")
+    bare.do("%config ChatMagics.auth = 'none'")
+    bare.do(f"%chat_connect {emulator.url}")
+    bare.fails("%chat echo:a")
+    with Emulator(FIXED) as other:
+        bare.do(f"%chat_connect {other.url}")
+        bare.fails("%chat echo:b")
+        assert (models(emulator), models(other)) == (["small"], [None])
+
+
+def test_settings_of_a_configuration_file_belong_to_its_address(
+    bare: Shell, emulator: Emulator
+) -> None:
+    """Model and headers go to the file's address alone, as its key does."""
+    bare.do("%unload_ext chatmagic")
+    given = {"base_url": emulator.url, "auth": "none", "model": "small"}
+    given["extra_headers"] = {"X-Team": "blue"}  # type: ignore[assignment]
+    made = Shell(config={"ChatMagics": given})
+    with Emulator(FIXED) as other:
+        made.do(f"%chat_connect {other.url}")
+        made.fails("%chat echo:a")
+        made.do(f"%chat_connect {emulator.url}")
+        made.fails("%chat echo:b")
+        assert (models(emulator), models(other)) == (["small"], [None])
+
+
+def test_settings_of_an_address_stay_with_it_after_a_reload(
+    shell: Shell, emulator: Emulator
+) -> None:
+    """Loading the extension again sends no model and no header to another address."""
+    shell.do("%config ChatMagics.auth = 'none'")
+    with Emulator(FIXED) as other:
+        shell.do(f"%chat_connect {other.url}")
+        shell.do("%config ChatMagics.extra_headers = {'X-Team': 'blue'}")
+        shell.do("%config ChatMagics.model = 'small'")
+        shell.do("%reload_ext chatmagic")
+        told = shell.do(f"%chat_connect {emulator.url}").printed
+        assert "Set for another address, so not used here: model, extra_headers." in told
+        shell.fails("%chat echo:a")
+        shell.do(f"%chat_connect {other.url}")
+        shell.fails("%chat echo:b")
+        assert (models(emulator), models(other)) == ([None], ["small"])
+
+
+def test_two_models(shell: Shell, emulator: Emulator) -> None:
+    """Named in two places alike they are one; otherwise nothing is sent."""
+    shell.do("%config ChatMagics.extra_body = {'model': 'small'}")
+    shell.do("%config ChatMagics.model = 'small'")
+    shell.machine("%chat echo:a")
+    ran = shell.fails(f"%chat_connect {emulator.url} --model large")
+    assert "another model" in ran.traceback[0]
+    assert "Model: small." in shell.do("%chat").printed
+    shell.do("%config ChatMagics.model = 'large'")
+    assert "another model" in shell.fails("%chat echo:b").traceback[0]
+    assert "another model" in shell.do("%chat").printed
+    shell.do("%config ChatMagics.extra_body = {}")
+    shell.machine("%chat echo:c")
+    assert models(emulator) == ["small", "large"]
+
+
+def test_an_address_that_is_not_used_is_warned_about(shell: Shell, emulator: Emulator) -> None:
+    """The environment beats %config in a cell, and %chat_connect beats both."""
+    with Emulator(FIXED) as other:
+        line = f"%config ChatMagics.base_url = '{other.url}'"
+        ran = shell.do(line)
+        assert "ChatMagics.base_url is not used: CHATMAGIC_BASE_URL names another" in ran.warned
+        assert len(ran.warned.splitlines()) == 1
+        assert "not used" not in shell.do(f"%config ChatMagics.base_url = '{emulator.url}'").warned
+        shell.do(f"%chat_connect {emulator.url}")
+        assert "not used: %chat_connect names another" in shell.do(line).warned
+        shell.do(f"%chat_connect {other.url}")
+        assert "not used" not in shell.do(line).warned
+        assert "not used" not in shell.do("%config ChatMagics.base_url = None").warned

@@ -1,0 +1,64 @@
+"""What a kernel has in its pages: opened with its first use, and closed with the extension."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from comms import Widgets
+from panel_views import PATIENCE
+
+if TYPE_CHECKING:
+    from shells import Shell
+
+
+@pytest.fixture
+def widgets(monkeypatch: pytest.MonkeyPatch) -> Widgets:
+    """Give the widgets as the page has them."""
+    return Widgets(monkeypatch)
+
+
+@pytest.mark.usefixtures("widgets")
+def test_machines_and_terminals_get_no_bridge(shell: Shell) -> None:
+    """Only a person's page that tells its cells can have one; loading builds none."""
+    page = shell.kernel.page
+    shell.machine("%%chat\necho:a")
+    shell.do("%%chat\necho:a")
+    shell.fails("%%chat", cell="a")
+    assert page.bridge is None
+    shell.page("%%chat\necho:a", "a")
+    assert page.bridge is not None
+
+
+def test_without_anywidget_all_works_in_the_order_as_run(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reply is shown and kept, and nothing is said."""
+    monkeypatch.delitem(sys.modules, "chatmagic.jupyter.bridge")
+    real = builtins.__import__
+
+    def refuse(name: str, *rest: Any) -> Any:
+        if name == "anywidget":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    ran = shell.page("%%chat\necho:a", "a")
+    assert (ran.texts, ran.warned) == (["a"], "")
+    assert "of the first run" in shell.page("%chat_history", "h").texts[0]
+
+
+def test_unloading_takes_the_panels_away(shell: Shell, widgets: Widgets) -> None:
+    """No thread and no widget stays."""
+    others = set(threading.enumerate())
+    shell.page("%chat_panel", "P")
+    assert widgets.having("draft")
+    shell.do("%unload_ext chatmagic")
+    assert not widgets.having("draft")
+    for thread in set(threading.enumerate()) - others:
+        if thread.name in {"chatmagic-draw", "chatmagic-ask"}:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
