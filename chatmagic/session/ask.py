@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.turn import Context, Turn
-from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.errors import ChatInterrupted, InputError, ReplyFormatError
+from chatmagic.session import forms
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
@@ -104,6 +105,17 @@ class AskState:
         facts = shared(self.ask, RequestFacts)
         facts["asked_model"] = _json.word(self.request.extra.get("model"))
         return Turn(**facts, reply=reply, carried=self.context.numbers)
+
+    def parse(self) -> None:
+        """Give the answer the value of its JSON, or note why there is none; its turn is kept."""
+        if self.problem is not None or self.answer is None or self.ask.format != "json":
+            return
+        try:
+            reply = forms.parsed(self.answer.reply, self.ask.form, kept=self.ask.history)
+        except ReplyFormatError as problem:
+            self.problem = problem
+            return
+        self.answer = replace(self.answer, reply=reply)
 
     def deliver(self, view: View) -> Answer:
         """Pass the end to the view, and return the answer or raise what ended it early."""

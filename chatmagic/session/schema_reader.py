@@ -239,8 +239,12 @@ class _Types:
             else:
                 raise TypeError(f"{one_line(str(kind), _SHOWN)} is a type without JSON")
         name = self._names[kind]
-        builds = self._builds
-        return {"$ref": f"#/$defs/{name}"}, lambda value: builds[name](value)
+
+        def build(value: Any) -> Any:
+            # Looked up late: a class that refers to itself is not known yet.
+            return self._builds[name](value)
+
+        return {"$ref": f"#/$defs/{name}"}, build
 
     def _fields(self, kind: Any, name: str) -> dict[str, Any]:
         """Return the JSON schema of a class; note what makes its instances."""
