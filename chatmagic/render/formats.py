@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from html import escape
-from typing import Final
 
 from chatmagic import _json_reply
 from chatmagic._json_reply import NotJSONError
 from chatmagic.render import json_tree, markdown, sanitize
 from chatmagic.text import PROSE, visible
-
-_FENCED: Final = re.compile(r"\s*(?:`{3,}|~{3,})")
 
 
 def to_html(text: str, format: str, *, live: bool = False) -> str:
@@ -69,4 +66,4 @@ def _as_code(text: str, language: str, *, live: bool = False) -> str:
 
 def _may_be_fenced(text: str) -> bool:
     """Return whether a reply has a code block, or is so short that one may be coming."""
-    return "```" in text or "~~~" in text or _FENCED.match(text) is not None or len(text) < 3  # noqa: PLR2004
+    return "```" in text or "~~~" in text or text.strip() in {"`", "``", "~", "~~"}
