@@ -15,7 +15,7 @@ archive                                        nbformat
 cassette
 audit, session
 jupyter                                        IPython, anywidget, ipywidgets, traitlets
-cli, demo
+cli, demo, install
 =============================================  ==============================================
 
 "(fact 7)" in a docstring is a fact of the service's interface, which ``protocol/__init__.py``

@@ -1,4 +1,4 @@
-"""The command line: ``chatmagic demo``, ``emulator``, ``audit`` and ``sanitize-file``."""
+"""The command line: ``chatmagic demo``, ``install``, ``emulator``, ``audit``, ``sanitize-file``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from chatmagic import demo
+from chatmagic import demo, install
 from chatmagic._version import __version__
 from chatmagic.conversation.options import MANUAL
 from chatmagic.emulator.service import FAULTS, FRESH, Settings
@@ -84,6 +84,14 @@ def _parser() -> _Parser:
             "JupyterLab, connected to an emulator: no account, no key, no network.",
         )
     )
+    _add_install(
+        commands.add_parser(
+            "install",
+            help="make %%%%chat work without %%load_ext in the notebooks of this environment",
+            description="Add chatmagic to the extensions that IPython loads by itself, in this "
+            "environment's own configuration, after showing the file and the lines.",
+        )
+    )
     _add_emulator(
         commands.add_parser(
             "emulator",
@@ -141,6 +149,13 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
     add("--no-browser", dest="browser", action="store_false", help="only print the address")
     add("--port", type=_port, default=0, metavar="N", help="JupyterLab's (default: any free one)")
     parser.set_defaults(run=_demo)
+
+
+def _add_install(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--uninstall", action="store_true", help="remove the lines that it has added")
+    add("--system", action="store_true", help="for all users and environments: in /etc/ipython")
+    parser.set_defaults(run=_install)
 
 
 def _port(word: str) -> int:
@@ -244,6 +259,10 @@ def _audit(arguments: Mapping[str, Any]) -> int:
 def _sanitize_file(_: Mapping[str, Any]) -> int:
     print(SANITIZE_FILE)
     return 0
+
+
+def _install(arguments: Mapping[str, Any]) -> int:
+    return install.run(**arguments)
 
 
 def _demo(arguments: Mapping[str, Any]) -> int:

@@ -88,7 +88,7 @@ def modules() -> list[str]:
 def folder_of(module: str) -> str:
     """Return the folder of a module, or of an import's dotted name within the package."""
     first = module.replace(".", "/").split("/")[0]
-    return {"demo": "cli"}.get(first, "top" if first in TOP else first)
+    return {"demo": "cli", "install": "cli"}.get(first, "top" if first in TOP else first)
 
 
 @pytest.mark.parametrize("name", modules())

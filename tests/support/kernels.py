@@ -110,11 +110,20 @@ class Kernel:
 
 
 @contextmanager
-def kernel(environment: Mapping[str, str] | None = None) -> Iterator[Kernel]:
-    """Start a kernel, and end it."""
+def kernel(
+    environment: Mapping[str, str] | None = None, python: str | None = None
+) -> Iterator[Kernel]:
+    """Start a kernel, and end it.
+
+    Args:
+        environment: variables of its environment.
+        python: the interpreter that runs it; ``None`` is this one.
+    """
     # A port that is free when it is chosen may be another's when the kernel binds it.
     ways = {"transport": "ipc"} if os.name == "posix" else {}
     manager = KernelManager(kernel_name="python3", **ways)
+    if python is not None and manager.kernel_spec is not None:
+        manager.kernel_spec.argv[0] = python
     manager.start_kernel(env={**PLAIN_ENVIRONMENT, **(environment or {})})
     client = manager.blocking_client()
     client.start_channels()

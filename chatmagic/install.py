@@ -1,0 +1,138 @@
+"""``chatmagic install``: IPython loads the extension by itself in each kernel of an environment."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from chatmagic.archive.files import content_of, replace_content
+from chatmagic.errors import ChatError, InputError
+
+LINES: Final = """\
+# Added by "chatmagic install"; "chatmagic install --uninstall" removes these three lines.
+if __import__("importlib.util").util.find_spec("chatmagic"):
+    c.InteractiveShellApp.extensions.append("chatmagic")
+"""
+"""What is added: an environment without chatmagic reads it without an error."""
+
+NAME: Final = "ipython_config.py"
+SYSTEM: Final = Path("/etc/ipython")
+
+_UNCHANGED: Final = "Nothing was changed."
+
+
+def run(*, system: bool, uninstall: bool) -> int:
+    """Run ``chatmagic install``.
+
+    Args:
+        system: for all environments of this machine, not for this one alone.
+        uninstall: remove the lines instead.
+
+    Returns:
+        The exit code, 0.
+
+    Raises:
+        ChatError: the file cannot be read or written, and is as it was.
+    """
+    path = config_file(system=system)
+    old = content_of(path) or b""
+    new = without(old, path) if uninstall else with_lines(old, path)
+    if new == old:
+        state = "does not have the lines of chatmagic install" if uninstall else "has its lines"
+        print(f"{path} {state}{'' if uninstall else ' already'}. {_UNCHANGED}")
+        return 0
+    print(path)
+    for line in LINES.splitlines():
+        print("-" if uninstall else "+", line)
+    sys.stdout.flush()
+    _write(path, new)
+    print(
+        "Removed. From the next kernel on, %load_ext chatmagic loads it."
+        if uninstall
+        else "Added. From the next kernel on, %%chat works without %load_ext."
+    )
+    return 0
+
+
+def config_file(*, system: bool) -> Path:
+    """Return the configuration file that IPython reads in this environment, or on this machine.
+
+    Args:
+        system: that of the machine.
+
+    Raises:
+        InputError: IPython reads none for the machine here.
+    """
+    if system and os.name == "nt":
+        raise InputError(
+            f"IPython has no folder for the whole machine on Windows. {_UNCHANGED}",
+            hint="Leave out --system: the lines go into this environment.",
+        )
+    folder = SYSTEM if system else Path(sys.prefix, "etc", "ipython")
+    # A link stays one: what it leads to is replaced.
+    return (folder / NAME).resolve()
+
+
+def with_lines(content: bytes, path: Path) -> bytes:
+    """Return a file's content with our lines at its end, once.
+
+    Args:
+        content: what the file holds.
+        path: the file, for the error.
+
+    Raises:
+        InputError: it holds some of our lines, changed.
+    """
+    if LINES.encode() in content:
+        return content
+    _refuse_changed(content, path)
+    line_end = b"\n" if content and not content.endswith(b"\n") else b""
+    return content + line_end + LINES.encode()
+
+
+def without(content: bytes, path: Path) -> bytes:
+    """Return a file's content without our lines.
+
+    Args:
+        content: what the file holds.
+        path: the file, for the error.
+
+    Raises:
+        InputError: it holds some of our lines, changed.
+    """
+    left = content.replace(LINES.encode(), b"")
+    _refuse_changed(left, path)
+    return left
+
+
+def _refuse_changed(content: bytes, path: Path) -> None:
+    first = LINES.splitlines()[0].encode()
+    if first in content:
+        number = content[: content.index(first)].count(b"\n") + 1
+        raise InputError(
+            f"The lines of chatmagic install in {path} were changed (from line {number} on). "
+            f"{_UNCHANGED}",
+            hint="Remove them there, then run this again.",
+        )
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write the file in one step; remove it where nothing is left in it.
+
+    Raises:
+        ChatError: it cannot be written, and is as it was.
+    """
+    try:
+        if content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_content(path, content)
+        else:
+            path.unlink()
+    except OSError as error:
+        raise ChatError(
+            f"{path} cannot be written: {error.strerror or type(error).__name__}. {_UNCHANGED}",
+            hint="Run it as a user who may write there, or load it by %load_ext chatmagic.",
+            fault="you",
+        ) from None
