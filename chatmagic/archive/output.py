@@ -79,7 +79,7 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         record: the turn's, where it is known; its values that keep their text are shown, folded.
     """
     _lazy.load("chatmagic.render.markdown")
-    from chatmagic.render import formats  # noqa: PLC0415 - markdown-it comes with the first question
+    from chatmagic.render import reply_forms  # noqa: PLC0415 - markdown-it comes with the first question
 
     format = "markdown" if record is None else record.parameters.get("format", "markdown")
     states = "".join(
@@ -89,8 +89,8 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
     kept = "" if record is None else _kept(record.values)
     footer = gauge.line_html(reply.credits, reply.usage, settings_words(record))
     return {
-        "text/html": frame(formats.to_html(reply.text, format) + states + kept + footer),
-        "text/plain": formats.to_text(reply.text, format),
+        "text/html": frame(reply_forms.to_html(reply.text, format) + states + kept + footer),
+        "text/plain": reply_forms.to_text(reply.text, format),
     }
 
 

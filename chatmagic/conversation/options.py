@@ -150,7 +150,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         ("--schema",),
         "schema",
-        "JSON by the schema NAME: a pydantic model, dataclass, TypedDict or JSON schema",
+        "ask for JSON by the schema NAME, and check the reply",
         convert=_names,
         metavar="NAME",
         takes="the name of a variable",

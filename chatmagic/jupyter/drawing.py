@@ -170,6 +170,6 @@ def pause(html: str) -> float:
 
 def _html(text: str, ask: Ask) -> str:
     # The renderer comes with the first reply that is drawn.
-    from chatmagic.render import formats  # noqa: PLC0415
+    from chatmagic.render import reply_forms  # noqa: PLC0415
 
-    return formats.to_html(text, ask.format, live=True)
+    return reply_forms.to_html(text, ask.format, live=True)

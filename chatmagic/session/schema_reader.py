@@ -262,7 +262,8 @@ class _Types:
             ]
             hints = {field.name: hints[field.name] for field in fields}
             about = {field.name: field.metadata.get("description") for field in fields}
-            make = lambda values: kind(**values)  # noqa: E731 - one of two
+            construct: Any = kind
+            make = lambda values: construct(**values)  # noqa: E731 - one of two
         parts = {field: self.of(hint) for field, hint in hints.items()}
 
         def build(value: Any) -> Any:

@@ -18,7 +18,7 @@ from chatmagic.archive import output
 from chatmagic.conversation.turn import is_stale
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
-from chatmagic.render import formats, gauge, markdown
+from chatmagic.render import gauge, markdown, reply_forms
 from chatmagic.session.events import HELD_BACK
 from chatmagic.text import PROSE, one_line, visible
 
@@ -161,7 +161,7 @@ def reply_html(text: str, format: str = "markdown") -> str:
         text: the reply.
         format: the form in which it was asked for.
     """
-    return formats.to_html(text, format)
+    return reply_forms.to_html(text, format)
 
 
 @lru_cache(maxsize=MOST_DRAWN)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from shells import Shell, asked, bodies
@@ -112,7 +112,10 @@ def test_a_reply_that_a_limit_ended_says_so(shell: Shell) -> None:
         ("%chat --schema Person.nothing echo:1", "There is no Person.nothing in this notebook yet"),
         ("%chat --schema number echo:1", "number is no schema that can be used: 3 is a type"),
         ("%chat --schema Person --format code echo:1", "A schema goes with the format json, not"),
-        ("%chat --format xml echo:1", "--format takes one of markdown, text, code, json, not 'xml'"),
+        (
+            "%chat --format xml echo:1",
+            "--format takes one of markdown, text, code, json, not 'xml'",
+        ),
         ("%chat --schema 1x echo:1", "--schema takes the name of a variable, not '1x'"),
     ],
 )
