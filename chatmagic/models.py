@@ -155,6 +155,23 @@ class ReplyFacts(BodyFacts):
 
 
 @dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """Block of code in a reply.
+
+    Args:
+        code: its lines, as the reply has them, without the last line's end.
+        language: first word behind the fence, such as ``python``; empty without one.
+    """
+
+    code: str
+    language: str = ""
+
+    def __str__(self) -> str:
+        """Return the code."""
+        return self.code
+
+
+@dataclass(frozen=True, slots=True)
 class Reply(ReplyFacts):
     """A reply, whole or as far as it came (fact 4).
 
@@ -172,6 +189,13 @@ class Reply(ReplyFacts):
     def __str__(self) -> str:
         """Return the text."""
         return self.text
+
+    @property
+    def code_blocks(self) -> tuple[CodeBlock, ...]:
+        """The reply's blocks of code, in order; one that was cut off ends with the text."""
+        from chatmagic.archive import output  # noqa: PLC0415 - as in `_repr_html_`
+
+        return output.code_blocks(self)
 
     def _repr_html_(self) -> str:
         """Return the reply as safe HTML, by which a notebook shows a cell's value."""

@@ -10,12 +10,14 @@ import sys
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 from commands import HERE, asked, command, printed_address, until, with_signals
 
 import chatmagic
 from chatmagic import cli
+from chatmagic.emulator import server
 from chatmagic.emulator.service import FRESH, Settings
 
 if TYPE_CHECKING:
@@ -23,8 +25,11 @@ if TYPE_CHECKING:
 
 
 def settings(*words: str) -> Settings:
-    """Give the settings that these words ask the emulator for."""
-    return cli.emulator_settings(vars(cli._parser().parse_args(["emulator", *words])))
+    """Give the settings with which these words start the emulator."""
+    with mock.patch.object(server, "serve") as serve:
+        assert cli.main(["emulator", *words]) == 0
+    made: Settings = serve.call_args.args[0]
+    return made
 
 
 @pytest.mark.parametrize(

@@ -311,7 +311,8 @@ def test_a_server_that_will_not_end_is_killed(
 def test_signals_are_handled_as_before_afterwards() -> None:
     """The handlers are put back."""
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with demo._signals_noted() as caught:
+    caught: list[int] = []
+    with demo.on_signals(lambda number, _: caught.append(number)):
         os.kill(os.getpid(), signal.SIGTERM)
         until(lambda: caught)
     assert caught == [signal.SIGTERM]

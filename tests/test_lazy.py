@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ from chatmagic import _lazy
 if TYPE_CHECKING:
     from pathlib import Path
 
+NUMBERS = count()
 SLOW = """
 import sys, threading
 by = threading.current_thread().name
@@ -25,11 +27,10 @@ sys.modules["test_lazy"].at_import()
 @pytest.fixture
 def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Give the name of a module that was never imported, and that tells when it is."""
-    (tmp_path / "slow_to_load.py").write_text(SLOW)
+    name = f"slow_to_load_{next(NUMBERS)}"
+    (tmp_path / f"{name}.py").write_text(SLOW)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "slow_to_load", raising=False)
-    monkeypatch.setattr(_lazy, "_threads", {})
-    return "slow_to_load"
+    return name
 
 
 def at_import() -> None:

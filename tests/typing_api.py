@@ -192,6 +192,7 @@ def every_error_is_caught_as_one() -> None:
         errors.RequestTimeoutError,
         errors.CutOffError,
         errors.NotUnderstoodError,
+        errors.ReplyFormatError,
     )
     assert_type(caught[0]("What happened.", hint="What to do."), errors.ChatError)
     late = errors.RequestTimeoutError("It took too long.", which="total")

@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from chatmagic._json import whole_number
 from chatmagic.archive.restore import Replay, turn_of
 from chatmagic.conversation import seal
+from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record
 from chatmagic.conversation.request_facts import Entry
+from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.turn import Turn
+    from chatmagic.conversation.slots import Item
 
 KIND: Final = "conversation"
 
@@ -30,7 +32,7 @@ _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
 def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, Any]:
-    """Return a conversation's live turns as JSON, in their order.
+    """Return a conversation's live turns and instructions as JSON, in their order.
 
     Args:
         conversation: which.
@@ -38,14 +40,16 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
     """
     records = records_of(conversation, keep_values=keep_values)
     turns = [
-        {
+        {"owner": owner, "instructions": item.value.to_json()}
+        if isinstance(item, Instructions)
+        else {
             "owner": owner,
-            "entry": turn.entry,
-            "record": records[turn.number].to_json(),
-            "reply": turn.reply.text,
+            "entry": item.entry,
+            "record": records[item.number].to_json(),
+            "reply": item.reply.text,
         }
         for owner, held in conversation.slots
-        for turn in held
+        for item in held
     ]
     return seal.sealed({"chatmagic": KIND, "version": VERSION, "turns": turns}, {})
 
@@ -66,10 +70,13 @@ def load(value: object) -> Conversation:
     listed = value.get("turns")
     if not isinstance(listed, list):
         raise ValueError("its list of turns is damaged")
-    turns = [_turn(item) for item in listed]
-    replay = Replay(turns)
-    for turn in turns:
-        replay.add(turn)
+    items = [_item(item) for item in listed]
+    replay = Replay(item for item in items if isinstance(item, Turn))
+    for item in items:
+        if isinstance(item, Turn):
+            replay.add(item)
+        else:
+            replay.conversation.add(item)
     replay.conversation.forget_changes()
     return replay.conversation
 
@@ -98,11 +105,16 @@ def markdown(conversation: Conversation) -> str:
     Args:
         conversation: which. A prompt stands as typed, so no value of ``{{ }}`` is in it.
     """
-    parts = ["# Conversation"]
-    for number, turn in enumerate(conversation, 1):
-        state = "" if turn.state == "complete" else f" ({turn.state})"
-        parts += [f"## {number}. You", _fenced(turn.as_typed), f"## {number}. Reply{state}"]
-        parts.append(_closed(turn.reply.text.strip("\n")))
+    parts, number = ["# Conversation"], 0
+    for _, held in conversation.slots:
+        for item in held:
+            if isinstance(item, Instructions):
+                parts += ["## Instructions", _fenced(item.text)]
+                continue
+            number += 1
+            state = "" if item.state == "complete" else f" ({item.state})"
+            parts += [f"## {number}. You", _fenced(item.as_typed), f"## {number}. Reply{state}"]
+            parts.append(_closed(item.reply.text.strip("\n")))
     return "\n\n".join(parts) + "\n"
 
 
@@ -130,11 +142,14 @@ def _record(turn: Turn, carried: Sequence[Turn]) -> Record:
     return turn.to_record((other.digest for other in carried), request.digest())
 
 
-def _turn(value: object) -> Turn:
-    """Read a turn of :func:`dump`."""
+def _item(value: object) -> Item:
+    """Read a turn or instructions of :func:`dump`."""
     if not isinstance(value, Mapping):
         raise ValueError("a turn in it is damaged")
     owner, entry, text = value.get("owner"), value.get("entry"), value.get("reply")
+    if isinstance(owner, str | None) and value.get("instructions") is not None:
+        given = {**value, "version": VERSION, "kind": "instructions"}
+        return replace(Instructions.from_json(given), owner=owner, execution=owner)
     if not isinstance(owner, str | None) or entry not in get_args(Entry):
         raise ValueError("a turn in it is damaged")
     if not isinstance(text, str):

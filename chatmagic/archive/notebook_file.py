@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from chatmagic.archive import files
+from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.conversation.seal import Sealed, check, joined
 from chatmagic.errors import InputError
@@ -44,14 +45,15 @@ _QUIETLY: Final = re.compile(r"(?:^|\s)(?:-\w*q|--q)")
 
 @dataclass(frozen=True, slots=True)
 class SavedOutput:
-    """An output with a record: of a turn, or of what was done to the conversation.
+    """An output with a record: of a turn, of instructions, or of what was done to them.
 
     Args:
         cell: the cell's number.
         own: hash of the cell's own identity; ``None`` where the file gives it none.
-        kind: a ``turn``, or what was done to the conversation.
+        kind: a ``turn``, ``instructions``, or what was done to the conversation.
         sealed: whether the record and its output are as they were sealed.
         record: a turn's record.
+        instructions: the standing instructions that it holds.
         text: its exact text; ``None`` where it is not there.
         html: the same as it is shown; ``None`` where it is not there.
         versions: of what rendered a reply, by package.
@@ -59,9 +61,10 @@ class SavedOutput:
 
     cell: int
     own: str | None
-    kind: Literal["turn"] | Did
+    kind: Literal["turn", "instructions"] | Did
     sealed: Sealed
     record: Record | None = None
+    instructions: Instructions | None = None
     text: str | None = None
     html: str | None = None
     versions: Mapping[str, Any] = field(default_factory=dict)
@@ -186,21 +189,23 @@ class Notebook:
             return
         try:
             kind = kind_of(value)
-            if kind != "turn" and kind not in get_args(Did):
+            if kind not in {"turn", "instructions", *get_args(Did)}:
                 self.problems.append(f"cell {cell}: its record is of an unknown kind.")
                 return
             versions = get(value, "versions")
             sealed = check(cast("Mapping[str, Any]", value), get(output, "data"))
             # JSON is shown in another form than it came; edited by hand, the output counts.
-            text = get(value, "text") if sealed == "sealed" else None
+            is_exact = kind == "turn" and sealed == "sealed"
+            text = get(value, "text") if is_exact else None
             text = get(output, "data", "text/plain") if text is None else text
             self.outputs.append(
                 SavedOutput(
                     cell,
                     own,
-                    cast("Literal['turn'] | Did", kind),
+                    cast("Literal['turn', 'instructions'] | Did", kind),
                     sealed,
                     record=Record.from_json(value) if kind == "turn" else None,
+                    instructions=Instructions.from_json(value) if kind == "instructions" else None,
                     text=text_of(text),
                     html=text_of(get(output, "data", "text/html")),
                     versions=versions if isinstance(versions, Mapping) else {},

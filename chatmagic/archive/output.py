@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from chatmagic import _lazy
 from chatmagic import text as plain
 from chatmagic._version import __version__
+from chatmagic.conversation.instructions import in_words
 from chatmagic.conversation.seal import sealed
 from chatmagic.render import gauge
 from chatmagic.text import counted
@@ -16,10 +17,11 @@ from chatmagic.text import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.turn import Turn
-    from chatmagic.models import Reply
+    from chatmagic.models import CodeBlock, Reply
 
 STATE_WORDS: Final = {
     "complete": "",
@@ -62,6 +64,26 @@ def note(
     return data, {"chatmagic": sealed(record, data)} if record else {}
 
 
+def of_instructions(given: Instructions) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the output of instructions, which shows what it keeps: its data, and its metadata.
+
+    Args:
+        given: with their text.
+    """
+    file = f" from {plain.one_line(given.value.expression, _NAME_SHOWN)}"
+    words = (
+        f"Instructions{file if given.value.expression else ''} for the questions below: "
+        f"{counted(given.value.size, 'character')}."
+        if given.text
+        else "No instructions for the questions below."
+    )
+    html = f'<p style="{gauge.QUIET} margin: 0;">{escape(plain.visible(words))}</p>'
+    if given.text:
+        html = _folded(escape(plain.visible(words)), given.text)
+    box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="Instructions"'
+    return note(f"<div {box}>{html}</div>", words, given.to_json())
+
+
 @lru_cache(maxsize=1)
 def versions() -> Mapping[str, str]:
     """Return the versions of what renders a reply here, by package."""
@@ -92,6 +114,17 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         "text/html": frame(reply_forms.to_html(reply.text, format) + states + kept + footer),
         "text/plain": reply_forms.to_text(reply.text, format),
     }
+
+
+def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:
+    """Return a reply's blocks of code, in order.
+
+    Args:
+        reply: whole or in part.
+    """
+    from chatmagic.render import reply_parts  # noqa: PLC0415 - as in `bundle`
+
+    return tuple(part for part in reply_parts.parts(reply.text) if not isinstance(part, str))
 
 
 def frame(html: str) -> str:
@@ -128,6 +161,8 @@ def turn_notes(turn: Turn, *, is_stale: bool) -> list[str]:
         notes.append(f"sent without the value of {named}, which was not kept: run its cell again")
     if settings := gauge.settings_words(turn.parameters, turn.asked_model):
         notes.append(settings)
+    if turn.instructions is not None:
+        notes.append(in_words(turn.instructions))
     if turn.last is not None:
         count = len(turn.carried)
         notes.append(f"sent with the last {count:,} turns" if count else "sent with none before it")
@@ -148,10 +183,19 @@ def settings_words(record: Record | None) -> str:
 def _kept(values: Sequence[Value]) -> str:
     """Return the values that the record keeps as HTML, so that nothing in it is hidden."""
     return "".join(
-        '<details class="chatmagic-value"><summary>Value of '
-        f"<code>{escape(plain.visible(value.name))}</code>, kept with this output:"
-        f" {counted(value.size, 'character')}</summary>"
-        f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(value.text))}</pre></details>'
+        _folded(
+            f"Value of <code>{escape(plain.visible(value.name))}</code>, kept with this output:"
+            f" {counted(value.size, 'character')}",
+            value.text,
+        )
         for value in values
         if value.text is not None
+    )
+
+
+def _folded(summary: str, text: str) -> str:
+    """Return a text as HTML, folded under a summary, which is safe HTML."""
+    return (
+        f'<details class="chatmagic-value"><summary>{summary}</summary>'
+        f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(text))}</pre></details>'
     )

@@ -67,7 +67,8 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
         changed: whether what is not as it was sealed is taken as it stands; otherwise it is
             left out.
     """
-    turns, problems = _turns(notebook, by_id=by_id, changed=changed)
+    owners = _owners(notebook, by_id=by_id)
+    turns, problems = _turns(notebook, owners, changed=changed)
     replay = Replay(turns.values())
     index = -1
     for saved in notebook.outputs:
@@ -77,6 +78,10 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
             continue
         if saved.kind == "turn" and index in turns:
             replay.add(turns[index])
+        elif saved.instructions is not None:
+            owner, execution = owners[saved.cell], f"cell {saved.cell}"
+            placed = replace(saved.instructions, owner=owner, execution=execution)
+            replay.conversation.add(placed)
         elif saved.kind != "turn":
             _STEPS[saved.kind](replay.conversation)
     numbers = {index: number for number, index in enumerate(turns, 1)}
@@ -103,6 +108,7 @@ def turn_of(record: Record, text: str, **place: Any) -> Turn:
         values=record.values,
         **record.parameters,
         asked_model=record.asked_model,
+        instructions=record.instructions,
         record=record,
         **place,
     )
@@ -176,14 +182,15 @@ def _occurrences(digests: Iterable[str]) -> Iterator[tuple[str, int]]:
         counts[digest] += 1
 
 
-def _turns(notebook: Notebook, *, by_id: bool, changed: bool) -> tuple[dict[int, Turn], list[str]]:
+def _turns(
+    notebook: Notebook, owners: Mapping[int, str | None], *, changed: bool
+) -> tuple[dict[int, Turn], list[str]]:
     """Return the turns that were kept in the conversation, by their places, and what failed."""
     turns: dict[int, Turn] = {}
     left_out = "" if changed else "; it was left out"
     faulty = [saved for saved in notebook.outputs if saved.fault]
     problems = [f"cell {saved.cell}: {saved.fault}{left_out}." for saved in faulty]
     problems = [*notebook.problems, *problems]
-    owners = _owners(notebook, by_id=by_id)
     for index, (saved, record) in enumerate(notebook.turns):
         if not record.in_history or (saved.fault and not changed):
             continue
@@ -203,11 +210,12 @@ def _turns(notebook: Notebook, *, by_id: bool, changed: bool) -> tuple[dict[int,
 
 
 def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
-    """Return the owner of each cell's turns; a copied cell has a record that names another cell."""
+    """Return the owner of what each cell holds; the record of a copied cell names another cell."""
     owners: dict[int, str | None] = {}
     taken: set[str] = set()
-    for saved, record in notebook.turns:
-        if saved.cell not in owners:
+    for saved in notebook.outputs:
+        record = saved.record or saved.instructions
+        if record is not None and saved.cell not in owners:
             wanted = (saved.own, record.owner) if by_id else (record.owner, saved.own)
             free = (owner for owner in wanted if owner is not None and owner not in taken)
             owner = owners[saved.cell] = next(free, None)

@@ -17,8 +17,8 @@ from chatmagic.archive import notebook_file, output, restore
 from chatmagic.audit import cassettes as audit_cassette
 from chatmagic.audit import disclosures, findings
 from chatmagic.audit.findings import Audit
-from chatmagic.conversation import question
-from chatmagic.conversation.turn import is_stale
+from chatmagic.conversation import instructions, question
+from chatmagic.conversation.turn import carries_others, is_instructed_otherwise
 from chatmagic.errors import InputError
 from chatmagic.text import numbered, one_line
 
@@ -62,7 +62,7 @@ def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
     restored = restore.restore(read, changed=True)
     turns = _turns(read, restored)
     problems = [*restored.problems, *_edited(read), *_without_record(read), *_gone(read)]
-    problems += _not_done(read)
+    problems += [*_not_done(read), *_instructed_otherwise(read, restored)]
     problems += [
         f"cell {turn.cell}: its HTML differs from what its reply is rendered as."
         for turn in turns
@@ -118,6 +118,29 @@ def _edited(read: Notebook) -> list[str]:
         elif now is not None and len(were) > 1:
             lines.append(f"cell {cell.number}: it asks once, and shows {len(were):,} replies.")
     return lines
+
+
+def _instructed_otherwise(read: Notebook, restored: Restored) -> list[str]:
+    """Return a line for each cell with other instructions than those that were sent."""
+    sources = dict(reversed(read.texts))
+    lines = [
+        f"cell {saved.cell}: its instructions were edited after it ran."
+        for saved in read.outputs
+        if saved.instructions is not None
+        and (typed := instructions.typed_in(sources[saved.cell])) is not None
+        and typed != saved.instructions.text
+    ]
+    # What a load brings, no output of this notebook tells.
+    first_load = min((cell.number for cell in read.asking if cell.loads), default=None)
+    conversation = restored.conversation
+    held = zip(conversation, conversation.instructions, strict=False)
+    return lines + [
+        f"cell {restored.cells[turn.number]}: it was asked with other instructions than those "
+        "that stand above it."
+        for turn, now in held
+        if (first_load is None or restored.cells[turn.number] < first_load)
+        and is_instructed_otherwise(turn, now)
+    ]
 
 
 def _is_edited(source: str, asked: Sequence[str]) -> bool:
@@ -188,7 +211,7 @@ def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
     turns = restored.conversation.turns
     in_order: dict[int, bool | None] = {}
     for index, turn in enumerate(turns):
-        fits = not is_stale(turns, index)
+        fits = not carries_others(turns, index)
         own = cells[turn.number]
         # A load puts what it brings in place of all above it, or brings the same again.
         above = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from chatmagic.protocol.known_secrets import key_shapes_in
 from chatmagic.text import counted, numbered
 
 if TYPE_CHECKING:
@@ -40,6 +41,13 @@ def lines(read: Notebook) -> tuple[str, ...]:
     keys = [number for number, text in read.texts if _KEY.search(text)]
     if keys:
         lines.append(f"{numbered(keys, 'cell')}: perhaps an API key: the text sets one")
+    lookalikes: dict[str, list[int]] = {}
+    for number, text in read.texts:
+        for name in key_shapes_in(text):
+            lookalikes.setdefault(name, []).append(number)
+    lines += [
+        f"{numbered(cells, 'cell')}: what looks like {name}" for name, cells in lookalikes.items()
+    ]
     if read.timed:
         lines.append(f"{numbered(read.timed, 'cell')}: when the cell ran, in its metadata")
     return tuple(lines)

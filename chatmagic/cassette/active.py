@@ -31,11 +31,13 @@ class CassetteSetup:
         config: the cassette and its mode.
         timeout: as for :class:`chatmagic.Client`, where the emulator answers.
         extra_body: fields that every request has beside the interface's own.
+        system_role: whether instructions are a message of the role ``system``.
     """
 
     config: CassetteConfig
     timeout: Timeout | float | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
+    system_role: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from chatmagic import _json
 from chatmagic._json import shared
 from chatmagic.archive import notebook_file
-from chatmagic.cassette.interaction import DIGITS, Interaction, headers_for
+from chatmagic.cassette.interaction import DIGITS, Interaction, headers_for, name_of
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts
 from chatmagic.text import numbered
@@ -75,6 +75,7 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
         prompt=record.prompt,
         before=tuple(digest[:DIGITS] for digest in before),
         asked_model=record.asked_model,
+        instructions=name_of(record.instructions),
         parameters={"stream": True, **sent},
         typed=record.prompt if record.values else None,
         owner=record.owner,

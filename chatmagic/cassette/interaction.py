@@ -13,10 +13,11 @@ from chatmagic.models import BodyFacts, Origin
 from chatmagic.protocol import wire
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from chatmagic.models import Credits
+    from chatmagic.conversation.request_facts import Value
+    from chatmagic.models import Credits, Message
     from chatmagic.protocol.wire import Request
 
 KEPT_HEADERS: Final = (
@@ -61,6 +62,7 @@ class Interaction(BodyFacts, AsTyped):
         parameters: the other fields of the body: ``stream``, ``max_tokens``, ``temperature``
             and those of ``extra_body``, as far as known; without ``wire.NOT_IN_DIGEST``.
         asked_model: the model that was asked for; ``None`` where none was set.
+        instructions: name of the standing instructions that the request carried; ``None`` for none.
         typed: the prompt as typed, where values were put into it; else ``None``.
         owner: hash of the cell that asked; ``None`` where it is not known.
         status: the HTTP status.
@@ -78,6 +80,7 @@ class Interaction(BodyFacts, AsTyped):
     before: tuple[str, ...] = json_field(exact(_texts), lambda names: [*names] or None, ())
     parameters: Mapping[str, Any] = json_field(exact(_object), dict, MISSING, required=True)
     asked_model: str | None = json_field(exact_text)
+    instructions: str | None = json_field(exact_text)
     typed: str | None = json_field(exact_text)
     owner: str | None = json_field(exact_text)
     status: int = json_field(exact_count, default=200)
@@ -109,14 +112,23 @@ class Interaction(BodyFacts, AsTyped):
         return None if self.text is None else _json.turn_digest(self.prompt, self.text)[:DIGITS]
 
     @classmethod
-    def asked(cls, request: Request, **known: Any) -> Self:
+    def asked(
+        cls,
+        request: Request,
+        messages: Sequence[Message] | None = None,
+        instructions: Value | None = None,
+        **known: Any,
+    ) -> Self:
         """Return the interaction of a request that is not answered yet.
 
         Args:
-            request: as it is sent: prompts and replies in turn, and the prompt at the end.
+            request: as it is sent.
+            messages: the request's, without its instructions: prompts and replies in turn, and
+                the prompt at the end; ``None`` for a request without instructions.
+            instructions: the standing instructions that it carries.
             **known: fields that the request does not tell.
         """
-        *before, prompt = request.messages
+        *before, prompt = request.messages if messages is None else messages
         turns = zip(before[::2], before[1::2], strict=True)
         body = request.to_json()
         model = body.get("model")
@@ -130,8 +142,14 @@ class Interaction(BodyFacts, AsTyped):
                 if name != "messages" and name not in wire.NOT_IN_DIGEST
             },
             asked_model=model if isinstance(model, str) else None,
+            instructions=name_of(instructions),
             **known,
         )
+
+
+def name_of(instructions: Value | None) -> str | None:
+    """Return the name of a request's standing instructions in a cassette; ``None`` for none."""
+    return None if instructions is None else instructions.sha256[:DIGITS]
 
 
 def headers_for(credits: Credits | None, date: datetime | None) -> tuple[tuple[str, str], ...]:

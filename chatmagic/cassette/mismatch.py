@@ -107,6 +107,8 @@ def _turn_above(number: int, query: Query, recorded: Interaction | None) -> str:
 
 
 def _changed_parameters(asked: Interaction, recorded: Interaction) -> str:
+    if asked.instructions != recorded.instructions:
+        return f"The messages are the same, but {_instructed(asked, recorded)}."
     ours = {**asked.parameters, "model": asked.asked_model}
     # A recorded model does not count where none is set now.
     theirs = {**recorded.parameters, "model": asked.asked_model and recorded.asked_model}
@@ -118,9 +120,18 @@ def _changed_parameters(asked: Interaction, recorded: Interaction) -> str:
         if now != then:
             return f"The messages are the same, but {name} is {now}, and was recorded as {then}."
     return (
-        "The prompt as typed is the same, but a value that it puts in, --no-stream or extra_body "
-        "differs."
+        "The prompt as typed is the same, but a value that it puts in, --no-stream, extra_body or "
+        "system_role differs."
     )
+
+
+def _instructed(asked: Interaction, recorded: Interaction) -> str:
+    """Return in words how the instructions of two requests differ."""
+    if recorded.instructions is None:
+        return "this one carries instructions, and the recorded one carried none"
+    if asked.instructions is None:
+        return "this one carries no instructions, and the recorded one carried some"
+    return "the instructions that go along are not the recorded ones"
 
 
 def _message(at: int, kind: str, now: str, then: str) -> str:

@@ -87,9 +87,11 @@ class ServiceSetup:
         timeout: as for :class:`chatmagic.Client`, in seconds.
         extra_body: fields that every request has beside the interface's own.
         extra_headers: headers that every request has beside the connection's own.
+        system_role: whether instructions are a message of the role ``system``.
     """
 
     endpoint: Endpoint
     timeout: Timeout | Mapping[str, float | None] | float | None = None
     extra_body: Mapping[str, Any] | None = None
     extra_headers: Mapping[str, str] | None = field(default=None, repr=False)
+    system_role: bool = False

@@ -10,7 +10,7 @@ from chatmagic.errors import InputError
 from chatmagic.protocol.auth import is_secret_name
 from chatmagic.text import one_line
 
-OF_AN_ADDRESS: Final = ("model", "extra_headers")
+OF_AN_ADDRESS: Final = ("model", "extra_headers", "system_role")
 """The settings that belong to the address that they were set for, as a key does."""
 
 OWN_HEADERS: Final = re.compile(

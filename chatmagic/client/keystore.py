@@ -176,11 +176,11 @@ class KeyStore:
 def open_store() -> KeyStore:
     """Return the store of this user; its file is in the configuration folder of the system."""
     folder = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True)
-    return KeyStore(folder, _keyring)
+    return KeyStore(folder, find_keyring)
 
 
 @cache
-def _keyring() -> Any:
+def find_keyring() -> Any:
     """Return the keyring module if it is installed and has somewhere to keep a key."""
     try:
         keyring = import_module("keyring")

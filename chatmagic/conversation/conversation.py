@@ -2,7 +2,9 @@
 
 A conversation is an ordered list of *slots*. A slot belongs to one cell, or is a slot
 of its own for a turn that no cell owns, and holds the turns that are *live* there: none,
-one, or several that one execution of the cell asked. The rules:
+one, or several that one execution of the cell asked. Standing instructions stand in a slot
+as a turn does, and all that is said of turns below holds for them, but for what
+rule 15 says. The rules:
 
  1. A turn is owned by the cell that asked it, known by a hash of its identity. A turn
     that no cell owns is appended: it stands at the end, in a place of its own.
@@ -39,6 +41,9 @@ one, or several that one execution of the cell asked. The rules:
 14. A cell shows what it asked last. Where that is not live in its slot, nor a turn with the
     same question and reply, its reply is *taken back*: by an undo, also of a re-run, a
     reset, or a load.
+15. Instructions hold for the turns below them, up to the next ones; empty ones end those
+    above. A request carries the ones that hold for its turn, however few turns it carries,
+    and a turn is stale, too, when they are not the ones that it carried. A reset leaves them.
 
 Together they give *Run All*: the same notebook, run from top to bottom once more in the
 same conversation, sends the same requests in the same order.
@@ -55,7 +60,8 @@ from typing import TYPE_CHECKING, Literal
 
 from chatmagic.conversation import history
 from chatmagic.conversation.history import Snapshot
-from chatmagic.conversation.slots import live, of_execution, with_slot
+from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.slots import instructions_of, live, of_execution, with_slot
 from chatmagic.conversation.turn import Context, is_stale, newest
 from chatmagic.errors import InputError
 
@@ -64,9 +70,11 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.history import Change
+    from chatmagic.conversation.request_facts import Value
+    from chatmagic.conversation.slots import Item
     from chatmagic.conversation.turn import Turn
 
-Mark = Literal["stale", "taken back", "held back"]
+Mark = Literal["stale", "taken back", "held back", "instructions taken back"]
 
 
 class Conversation:
@@ -94,9 +102,14 @@ class Conversation:
         return live(self._all.slots)
 
     @property
-    def slots(self) -> tuple[tuple[str | None, tuple[Turn, ...]], ...]:
-        """The owner and the live turns of each slot, in order; some hold none (rule 6)."""
-        return tuple((slot.owner, slot.turns) for slot in self._all.slots)
+    def slots(self) -> tuple[tuple[str | None, tuple[Item, ...]], ...]:
+        """The owner and the live items of each slot, in order; some hold none (rule 6)."""
+        return tuple((slot.owner, slot.items) for slot in self._all.slots)
+
+    @property
+    def instructions(self) -> tuple[Value | None, ...]:
+        """The instructions that hold for each live turn, and at last below them all (rule 15)."""
+        return instructions_of(self._all.slots)
 
     @property
     def added(self) -> int:
@@ -138,29 +151,32 @@ class Conversation:
                 hint="Leave it out to send all turns.",
             )
         slots, index = with_slot(self._all.slots, owner, order)
-        turns = live(slots[:index]) + of_execution(slots[index], execution)
-        return Context(newest(turns, last), len(turns))
+        own = replace(slots[index], items=of_execution(slots[index], execution))
+        above = (*slots[:index], own)
+        turns = live(above)
+        return Context(newest(turns, last), len(turns), instructions_of(above)[-1])
 
-    def add(self, turn: Turn, *, order: Sequence[str] | None = None) -> Change:
-        """Put a turn where it belongs; in its cell's slot it replaces older executions' turns.
+    def add(self, item: Item, *, order: Sequence[str] | None = None) -> Change:
+        """Put an item where it belongs; in its cell's slot it replaces older executions' items.
 
         Args:
-            turn: the turn, with the numbers that its :class:`Context` gave as ``carried``.
+            item: instructions; or a turn, with the numbers that its :class:`Context` gave as
+                ``carried``.
             order: hashes of the page's cells from top to bottom, where the page tells them.
 
         Returns:
-            The change; its ``came`` holds the turn with its number.
+            The change; its ``came`` holds a turn with its number.
         """
-        self._all, change = history.added(self._all, turn, order)
+        self._all, change = history.added(self._all, item, order)
         return change
 
     def reset(self) -> Change:
-        """Take every live turn out; the slots stay. Counts as a change in any case (rule 8)."""
+        """Take every live turn out; all else stays. Counts as a change in any case (rule 8)."""
         self._all, change = history.reset(self._all)
         return change
 
     def load(self, other: Conversation) -> Change:
-        """Put another conversation's turns in place of the live ones (rule 11).
+        """Put another conversation's items in place of the live ones (rule 11).
 
         Args:
             other: the other one, which stays as it is.
@@ -169,18 +185,18 @@ class Conversation:
         return change
 
     def forget_changes(self) -> None:
-        """Keep the live turns alone: no change can be taken back, and no cell shows any of them."""
-        slots = tuple(replace(slot, newest=None) for slot in self._all.slots)
-        self._all = Snapshot(slots, next_number=self._all.next_number)
+        """Keep what is live alone: no change can be taken back, and no cell shows any of them."""
+        kept = tuple(replace(slot, newest=None) for slot in self._all.slots)
+        self._all = Snapshot(kept, next_number=self._all.next_number)
 
     def set_aside(self, owners: Collection[str]) -> Change | None:
-        """Take out the live turns of cells that are gone from the page; their slots stay.
+        """Take out what is live of cells that are gone from the page; their slots stay.
 
         Args:
             owners: hashes of those cells.
 
         Returns:
-            The change, or ``None`` if none of them has a live turn: then nothing changed.
+            The change, or ``None`` if nothing of theirs is live: then nothing changed.
         """
         self._all, change = history.set_aside(self._all, owners)
         return change
@@ -238,20 +254,35 @@ class Conversation:
         """
         now = self._all if layout is None else history.followed(self._all, layout)[0]
         owners = [slot.owner for slot in now.slots for _ in slot.turns]
-        turns = live(now.slots)
+        turns, held = live(now.slots), instructions_of(now.slots)
         marks: dict[str | None, Mark] = {
             turn.owner: "held back" for turn in turns if turn.reply.held_back
         }
-        marks |= {owner: "stale" for index, owner in enumerate(owners) if is_stale(turns, index)}
-        marks |= {slot.owner: "taken back" for slot in now.slots if slot.lacks_newest}
+        marks |= {
+            owner: "stale"
+            for index, owner in enumerate(owners)
+            if is_stale(turns, index, held[index])
+        }
+        marks |= {
+            slot.owner: "instructions taken back"
+            if isinstance(slot.newest, Instructions)
+            else "taken back"
+            for slot in now.slots
+            if slot.lacks_newest
+        }
         return {owner: mark for owner, mark in marks.items() if owner is not None}
 
     def stale(self, turn: Turn) -> bool:
         """Return whether a live turn would be asked otherwise now (rule 9); others never are."""
         turns = self.turns
-        return turn in turns and is_stale(turns, turns.index(turn))
+        if turn not in turns:
+            return False
+        index = turns.index(turn)
+        return is_stale(turns, index, self.instructions[index])
 
     def stale_turns(self) -> tuple[Turn, ...]:
         """Return the live turns that would be asked otherwise now, in their order (rule 9)."""
-        turns = self.turns
-        return tuple(turn for index, turn in enumerate(turns) if is_stale(turns, index))
+        turns, held = self.turns, self.instructions
+        return tuple(
+            turn for index, turn in enumerate(turns) if is_stale(turns, index, held[index])
+        )

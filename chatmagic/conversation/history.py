@@ -10,15 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.slots import Slot, arranged, live, of_execution, ordered, with_slot
+from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from chatmagic.conversation.cell_order import Layout
-    from chatmagic.conversation.turn import Turn
+    from chatmagic.conversation.slots import Item
 
-Kind = Literal["ask", "re-run", "reset", "set aside", "load"]
+Kind = Literal["ask", "re-run", "instructions", "reset", "set aside", "load"]
 
 IN_NOTEBOOK: Final = "a cell of the notebook"
 UNDO_DEPTH: Final = 1000
@@ -33,23 +35,25 @@ class Change:
         kind: the kind of change that was done, taken back, or done again.
         went: the turns that were live before the step and are not now, in their order.
         came: the turns that are live since the step, in their order.
+        instructions: whether other standing instructions are live since the step.
     """
 
     kind: Kind
     went: tuple[Turn, ...]
     came: tuple[Turn, ...]
+    instructions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A change that can be gone back over: the turns of the slots that it touched, by key.
+    """A change that can be gone back over: the items of the slots that it touched, by key.
 
     A load also changes the order; ``orders`` is the slots' keys before and after it.
     """
 
     kind: Kind
-    before: Mapping[int, tuple[Turn, ...]]
-    after: Mapping[int, tuple[Turn, ...]]
+    before: Mapping[int, tuple[Item, ...]]
+    after: Mapping[int, tuple[Item, ...]]
     orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
 
@@ -69,44 +73,50 @@ class Snapshot:
     away: frozenset[str] = frozenset()
 
 
-def added(now: Snapshot, turn: Turn, order: Sequence[str] | None) -> tuple[Snapshot, Change]:
-    """Put a turn into its cell's slot, instead of the turns of older executions (rules 3, 4).
+def added(now: Snapshot, item: Item, order: Sequence[str] | None) -> tuple[Snapshot, Change]:
+    """Put an item into its cell's slot, instead of those of older executions (rules 3, 4).
 
     Args:
         now: the conversation before.
-        turn: the new turn.
+        item: the new turn, or instructions.
         order: hashes of the page's cells from top to bottom, where the page tells them.
     """
-    slots, index = with_slot(now.slots, turn.owner, order)
+    slots, index = with_slot(now.slots, item.owner, order)
     slot = slots[index]
-    kept = of_execution(slot, turn.execution)
-    turn = replace(turn, number=now.next_number)
-    slots = (*slots[:index], replace(slot, newest=turn), *slots[index + 1 :])
-    turns = (*kept, turn)
-    kind: Kind = "ask" if kept == slot.turns else "re-run"
-    then, change = _changed(replace(now, slots=slots), kind, {slot.key: turns})
-    return replace(then, next_number=now.next_number + 1), change
+    kept = of_execution(slot, item.execution)
+    is_turn = isinstance(item, Turn)
+    item = replace(item, number=now.next_number) if isinstance(item, Turn) else item
+    slots = (*slots[:index], replace(slot, newest=item), *slots[index + 1 :])
+    kind: Kind = "ask" if kept == slot.items else "re-run"
+    kind = kind if is_turn else "instructions"
+    then, change = _changed(replace(now, slots=slots), kind, {slot.key: (*kept, item)})
+    return replace(then, next_number=now.next_number + is_turn), change
 
 
 def reset(now: Snapshot) -> tuple[Snapshot, Change]:
-    """Take every live turn out; the slots stay."""
-    return _changed(now, "reset", {slot.key: () for slot in now.slots if slot.turns})
+    """Take every live turn out; the slots stay, and instructions hold on (rule 15)."""
+    after = {
+        slot.key: tuple(item for item in slot.items if not isinstance(item, Turn))
+        for slot in now.slots
+        if slot.turns
+    }
+    return _changed(now, "reset", after)
 
 
 def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:
-    """Put another conversation's turns in place of the live ones (rule 11)."""
+    """Put another conversation's turns and instructions in place of the live ones (rule 11)."""
     if now == Snapshot() and other.done:
         return other, Change("load", (), live(other.slots))
     keys: dict[str | None, int] = {
         slot.owner: slot.key for slot in now.slots if slot.owner is not None
     }
     held = {slot.key: slot for slot in now.slots}
-    after: dict[int, tuple[Turn, ...]] = {slot.key: () for slot in now.slots if slot.turns}
+    after: dict[int, tuple[Item, ...]] = {slot.key: () for slot in now.slots if slot.items}
     for slot in other.slots:
         key = keys.get(slot.owner, len(held))
         # Its own order counts, so what was there before moves behind it.
         held[key] = held.pop(key, Slot(key, slot.owner, newest=slot.newest))
-        after[key] = tuple(_renumbered(turn, now.next_number - 1) for turn in slot.turns)
+        after[key] = tuple(_renumbered(item, now.next_number - 1) for item in slot.items)
     moved = len(held) - len(other.slots)
     slots = tuple(held.values())
     slots = (*slots[moved:], *slots[:moved])
@@ -145,24 +155,24 @@ def handed_over(now: Snapshot, number: int, owner: str) -> Snapshot:
         owner: the cell's hash.
     """
 
-    def handed(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    def handed(items: tuple[Item, ...]) -> tuple[Item, ...]:
         return tuple(
-            replace(turn, owner=owner, entry="cell", asker=IN_NOTEBOOK, shown=True)
-            if turn.number == number
-            else turn
-            for turn in turns
+            replace(item, owner=owner, entry="cell", asker=IN_NOTEBOOK, shown=True)
+            if isinstance(item, Turn) and item.number == number
+            else item
+            for item in items
         )
 
     def rewritten(step: Step) -> Step:
         before, after = (
-            {key: handed(turns) for key, turns in side.items()}
+            {key: handed(items) for key, items in side.items()}
             for side in (step.before, step.after)
         )
         return replace(step, before=before, after=after)
 
     slots = tuple(
         # The cell has asked nothing yet.
-        replace(slot, owner=owner, turns=handed(slot.turns), newest=None)
+        replace(slot, owner=owner, items=handed(slot.items), newest=None)
         if any(turn.number == number for turn in slot.turns)
         else slot
         for slot in now.slots
@@ -172,14 +182,14 @@ def handed_over(now: Snapshot, number: int, owner: str) -> Snapshot:
 
 
 def set_aside(now: Snapshot, owners: Collection[str]) -> tuple[Snapshot, Change | None]:
-    """Take out the live turns of cells that are gone; without any, nothing has changed.
+    """Take out what is live of cells that are gone; without any, nothing has changed.
 
     Args:
         now: the conversation before.
         owners: hashes of the cells that are gone.
     """
-    after: dict[int, tuple[Turn, ...]] = {
-        slot.key: () for slot in now.slots if slot.turns and slot.owner in owners
+    after: dict[int, tuple[Item, ...]] = {
+        slot.key: () for slot in now.slots if slot.items and slot.owner in owners
     }
     return _changed(now, "set aside", after) if after else (now, None)
 
@@ -199,10 +209,12 @@ def followed(now: Snapshot, layout: Layout) -> tuple[Snapshot, Change | None]:
     return replace(now, slots=arranged(now.slots, layout.order), away=layout.gone), change
 
 
-def _renumbered(turn: Turn, by: int) -> Turn:
+def _renumbered(item: Item, by: int) -> Item:
     """Move a turn's number, and those it carried; 0 stands for a turn that is not known."""
-    carried = tuple(number + by if number else 0 for number in turn.carried)
-    return replace(turn, number=turn.number + by, carried=carried)
+    if not isinstance(item, Turn):
+        return item
+    carried = tuple(number + by if number else 0 for number in item.carried)
+    return replace(item, number=item.number + by, carried=carried)
 
 
 def _taken_over(now: Snapshot, layout: Layout) -> Snapshot:
@@ -237,13 +249,13 @@ def _brought_back(now: Snapshot, owner: str) -> Snapshot:
     if index is None or now.done[index].kind != "set aside":
         return now
     step = now.done[index]
-    turns = step.before[slot.key]
+    items = step.before[slot.key]
     before, after = (
-        {key: turns for key, turns in side.items() if key != slot.key}
+        {key: others for key, others in side.items() if key != slot.key}
         for side in (step.before, step.after)
     )
     left = (replace(step, before=before, after=after),) if after else ()
-    slots, _ = _moved(now.slots, step.kind, {slot.key: turns})
+    slots, _ = _moved(now.slots, step.kind, {slot.key: items})
     done = (*now.done[:index], *left, *now.done[index + 1 :])
     return replace(now, slots=slots, done=done)
 
@@ -251,25 +263,30 @@ def _brought_back(now: Snapshot, owner: str) -> Snapshot:
 def _changed(
     now: Snapshot,
     kind: Kind,
-    after: Mapping[int, tuple[Turn, ...]],
+    after: Mapping[int, tuple[Item, ...]],
     orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
 ) -> tuple[Snapshot, Change]:
-    """Do something new: put these turns into these slots, and remember it for undo."""
-    before = {slot.key: slot.turns for slot in now.slots if slot.key in after}
+    """Do something new: put these items into these slots, and remember it for undo."""
+    before = {slot.key: slot.items for slot in now.slots if slot.key in after}
     slots, change = _moved(now.slots, kind, after)
     done = (*now.done, Step(kind, before, after, orders))[-UNDO_DEPTH:]
     return replace(now, slots=slots, done=done, undone=(), void=0), change
 
 
 def _moved(
-    slots: tuple[Slot, ...], kind: Kind, turns: Mapping[int, tuple[Turn, ...]]
+    slots: tuple[Slot, ...], kind: Kind, items: Mapping[int, tuple[Item, ...]]
 ) -> tuple[tuple[Slot, ...], Change]:
-    """Put these turns into these slots, by key, and say which went and which came."""
+    """Put these items into these slots, by key, and say which turns went and which came."""
     moved = tuple(
-        replace(slot, turns=turns[slot.key]) if slot.key in turns else slot for slot in slots
+        replace(slot, items=items[slot.key]) if slot.key in items else slot for slot in slots
     )
     before, after = live(slots), live(moved)
     was, now = ({turn.number for turn in live} for live in (before, after))
     went = tuple(turn for turn in before if turn.number not in now)
     came = tuple(turn for turn in after if turn.number not in was)
-    return moved, Change(kind, went, came)
+    return moved, Change(kind, went, came, _instructions(slots) != _instructions(moved))
+
+
+def _instructions(slots: tuple[Slot, ...]) -> list[Instructions]:
+    """Return the instructions that are live in these slots, in their order."""
+    return [item for slot in slots for item in slot.items if isinstance(item, Instructions)]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from chatmagic._json import exact_count, exact_number, word_of
 from chatmagic.conversation import suggestions
+from chatmagic.conversation.blocks import ASKED_OF_AN_ERROR
 from chatmagic.conversation.request_facts import Format, Parameters
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
@@ -86,13 +87,24 @@ class ParsedLine(Parameters):
         output: name of the variable that gets the reply; ``None`` for none.
         raw: whether ``{{ }}`` is sent as typed.
         quiet: whether the reply is not shown.
+        allow_secrets: whether it is sent although it holds a secret.
         prompt: the rest of the line, byte for byte; may be empty.
     """
 
     output: str | None
     raw: bool
     quiet: bool
+    allow_secrets: bool = False
     prompt: str
+
+    def question(self, body: str) -> str:
+        """Return the question of a line and a body; about an error it need not be typed.
+
+        Args:
+            body: what stands under the line, without its last line end.
+        """
+        text = "\n".join(part for part in (self.prompt, body) if part)
+        return ASKED_OF_AN_ERROR if self.with_error and not text.strip() else text
 
 
 def _name(word: str) -> str:
@@ -165,8 +177,15 @@ OPTIONS: Final[tuple[Option, ...]] = (
         takes="the name of a variable",
         configurable=False,
     ),
+    Option(("--error",), "with_error", "send the last error of a cell along", configurable=False),
     Option(("--raw",), "raw", "send {{ }} as typed", "--no-raw"),
     Option(("-q", "--quiet"), "quiet", "do not show the reply", "--no-quiet"),
+    Option(
+        ("--allow-secrets",),
+        "allow_secrets",
+        "send it although it holds a secret",
+        configurable=False,
+    ),
 )
 """The options, in the order in which the help shows them."""
 

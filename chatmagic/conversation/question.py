@@ -101,5 +101,5 @@ def _asked(line: str, body: str) -> Question | None:
         asked = options.parse(line)
     except InputError:
         return None
-    prompt = "\n".join(part for part in (asked.prompt, body.rstrip("\n")) if part)
+    prompt = asked.question(body.rstrip("\n"))
     return Question(without_lone_surrogates(prompt), asked.quiet) if prompt.strip() else None

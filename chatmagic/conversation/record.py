@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Mapping
 from dataclasses import MISSING, dataclass, replace
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 
 from chatmagic import _json
@@ -41,7 +42,12 @@ class NewerVersionError(ValueError):
     """Record that was written by a release after this one."""
 
 
-def _owner(value: object) -> str:
+def owner_from(value: object) -> str:
+    """Read the hash by which a cell is known.
+
+    Raises:
+        ValueError: it is none.
+    """
     if not isinstance(value, str) or not _OWNER.fullmatch(value):
         raise ValueError("not an owner")
     return value
@@ -76,6 +82,7 @@ class Record(ReplyFacts):
         origin: ``live``, ``replay`` or ``emulator``.
         turn: the digest by which a later record names this turn.
         asked_model: name of the model that was asked for, where one was.
+        instructions: the standing instructions that the request carried, without their text.
         earlier: how many turns the request carried before those in ``carried``.
         chain: chain digest of these earlier turns; ``None`` where there are none.
     """
@@ -89,12 +96,13 @@ class Record(ReplyFacts):
     values: tuple[Value, ...] = json_field(
         _items(Value.from_json), lambda values: [value.to_json() for value in values] or None, ()
     )
-    owner: str | None = json_field(_owner)
+    owner: str | None = json_field(owner_from)
     parameters: Mapping[str, Any] = json_field(
         Parameters.read, lambda given: dict(given) or None, MISSING
     )
     turn: str | None = json_field(exact_digest)
     asked_model: str | None = json_field(exact_text)
+    instructions: Value | None = json_field(Value.from_json, methodcaller("to_json"))
     earlier: int = 0
     chain: str | None = None
 
@@ -152,7 +160,7 @@ def kind_of(value: object) -> str:
         value: what stands in the metadata under ``chatmagic``.
 
     Returns:
-        ``turn``, ``undo``, ``redo``, ``reset``, or what else it says.
+        ``turn``, ``instructions``, ``undo``, ``redo``, ``reset``, or what else it says.
 
     Raises:
         NewerVersionError: a later release wrote it.

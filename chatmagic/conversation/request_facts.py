@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Entry = Literal["cell", "panel", "python"]
 Format = Literal["markdown", "text", "code", "json"]
-Kind = Literal["cell", "error", "format"]
+Kind = Literal["cell", "error", "instructions", "format"]
 """What a value is that goes in front of a question; an expression's value has none."""
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -51,6 +51,10 @@ def _where_off(switch: bool) -> bool | None:
 
 def _where_asked_for(format: Format) -> Format | None:
     return None if format == "markdown" else format
+
+
+def _where_on(switch: bool) -> bool | None:
+    return switch or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,7 @@ class Parameters:
         history: whether the turns before go along and this one is kept.
         format: the form in which the reply is asked for and shown.
         schema: name of the schema that a reply in JSON has to have; ``None`` for none.
+        with_error: whether the last error goes along in front of the question.
     """
 
     max_tokens: int | None = json_field(_integer)
@@ -152,6 +157,7 @@ class Parameters:
     history: bool = json_field(_switch, _where_off, default=True)
     format: Format = json_field(word_of(Format), _where_asked_for, default="markdown")
     schema: str | None = json_field(exact_text)
+    with_error: bool = json_field(_switch, _where_on, default=False)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -1,36 +1,46 @@
-"""The slots of a conversation, where its turns stand, and their order."""
+"""The slots of a conversation, where its turns and instructions stand, and their order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.turn import Turn
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chatmagic.conversation.turn import Turn
+    from chatmagic.conversation.request_facts import Value
+
+Item = Turn | Instructions
+"""What may stand in a slot: a turn, or what steers the turns below without being one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A slot: its key for life, the cell it belongs to, and what is live there.
+    """A slot: its key for life, the cell it belongs to, and what is live there, in order.
 
-    ``earlier`` are the cells that it belonged to before (rule 13); ``newest`` is the turn
-    that its cell asked last, live or not (rule 14).
+    ``earlier`` are the cells that it belonged to before (rule 13); ``newest`` is what its cell
+    put there last, live or not (rule 14).
     """
 
     key: int
     owner: str | None
-    turns: tuple[Turn, ...] = ()
+    items: tuple[Item, ...] = ()
     earlier: frozenset[str] = frozenset()
-    newest: Turn | None = None
+    newest: Item | None = None
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns among its items."""
+        return tuple(item for item in self.items if isinstance(item, Turn))
 
     @property
     def lacks_newest(self) -> bool:
-        """Whether what its cell asked last is not live here, nor a turn that reads the same."""
+        """Whether what its cell put there last is not live here, nor what reads the same."""
         return self.newest is not None and all(
-            (turn.as_typed, turn.reply.text) != (self.newest.as_typed, self.newest.reply.text)
-            for turn in self.turns
+            item.reads != self.newest.reads for item in self.items
         )
 
 
@@ -39,22 +49,34 @@ def live(slots: Sequence[Slot]) -> tuple[Turn, ...]:
     return tuple(turn for slot in slots for turn in slot.turns)
 
 
-def of_execution(slot: Slot, execution: str | None) -> tuple[Turn, ...]:
-    """Return the slot's turns that belong to an execution (rule 3).
+def instructions_of(slots: Sequence[Slot]) -> tuple[Value | None, ...]:
+    """Return the instructions that hold for each turn of :func:`live`, and at last below all."""
+    held: list[Value | None] = [None]
+    for slot in slots:
+        for item in slot.items:
+            if isinstance(item, Instructions):
+                held[-1] = item.in_force
+            else:
+                held.append(held[-1])
+    return tuple(held)
+
+
+def of_execution(slot: Slot, execution: str | None) -> tuple[Item, ...]:
+    """Return the slot's items that belong to an execution (rule 3).
 
     Args:
         slot: the slot.
-        execution: the execution's identity; an unknown one (``None``) has no turns.
+        execution: the execution's identity; an unknown one (``None``) has none.
     """
     if execution is None:
         return ()
-    return tuple(turn for turn in slot.turns if turn.execution == execution)
+    return tuple(item for item in slot.items if item.execution == execution)
 
 
 def with_slot(
     slots: tuple[Slot, ...], owner: str | None, order: Sequence[str] | None
 ) -> tuple[tuple[Slot, ...], int]:
-    """Return the slots with one for the owner's next turn, and the index of that.
+    """Return the slots with one for the owner's next item, and the index of that.
 
     Args:
         slots: those there are.

@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 
 COMMANDS: Final = (
     "chat",
+    "chat_instructions",
+    "chat_fix",
     "chat_history",
     "chat_undo",
     "chat_redo",
     "chat_reset",
     "chat_credits",
     "chat_panel",
+    "chat_code",
     "chat_save",
     "chat_load",
     "chat_connect",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from chatmagic._json import digest, shared, turn_digest
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.request_facts import RequestFacts, Value
 from chatmagic.models import Message, ReplyFacts
 
 if TYPE_CHECKING:
@@ -27,12 +27,14 @@ class Turn(RequestFacts):
         number: its number in its conversation, never used twice; 0 until it is added.
         carried: numbers of the turns that its request carried, oldest first; 0 is a turn that
             is not known here.
+        instructions: the standing instructions that its request carried, without their text.
         record: what its output keeps of it.
     """
 
     reply: Reply
     number: int = 0
     carried: tuple[int, ...] = ()
+    instructions: Value | None = None
     record: Record | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -49,6 +51,11 @@ class Turn(RequestFacts):
     def digest(self) -> str:
         """The digest by which a later request's record names this turn."""
         return turn_digest(self.prompt, self.reply.text)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What its cell shows of it: the prompt as typed, and the reply."""
+        return self.as_typed, self.reply.text
 
     def to_record(self, carried: Iterable[str], request: str) -> Record:
         """Return the turn's record, with its values.
@@ -68,6 +75,7 @@ class Turn(RequestFacts):
             parameters=self.parameters,
             turn=self.digest,
             asked_model=self.asked_model,
+            instructions=self.instructions,
         )
 
 
@@ -78,10 +86,12 @@ class Context:
     Args:
         turns: the turns it carries, oldest first.
         total: how many there would be without ``last``.
+        instructions: the standing instructions that hold, with their text.
     """
 
     turns: tuple[Turn, ...]
     total: int
+    instructions: Value | None = None
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -119,8 +129,19 @@ def newest(items: tuple[_T, ...], last: int | None) -> tuple[_T, ...]:
     return items if last is None else items[max(0, len(items) - last) :]
 
 
-def is_stale(turns: tuple[Turn, ...], index: int) -> bool:
-    """Return whether a turn would carry other turns now than it did (rule 9).
+def is_stale(turns: tuple[Turn, ...], index: int, instructions: Value | None) -> bool:
+    """Return whether a turn would carry other turns or instructions than it did (rule 9).
+
+    Args:
+        turns: the live turns in order.
+        index: index of the turn among them.
+        instructions: those that hold for it now.
+    """
+    return carries_others(turns, index) or is_instructed_otherwise(turns[index], instructions)
+
+
+def carries_others(turns: tuple[Turn, ...], index: int) -> bool:
+    """Return whether a turn would carry other turns now than it did.
 
     Args:
         turns: the live turns in order.
@@ -129,3 +150,14 @@ def is_stale(turns: tuple[Turn, ...], index: int) -> bool:
     turn = turns[index]
     now = newest(turns[:index], turn.last)
     return turn.carried != tuple(other.number for other in now)
+
+
+def is_instructed_otherwise(turn: Turn, instructions: Value | None) -> bool:
+    """Return whether a turn would carry other instructions than it did, whatever their name.
+
+    Args:
+        turn: the turn.
+        instructions: those that hold for it now.
+    """
+    then, now = (value and value.sha256 for value in (turn.instructions, instructions))
+    return then != now

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from chatmagic._json import shared
 from chatmagic.conversation import options, suggestions, template
+from chatmagic.conversation.blocks import ASKED_OF_AN_ERROR
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
-from chatmagic.jupyter import views
+from chatmagic.jupyter import in_front, views
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.status import Status
-from chatmagic.session.ask import merged
+from chatmagic.jupyter.values.describe import Descriptions
+from chatmagic.session.ask import EMPTY, merged
 from chatmagic.session.events import Ask, View
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
 
+_T = TypeVar("_T")
 
 EXAMPLES: Final = (
     "%%chat\nExplain the central limit theorem to a biologist.\nUse one example.",
@@ -27,7 +33,7 @@ EXAMPLES: Final = (
     "%chat And in one sentence?",
     "reply = %chat Name three estimators of the mean.",
 )
-ALONE: Final = r"%%chat\b|(?:[^\n=()]+=)?[ \t]*%chat\b[^\n]*\Z"
+ALONE: Final = r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix)?\b[^\n]*\Z"
 """A cell that holds nothing but one ask, so that a failed ask may clear what it shows."""
 
 
@@ -46,8 +52,39 @@ def ask(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
         ChatError: see :meth:`chatmagic.session.session.Session.ask`.
         ChatInterrupted: an interrupt, wherever it came.
     """
+    return _interruptible(lambda: _run(kernel, line, cell))
+
+
+def fix(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
+    """Run ``%chat_fix``: ask about the last error.
+
+    Args:
+        kernel: the kernel.
+        line: what was wanted, after the options of ``%chat``; may be empty.
+        cell: the body of ``%%chat_fix``; ``None`` for ``%chat_fix``.
+
+    Returns:
+        The reply of ``%chat_fix``.
+
+    Raises:
+        ChatError: there is no error, or as :func:`ask`.
+        ChatInterrupted: an interrupt, wherever it came.
+    """
+
+    def run() -> Reply | None:
+        parsed = replace(_parsed(kernel, line), with_error=True)
+        wanted = parsed.question((cell or "").removesuffix("\n"))
+        asked = ASKED_OF_AN_ERROR
+        reply = _ask(kernel, parsed, asked if wanted == asked else f"{asked} I wanted: {wanted}")
+        return None if cell is not None else reply
+
+    return _interruptible(run)
+
+
+def _interruptible(run: Callable[[], _T]) -> _T:
+    """Return what a command returns; an interrupt of it becomes one clear line."""
     try:
-        return _run(kernel, line, cell)
+        return run()
     except ChatInterrupted:
         raise
     except KeyboardInterrupt:
@@ -58,14 +95,14 @@ def ask(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
 
 
 def _run(kernel: Kernel, line: str, cell: str | None) -> Reply | None:
-    parsed = options.parse(line, kernel.settings.trait_values(config=True))
-    if cell is None and not parsed.prompt:
+    parsed = _parsed(kernel, line)
+    if cell is None and not parsed.question(""):
         print(Status(kernel).summary())
         return None
     body = (cell or "").removesuffix("\n")
     if body and not parsed.raw:
         suggestions.refuse_cell_comments(body)
-    text = "\n".join(part for part in (parsed.prompt, body) if part)
+    text = parsed.question(body)
     command = suggestions.mistaken_command(text)
     if command is not None:
         raise InputError(
@@ -76,21 +113,26 @@ def _run(kernel: Kernel, line: str, cell: str | None) -> Reply | None:
     return None if cell is not None else reply
 
 
+def _parsed(kernel: Kernel, line: str) -> options.ParsedLine:
+    return options.parse(line, kernel.settings.trait_values(config=True))
+
+
 def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
     """Ask, and put the reply, whole or in part, into the variable that the line names."""
     execution = running(kernel.shell)
-
-    def evaluate(expression: str) -> object:
-        shell = kernel.shell
-        return eval(expression, shell.user_global_ns, shell.user_ns)  # noqa: S307 - the user's own words
-
-    sent, values = template.fill(text, None if parsed.raw else evaluate)
+    front = in_front.of(kernel, parsed)
+    if front and not text.strip():
+        raise InputError(EMPTY)
+    descriptions = Descriptions(kernel.shell)
+    sent, values = template.fill(text, None if parsed.raw else descriptions.text, front)
     ask = Ask(
         sent,
         **shared(parsed, Parameters),
         typed=text if values else None,
         values=values,
+        notes=descriptions.notes,
         keep_values=kernel.settings.keep_values,
+        allow_secrets=parsed.allow_secrets,
         owner=execution.cell,
         execution=execution.id,
         entry="cell",

@@ -5,7 +5,8 @@ no public interface of JupyterLab 4 and Notebook 7; where that is missing, and i
 everything stands in the order as run. Nothing of the bridge is saved in the notebook.
 
 The messages are listed in :mod:`chatmagic.jupyter.panel.messages`: ``cells`` to the kernel, which
-:func:`chatmagic.conversation.cell_order.report_from` reads, and ``marks``, ``say`` and ``tell``.
+:func:`chatmagic.conversation.cell_order.report_from` reads, ``marks``, ``say`` and ``tell``; and
+``code``, cells to put below a cell, to which the page answers ``coded``.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from chatmagic.jupyter.drawing import Drawn
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from chatmagic.conversation.cell_order import PageReport
     from chatmagic.conversation.conversation import Mark
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.panel import messages
@@ -36,6 +38,8 @@ MARKS: Final[Mapping[Mark, str]] = {
     "stale": "Stale: what stands above it has changed since. Run the cell again to renew it.",
     "taken back": "Not in the conversation any more: this reply was taken back, by an undo, a "
     "reset or a load. Run the cell again to ask anew.",
+    "instructions taken back": "Not in force any more: these instructions were taken back, by an "
+    "undo or a load. Run the cell again to give them anew.",
     "held back": f"This reply {HELD_BACK}.",
 }
 """The mark of a cell in the page."""
@@ -50,6 +54,7 @@ class _Hidden(anywidget.AnyWidget):
     """The bridge's widget: a script, and messages."""
 
     _esm = assets.script("bridge.js")
+    _css = assets.styles("code.css")
     # A message would come before the page listens.
     first = Unicode(help="What to say when the bridge opens.").tag(sync=True)
 
@@ -79,6 +84,8 @@ class Bridge:
         if ended is not None:
             self._to_say.append({"kind": "say", "text": ended, "first": True})
         self._marked: dict[str, str] | None = None
+        self._last_key = 0
+        self._awaited: dict[int, Callable[[Any], str]] = {}
         self._quiet = True
         self._hidden = _Hidden(first=STARTED if ended is None else "")
         self._hidden.on_msg(self._heard)
@@ -90,9 +97,57 @@ class Bridge:
         self._drawing.leave(self._hear)
         self._hidden.close()
 
+    def put_code(
+        self,
+        owner: str | None,
+        digest: str,
+        cells: list[messages.CodeCell],
+        heard: Callable[[messages.Coded], str],
+    ) -> None:
+        """Let the page put cells below one of its cells.
+
+        Args:
+            owner: hash of the cell.
+            digest: of the cells to put.
+            cells: in their order.
+            heard: called with the page's answer, which may never come; returns what the status
+                region says.
+        """
+        report = self._report_with(owner)
+        if report is None:
+            return
+        key = self._last_key = self._last_key + 1
+        self._awaited = {key: heard}  # a page that is gone does not answer
+        self._send(
+            {
+                "kind": "code",
+                "page": report.page,
+                "key": key,
+                "cell": report.cells[str(owner)].id,
+                "digest": digest,
+                "cells": cells,
+            }
+        )
+
+    def has_page(self, owner: str | None) -> bool:
+        """Return whether a page has listed a cell.
+
+        Args:
+            owner: hash of the cell.
+        """
+        return self._report_with(owner) is not None
+
+    def _report_with(self, owner: str | None) -> PageReport | None:
+        return next((page for page in self.pages.reports[::-1] if owner in page.cells), None)
+
     def _heard(self, _widget: object, content: Any, _buffers: object) -> None:
         """Take note of a page's message."""
         report = report_from(content)
+        if report is None and isinstance(content, dict) and content.get("kind") == "coded":
+            heard = self._awaited.pop(content.get("key", 0), None)
+            if heard is not None:
+                self._say(heard(content))
+                self._publish_later()
         if report is None:
             return
         with self._lock:
@@ -144,5 +199,5 @@ class Bridge:
         while self._to_say:
             self._send(self._to_say.pop(0))
 
-    def _send(self, message: messages.Marks | messages.Say | messages.Tell) -> None:
+    def _send(self, message: messages.Marks | messages.Say | messages.Tell | messages.Code) -> None:
         self._hidden.send(message)

@@ -14,6 +14,7 @@ _SHOWN: Final = 60
 CHANGES: Final = {
     "ask": "the question",
     "re-run": "the new reply to",
+    "instructions": "the instructions",
     "reset": "the reset",
     "set aside": "the setting aside",
     "load": "the load",
@@ -34,5 +35,9 @@ def redone(change: Change | None) -> str:
 def _line(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
     what = f"{did} {CHANGES[change.kind]}"
     if change.kind in {"reset", "set aside", "load"}:
-        return f"{what} ({counted(len(change.came or change.went), 'turn')})."
+        count = len(change.came or change.went)
+        parts = [counted(count, "turn")] if count or not change.instructions else []
+        return f"{what} ({' and '.join([*parts, *['instructions'] * change.instructions])})."
+    if change.kind == "instructions":
+        return f"{what}."
     return f"{what} {', '.join(f'“{one_line(turn.as_typed, _SHOWN)}”' for turn in turns[-1:])}."

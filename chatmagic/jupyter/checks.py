@@ -50,7 +50,7 @@ def _temperature(value: float | None) -> None:
         raise InputError("it is a finite number, or None.")
 
 
-_CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
+CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
     "base_url": _base_url,
     "auth": _one_of(AUTH_WAYS),
     "timeout": Timeout.of,
@@ -74,7 +74,7 @@ def check(name: str, value: object, keys: Iterable[Secret] = ()) -> None:
         InputError: it cannot.
         ValueError: the same, of a field that cannot be sent.
     """
-    _CHECKS[name](value)
+    CHECKS[name](value)
     if name == "extra_headers":
         given = cast("dict[str, str]", value)
         refuse_keys([*given, *given.values()], keys)

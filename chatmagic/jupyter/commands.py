@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 from IPython.display import display
 
 from chatmagic.jupyter import views
-from chatmagic.jupyter.ask_command import ask
+from chatmagic.jupyter.ask_command import ask, fix
 from chatmagic.jupyter.cassette_command import cassette
+from chatmagic.jupyter.code_command import code
 from chatmagic.jupyter.command_line import read, refuse_words
 from chatmagic.jupyter.connect_command import connect, login
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.history_commands import history, redo, reset, undo
+from chatmagic.jupyter.instructions_command import instruct
 from chatmagic.jupyter.save_command import load, save
 from chatmagic.jupyter.status import Status
 

@@ -74,7 +74,9 @@ def reset(kernel: Kernel, line: str) -> None:
     change = kernel.session.change(Conversation.reset)
     gone = len(change.went) if change is not None else 0
     aside = f" {counted(gone, 'turn')} set aside; %chat_undo takes that back." if gone else ""
-    _show_change(f"A new conversation begins.{aside}", "reset")
+    held = kernel.session.conversation.instructions[-1]
+    stay = "" if held is None else " The instructions hold on."
+    _show_change(f"A new conversation begins.{aside}{stay}", "reset")
 
 
 def _show_change(words: str, kind: record.Did) -> None:

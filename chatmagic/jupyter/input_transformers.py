@@ -2,8 +2,9 @@
 
 - ``%chat What is a p-value?`` would be a request for help; it is a question.
 - ``%chat …`` leaves no empty ``Out[n]:`` behind; ``reply = %chat …`` gives the reply.
-- A ``%%chat`` cell's body arrives as typed: prompts such as ``>>>`` at its beginning are
-  not stripped, and ``%%chat question`` with an empty body asks the question.
+- The body of a ``%%chat`` or ``%%chat_instructions`` cell arrives as typed: prompts such as
+  ``>>>`` at its beginning are not stripped, and ``%%chat question`` with an empty body asks the
+  question.
 
 ``%chat?``, ``%chat ?`` and ``%%chat?`` still ask for help.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import re
 import tokenize
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from IPython.core.inputtransformer2 import (
     TokenTransformBase,
@@ -20,7 +21,7 @@ from IPython.core.inputtransformer2 import (
     find_end_of_continued_line,
 )
 
-from chatmagic.conversation.question import ABOVE, CELL
+from chatmagic.conversation.question import ABOVE
 
 if TYPE_CHECKING:
     from tokenize import TokenInfo
@@ -28,21 +29,30 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+_WITH_TEXT: Final = r"%%(?P<name>chat(?:_instructions)?)(?:[ \t]+(?P<line>.*))?[ \t]*$"
+NAMES: Final = ("chat", "chat_fix")
+"""The magics that take words of a person's behind their name."""
+_ASKS: Final = r"%(chat(?:_fix)?)\s+\S"
+
 
 def whole_cell(lines: list[str]) -> list[str]:
-    """Turn a ``%%chat`` cell into its call, before anything else is done to its body."""
+    """Turn a cell whose body is a text into its call, before anything else is done to that."""
     first = next((number for number, line in enumerate(lines) if not re.match(ABOVE, line)), None)
-    magic = None if first is None else re.match(CELL, lines[first].rstrip("\r\n"))
+    magic = None if first is None else re.match(_WITH_TEXT, lines[first].rstrip("\r\n"))
     if first is None or magic is None:
         return lines
     # IPython refuses an empty body before a magic sees it; a line end is none.
     comments = [line for line in lines[:first] if line.strip()]
     body = "".join([*comments, *lines[first + 1 :]]) or "\n"
-    return [f"get_ipython().run_cell_magic('chat', {magic['line'] or ''!r}, {body!r})\n"]
+    name, line = magic["name"], magic["line"] or ""
+    return [f"get_ipython().run_cell_magic({name!r}, {line!r}, {body!r})\n"]
 
 
 class AskingLine(TokenTransformBase):
-    """``%chat …`` and ``name = %chat …``, with or without a question mark at the end."""
+    """``%chat …`` and ``name = %chat …``, with or without a question mark at the end.
+
+    So is ``%chat_fix …``, with which a cell may ask, too.
+    """
 
     # Before IPython's own, which take a line that ends in a question mark for help (5).
     priority = 4
@@ -62,7 +72,7 @@ class AskingLine(TokenTransformBase):
             if percent is None:
                 continue
             text = percent.line[percent.start[1] :]
-            if re.match(r"%chat\s+\S", text):
+            if re.match(_ASKS, text):
                 return cls(tokens[0].start, percent.start)
         return None
 
@@ -70,13 +80,14 @@ class AskingLine(TokenTransformBase):
         """Turn it into a call: of the line magic if it assigns, else of one without a value."""
         end = find_end_of_continued_line(lines, self.start_line)
         text = assemble_continued_line(lines, (self.start_line, self._column), end)
-        prompt = text.removeprefix("%chat")[1:]
+        name = cast("re.Match[str]", re.match(_ASKS, text))[1]
+        prompt = text.removeprefix(f"%{name}")[1:]
         if prompt.strip() in {"?", "??"}:
-            call = "get_ipython().run_line_magic('pinfo', '%chat')"
+            call = f"get_ipython().run_line_magic('pinfo', '%{name}')"
         elif self._assigns:
-            call = f"get_ipython().run_line_magic('chat', {prompt!r})"
+            call = f"get_ipython().run_line_magic({name!r}, {prompt!r})"
         else:
-            call = f"get_ipython().run_cell_magic('chat', {prompt!r}, '\\n')"
+            call = f"get_ipython().run_cell_magic({name!r}, {prompt!r}, '\\n')"
         before = lines[self.start_line][: self._column]
         return [*lines[: self.start_line], before + call + "\n", *lines[end + 1 :]]
 
@@ -109,11 +120,11 @@ _LAYOUT: Final = (tokenize.INDENT, tokenize.DEDENT, tokenize.NL, tokenize.COMMEN
 
 
 def _percent(tokens: list[TokenInfo]) -> TokenInfo | None:
-    """Return the ``%`` of a line that begins with ``%chat`` or assigns it."""
+    """Return the ``%`` of a line that begins with one of the magics or assigns it."""
     depth = 0
     for place, token in enumerate(tokens[:-1]):
         begins = place == 0 or (tokens[place - 1].string == "=" and depth == 0)
-        if begins and token.string == "%" and tokens[place + 1].string == "chat":
+        if begins and token.string == "%" and tokens[place + 1].string in NAMES:
             return token
         depth += token.string in {"(", "[", "{"}
         depth -= token.string in {")", "]", "}"}

@@ -95,6 +95,7 @@ class Kernel:
             self.settings.timeout,
             self.extra_body(),
             extras.headers(self._of_this_address("extra_headers")),
+            self.has_system_role(),
         )
 
     def cassette(self) -> CassetteSetup | None:
@@ -108,7 +109,9 @@ class Kernel:
         choice = self.choice()
         if choice is None:
             return None
-        return CassetteSetup(choice, self.settings.timeout, self.extra_body())
+        return CassetteSetup(
+            choice, self.settings.timeout, self.extra_body(), self.has_system_role()
+        )
 
     def cell(self) -> tuple[str | None, str | None]:
         """Return the hash of the running cell, and the identity of its execution."""
@@ -226,6 +229,10 @@ class Kernel:
         if self.settings.stream_usage:
             given = {"stream_options": {"include_usage": True}, **given}
         return extras.fields(given, self._of_this_address("model"))
+
+    def has_system_role(self) -> bool:
+        """Return whether the server that is asked takes messages of the role ``system``."""
+        return bool(self._of_this_address("system_role"))
 
     def elsewhere(self) -> list[str]:
         """Return the names of the settings that were set for another address than this."""

@@ -14,6 +14,8 @@ from traitlets import TraitError
 from chatmagic import _lazy
 from chatmagic.errors import InputError
 from chatmagic.jupyter import input_transformers
+from chatmagic.jupyter.cell_notes import CellNotes
+from chatmagic.jupyter.completions import Completions
 from chatmagic.jupyter.results import Results
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.session import current
@@ -49,6 +51,7 @@ class ChatMagics(KernelSettings, Magics):
         self._shell = shell
         self._kernel: Kernel | None = None
         self._results: Results | None = None
+        self._completions: Completions | None = None
         self._is_made = True
 
     @property
@@ -72,7 +75,7 @@ class ChatMagics(KernelSettings, Magics):
         names = set(self._find_my_config(config))
         # An observer is not called for a value that is set again, but the later setting counts.
         self.changed_later |= names & {"cassette", "mode"}
-        if names & {"base_url", "model", "extra_headers"}:
+        if names & {"base_url", "model", "extra_headers", "system_role"}:
             self.kernel.belong_here(names)
             if "base_url" in names and (unused := self.kernel.unused_address()) is not None:
                 print(unused, file=sys.stderr)
@@ -80,6 +83,8 @@ class ChatMagics(KernelSettings, Magics):
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
         self._results = Results(self._shell, self._has_shown)
+        self._completions = Completions(self._shell, self.magics, self, self._turn_count)
+        self.notes = CellNotes(self._shell)
         current.use_environment(lambda: self.kernel)
 
     def leave(self) -> None:
@@ -87,9 +92,18 @@ class ChatMagics(KernelSettings, Magics):
         current.use_environment(None)
         if self._results is not None:
             self._results.close()
+        if self._completions is not None:
+            self._completions.close()
+        if self.notes is not None:
+            self.notes.close()
+            self.notes = None
         if self._kernel is not None:
             self._kernel.close()
             self._kernel = None
+
+    def _turn_count(self) -> int:
+        """Return how many turns the conversation has; 0 where nothing was used yet."""
+        return 0 if self._kernel is None else len(self._kernel.session.conversation)
 
     def _has_shown(self, value: object) -> bool:
         return self._kernel is not None and self._kernel.has_shown(value)
@@ -106,6 +120,29 @@ class ChatMagics(KernelSettings, Magics):
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
         """Ask the model; ``%chat`` alone shows the state."""
         reply: Reply | None = self._run("ask", line, cell)
+        return reply
+
+    @line_cell_magic
+    def chat_instructions(self, line: str, cell: str | None = None) -> None:
+        """Give the questions below this cell standing instructions, up to the next such cell.
+
+        They stand below ``%%chat_instructions`` and go along in front of the first message of each
+        request, as they are typed: ``{{ }}`` is not evaluated. ``%%chat_instructions --from FILE``
+        reads them from a file when the cell runs. An empty cell ends the instructions above it;
+        ``%chat_undo`` takes back what such a cell did. ``%chat_instructions`` shows what holds.
+        """
+        self._run("instruct", line, cell)
+
+    @no_var_expand
+    @line_cell_magic
+    def chat_fix(self, line: str, cell: str | None = None) -> Reply | None:
+        """Ask about the last error: ``%chat_fix [what I wanted]``.
+
+        The error, its traceback and the source of the cell that raised it are sent in front of
+        the question; ``%%chat --error`` does the same with a question of your own. Without an
+        error nothing is sent.
+        """
+        reply: Reply | None = self._run("fix", line, cell)
         return reply
 
     @line_magic
@@ -154,6 +191,17 @@ class ChatMagics(KernelSettings, Magics):
         out, except with ``--force``.
         """
         self._run("load", line)
+
+    @line_magic
+    def chat_code(self, line: str) -> None:
+        """Put the code of a reply into cells below this one; nothing of it is run.
+
+        ``%chat_code`` takes the last reply before this cell, ``%chat_code 2`` the second turn's;
+        with ``--prose`` the text between becomes Markdown cells. Run again with the same code it
+        changes nothing; with other code it removes those of its cells that were neither edited
+        nor run. It needs JupyterLab or Notebook 7; elsewhere the code is shown to copy.
+        """
+        self._run("code", line)
 
     @line_magic
     def chat_credits(self, line: str) -> None:

@@ -72,7 +72,7 @@ class LivePage:
 
         def follow(event: Event) -> None:
             if isinstance(event, Fragment) and self._panels is None:
-                self._open_bridge(None)
+                self.open_bridge(None)
             elif isinstance(event, Ended) and event.answer is not None:
                 ends.append(event.words)
 
@@ -82,10 +82,14 @@ class LivePage:
         finally:
             unfollow()
         for words in ends[-1:]:
-            self._open_bridge(words)
+            self.open_bridge(words)
 
-    def _open_bridge(self, ended: str | None) -> None:
-        """Open the bridge, if it is not open; without it all works in the order as run."""
+    def open_bridge(self, ended: str | None) -> None:
+        """Open the bridge, if it is not open; without it all works in the order as run.
+
+        Args:
+            ended: as :class:`chatmagic.jupyter.bridge.Bridge` takes it.
+        """
         if self.bridge is not None:
             return
         with swallowed():

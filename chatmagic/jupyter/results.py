@@ -66,7 +66,7 @@ class Results:
 
         IPython has put every error there before it asks how to show it.
         """
-        if not _is_of_a_magic(getattr(sys, "last_value", None)):
+        if not is_of_a_magic(getattr(sys, "last_value", None)):
             self._note_last()
             return
         for name in LAST:
@@ -79,7 +79,7 @@ class Results:
         self._last = {name: getattr(sys, name) for name in LAST if hasattr(sys, name)}
 
 
-def _is_of_a_magic(error: object) -> bool:
+def is_of_a_magic(error: object) -> bool:
     """Return whether an error of ours came out of a magic, and not of the user's own call."""
     if not isinstance(error, (ChatError, ChatInterrupted)):
         return False

@@ -16,7 +16,8 @@ from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.archive import archive, notebook_file, notebook_writer, output, restore
 from chatmagic.archive.files import replace_content
-from chatmagic.conversation import options, question
+from chatmagic.conversation import instructions, options, question
+from chatmagic.conversation.instructions import Instructions
 from chatmagic.errors import InputError
 from chatmagic.jupyter.command_line import read
 from chatmagic.text import counted, one_line, to_terminal, unlinked
@@ -171,7 +172,12 @@ def _json(conversation: Conversation, *, keep_values: bool) -> str:
 def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
     records = archive.records_of(conversation, keep_values=keep_values)
     cells: list[tuple[Any, ...]] = [("chat-0", "%load_ext chatmagic", None)]
-    for number, turn in enumerate(conversation, 1):
+    items = [item for _, held in conversation.slots for item in held]
+    for number, turn in enumerate(items, 1):
+        if isinstance(turn, Instructions):
+            id = f"chat-{number}-{turn.value.sha256[:8]}"
+            cells.append((id, instructions.source(turn), output.of_instructions(turn)))
+            continue
         record = records[turn.number]
         flags = options.typed(turn)
         has_values = any(value.kind is None for value in record.values)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from traitlets.config import Config
 
     from chatmagic.cassette.mode import CassetteOptions
+    from chatmagic.jupyter.cell_notes import CellNotes
     from chatmagic.protocol.auth import Secret
 
 CHECKED = [
@@ -58,6 +59,8 @@ class KernelSettings(Configurable):
     """Which of the cassette's settings were set after ``%chat_cassette`` ran."""
     chosen_cassette: CassetteOptions | None = None
     """What ``%chat_cassette`` set last; ``None`` before its first use."""
+    notes: CellNotes | None = None
+    """What is noted of the cells; ``None`` while the extension is not loaded."""
     _is_made = False
 
     base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)
@@ -76,6 +79,10 @@ class KernelSettings(Configurable):
     ).tag(config=True)
     extra_headers = Dict(
         help="Headers that a gateway requires, never a key; sent to the address they were set for."
+    ).tag(config=True)
+    system_role = Bool(
+        False,
+        help="Send %%chat_instructions as a message of the role system, which the server has.",
     ).tag(config=True)
     temperature = _Number(None, allow_none=True, help="Default of --temperature.").tag(config=True)
     max_tokens = _WholeNumber(None, allow_none=True, help="Default of --max-tokens.").tag(

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from chatmagic.client.credit_tracker import CreditState
+    from chatmagic.conversation.request_facts import Value
+    from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.protocol.auth import Secret
 
@@ -38,6 +40,7 @@ PANELS: Final = (
     ("More fields", "extra_body", "none"),
     ("Token counts of streams", "stream_usage", "as the service reports them"),
     ("More headers", "extra_headers", "none"),
+    ("System role", "system_role", "off"),
 )
 """What the panel shows of the settings: a name, the trait, and what holds where it is unset."""
 
@@ -48,6 +51,8 @@ NO_TOKENS: Final = (
 )
 SHOWN: Final = 200
 """The most characters of names."""
+EXCERPT: Final = 60
+"""The most characters that are shown of instructions, and of their file's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,8 @@ class Status:
         """Return the state in one word, and the settings in force as rows of words."""
         configured = self._in_force()
         rows = [[name, _set(configured[trait], unset)] for name, trait, unset in PANELS]
+        instructions = self.instructions(None)
+        rows.append(["Instructions", "none" if instructions is None else _shown(instructions)])
         if (cassette := cassette_command.in_force(self.kernel)) is not None:
             rows = [["Cassette", cassette], *rows]
         if self.kernel.is_replaying():
@@ -124,17 +131,31 @@ class Status:
         conversation, state = self.kernel.session.conversation, self.kernel.session.credit_state
         count, stale = len(conversation), len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""
+        instructions = self.instructions(running(self.kernel.shell))
         return "\n".join(
             (
                 *([] if cassette is None else [cassette]),
                 *self._asks(),
                 f"Conversation: {text.counted(count, 'turn')}{notes}.",
+                *([] if instructions is None else [f"Instructions: {_shown(instructions)}"]),
                 gauge.large_words(
                     state.credits, state.took, now=self._now(state), clock_off=state.clock_off
                 ),
                 f"Set for every question: {', '.join(self._values()) or 'nothing'}.",
             )
         )
+
+    def instructions(self, execution: Execution | None) -> Value | None:
+        """Return the instructions that hold for a question; ``None`` where there are none.
+
+        Args:
+            execution: of the cell that asks; ``None`` is a question of the panel, below them all.
+        """
+        session = self.kernel.session
+        owner, own = (execution.cell, execution.id) if execution else (None, None)
+        layout = session.environment.layout(owner)
+        order = None if layout is None else layout.order
+        return session.conversation.context(owner, own, order=order).instructions
 
     def _asks(self) -> list[str]:
         """Return the lines on the service: address, key, model."""
@@ -154,7 +175,14 @@ class Status:
         configured = self._in_force()
         # The model has a line of its own.
         names = [option.trait for option in options.OPTIONS if option.trait]
-        names += ["timeout", "extra_body", "extra_headers", "stream_usage", "keep_values"]
+        names += [
+            "timeout",
+            "extra_body",
+            "extra_headers",
+            "stream_usage",
+            "system_role",
+            "keep_values",
+        ]
         return [
             f"{name} = {configured[name]}"
             for name in names
@@ -186,6 +214,13 @@ def _names(value: Any, keys: Iterable[Secret]) -> str | None:
     """Return a name, or the names that a mapping has, whose values may be private."""
     words = ", ".join([value] if isinstance(value, str) else map(str, value or ()))
     return text.one_line(redacted(words, keys), SHOWN) or None
+
+
+def _shown(instructions: Value) -> str:
+    """Return instructions in a line: how long they are, and how they begin."""
+    file = text.one_line(instructions.expression, EXCERPT)
+    size = f"{text.counted(instructions.size, 'character')}{f' from {file}' if file else ''}"
+    return f"{size}: “{text.one_line(instructions.text or '', EXCERPT)}”"
 
 
 def _set(value: Any, unset: str) -> str:

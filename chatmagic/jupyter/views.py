@@ -169,7 +169,16 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
         text: the same in words.
         record: what a notebook should remember of it.
     """
-    data, metadata = output.note(html, text, record)
+    show(*output.note(html, text, record))
+
+
+def show(data: dict[str, Any], metadata: dict[str, Any]) -> None:
+    """Show an output of ours.
+
+    Args:
+        data: by type.
+        metadata: with its record, if it has one.
+    """
     display(data, metadata=metadata, raw=True)
 
 

@@ -38,7 +38,7 @@ _log.setLevel(_log.level or logging.INFO)
 
 # One formula, never empty. The bodies are possessive and exclude their own opener, so that a
 # reply full of openers takes linear time; and no formula holds a delimiter of another.
-_FORMULA: Final = re.compile(
+FORMULA: Final = re.compile(
     r"""
       (?<!\$)\$\$(?!\s*\$)       (?P<dollars> (?:[^$\\`]|\\[^()\[\]]|\$(?!\$)){1,5000}+ ) \$\$
     | (?<![A-Za-z\d$])\$(?!\s)  (?P<dollar>  (?:[^$\\`]|\\[^()\[\]]){1,5000}+ ) (?<!\s)\$(?![\d$])
@@ -81,7 +81,7 @@ def parser(renderer: type[RendererHTML]) -> MarkdownIt:
 
 def _inline_formula(state: StateInline, silent: bool) -> bool:
     """Find a formula in running text (an inline rule of markdown-it)."""
-    match = _FORMULA.match(state.src, state.pos, state.posMax)
+    match = FORMULA.match(state.src, state.pos, state.posMax)
     if match is None:
         return False
     if not silent:
@@ -98,7 +98,7 @@ def _block_formula(state: StateBlock, start: int, end: int, silent: bool) -> boo
     pos = state.bMarks[start] + state.tShift[start]
     if not state.src.startswith(("$$", "\\["), pos):
         return False
-    match = _FORMULA.match(state.src, pos, state.eMarks[end - 1])
+    match = FORMULA.match(state.src, pos, state.eMarks[end - 1])
     last = start
     while match and state.eMarks[last] < match.end():
         last += 1
@@ -106,7 +106,7 @@ def _block_formula(state: StateBlock, start: int, end: int, silent: bool) -> boo
             return False
     # Without the marks of the list or quote that it stands in it must be one formula still.
     lines = state.getLines(start, last + 1, state.blkIndent, False).strip()
-    match = match and _FORMULA.fullmatch(lines)
+    match = match and FORMULA.fullmatch(lines)
     if match is None:
         return False
     if not silent:

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
+from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError, ReplyFormatError
+from chatmagic.models import Message
 from chatmagic.session import forms
-from chatmagic.text import counted
+from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.cassette.active import CassetteSetup
-    from chatmagic.cassette.cassette import Lookup
+    from chatmagic.cassette.cassette import AnswerSource, Lookup
     from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Answer, Ask, View
 
+_SHOWN: Final = 60
 _MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")
 
+EMPTY: Final = "The prompt is empty. Nothing was sent."
 NOTHING: Final = Context(turns=(), total=0)
 """What an ask without history carries."""
 
@@ -71,17 +75,32 @@ class AskState:
     answer: Answer | None = None
     shown: bool = False
 
-    def make_request(self, extra_body: Mapping[str, Any]) -> None:
+    @property
+    def source(self) -> AnswerSource:
+        """What answers: the cassette, the service or the emulator."""
+        return "service" if self.lookup is None else self.lookup.source
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages of the turns that go along and the prompt, without any instructions."""
+        return (*self.context.messages, Message("user", self.ask.prompt))
+
+    def make_request(self, extra_body: Mapping[str, Any], *, system_role: bool) -> None:
         """Make the request and its digest, before anything is spent on it.
 
         Args:
             extra_body: fields beside the interface's own.
+            system_role: whether instructions are a message of the role ``system``.
 
         Raises:
             InputError: it cannot be sent.
         """
         try:
-            self.request = self.ask.request(self.context.messages, extra_body)
+            request = self.ask.request(self.context.messages, extra_body)
+            messages = instructed(
+                request.messages, self.context.instructions, system_role=system_role
+            )
+            self.request = replace(request, messages=messages)
             self.digest = self.request.digest()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
@@ -92,9 +111,15 @@ class AskState:
         notes = [] if self.lookup is None else [*self.lookup.notes]
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
+        if self.context.instructions is not None:
+            notes.append(in_words(self.context.instructions))
         if panel and self.ask.entry != "panel":
             notes.append(f"with {counted(panel, 'turn')} from the panel")
-        return notes + merged(self.ask)
+        front = [value for value in self.ask.values if value.kind is not None]
+        if front:
+            sizes = (f"{one_line(v.name, _SHOWN)} ({counted(v.size, 'character')})" for v in front)
+            notes.append(f"in front of the question: {', '.join(sizes)}")
+        return [*notes, *self.ask.notes, *merged(self.ask)]
 
     def turn(self, reply: Reply) -> Turn:
         """Return the turn that the ask makes: the question, what it carried, and what came.
@@ -104,7 +129,13 @@ class AskState:
         """
         facts = shared(self.ask, RequestFacts)
         facts["asked_model"] = _json.word(self.request.extra.get("model"))
-        return Turn(**facts, reply=reply, carried=self.context.numbers)
+        instructions = self.context.instructions
+        return Turn(
+            **facts,
+            reply=reply,
+            carried=self.context.numbers,
+            instructions=instructions and instructions.bare,
+        )
 
     def parse(self) -> None:
         """Give the answer the value of its JSON, or note why there is none; its turn is kept."""
@@ -157,7 +188,7 @@ def refuse_empty(ask: Ask) -> None:
     if not isinstance(ask.prompt, str):
         raise InputError(f"The prompt is text, not {type(ask.prompt).__name__}. Nothing was sent.")
     if not ask.prompt.strip():
-        raise InputError("The prompt is empty. Nothing was sent.")
+        raise InputError(EMPTY)
 
 
 def read(stream: ReplyStream, show: Callable[[str], object]) -> BaseException | None:
@@ -203,4 +234,6 @@ def set_aside_note(change: Change | None) -> list[str]:
     """Return a note that turns were set aside before this one was asked."""
     if change is None:
         return []
-    return [f"set aside {counted(len(change.went), 'turn')} of cells gone from the page"]
+    turns = [counted(len(change.went), "turn")] if change.went else []
+    what = " and ".join([*turns, *(["the instructions"] if change.instructions else [])])
+    return [f"set aside {what} of cells gone from the page"]

@@ -31,15 +31,17 @@ from chatmagic.session.events import (
     Listener,
 )
 from chatmagic.session.lock import AskLock
+from chatmagic.session.secret_check import SecretCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.cassette.cassette import AnswerSource, Cassette, Lookup
+    from chatmagic.cassette.cassette import Cassette, Lookup
     from chatmagic.client.client import Client
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.stream import ReplyStream
     from chatmagic.conversation.history import Change
+    from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.request_facts import Format
     from chatmagic.conversation.turn import Turn
     from chatmagic.models import Credits, Reply
@@ -67,6 +69,7 @@ class Session:
         self._took: int | None = None
         self.followers = Followers()
         self._lock = AskLock()
+        self._secret_check = SecretCheck()
 
     @property
     def credit_state(self) -> CreditState:
@@ -102,6 +105,7 @@ class Session:
         last: int | None = None,
         format: Format = "markdown",
         schema: object = None,
+        allow_secrets: bool = False,
         on_fragment: Callable[[str], object] | None = None,
     ) -> Reply:
         """Ask, keep the turn and give the reply; shows nothing itself.
@@ -117,10 +121,12 @@ class Session:
                 :attr:`Reply.parsed` has the value.
             schema: what the JSON has to be: a pydantic model, a dataclass, a TypedDict or a
                 JSON schema; :attr:`Reply.parsed` is the instance.
+            allow_secrets: whether it is sent although it holds a secret.
             on_fragment: called with each fragment as it comes.
 
         Raises:
-            InputError: the prompt is empty, or an argument cannot be sent.
+            InputError: the prompt is empty, an argument cannot be sent, or what is sent
+                holds a secret.
             ReplyFormatError: the reply came whole, and is no such JSON; its turn is kept.
             ChatError: as the tree in :mod:`chatmagic.errors` has it. With a part of a
                 reply the turn is kept, marked; without one the conversation is as before.
@@ -138,6 +144,7 @@ class Session:
             format=format,
             schema=name,
             form=None if name is None else schema_reader.read(schema, name),
+            allow_secrets=allow_secrets,
             owner=owner,
             execution=execution,
         )
@@ -188,6 +195,25 @@ class Session:
         change = self._lock.alone("a change of the conversation", lambda: action(self.conversation))
         self.followers.tell(Changed())
         return change
+
+    def instruct(self, instructions: Instructions) -> Change | None:
+        """Give the questions below a place standing instructions, while no ask is under way.
+
+        Args:
+            instructions: with their place.
+
+        Raises:
+            InputError: an ask of this very thread is under way.
+        """
+
+        def add(conversation: Conversation) -> Change:
+            layout = self.environment.layout(instructions.owner)
+            if layout is None:
+                return conversation.add(instructions)
+            conversation.follow(layout)
+            return conversation.add(instructions, order=layout.order)
+
+        return self.change(add)
 
     def change_cassette(self, *, again: bool = True, off: bool = False) -> str | None:
         """Put in the cassette that is chosen now, while no ask is under way.
@@ -289,9 +315,14 @@ class Session:
         state.ask = forms.formed(state.ask, above, state.context.turns, self.environment.named)
         given = self._clients.given
         source = given.setup if given is not None else setup or state.service
-        state.make_request((source and source.extra_body) or {})
+        state.make_request(
+            (source and source.extra_body) or {},
+            system_role=source is not None and source.system_role,
+        )
         if cassette is not None:
             state.lookup = self._look_up(state, cassette)
+        if state.source == "service":
+            self._secret_check.refuse(state, self._endpoint(state), self.conversation.turns)
         state.notes = [*set_aside_note(aside), *self.cassette.news(), *state.what_is_sent()]
 
     def _follow_page(self, state: AskState) -> Change | None:
@@ -310,8 +341,14 @@ class Session:
     def _look_up(self, state: AskState, cassette: Cassette) -> Lookup:
         """Return what answers the request while a cassette is active."""
         ask = state.ask
-        asked = Interaction.asked(state.request, typed=ask.typed, owner=ask.owner)
-        query = Query(asked, ask.execution, state.order, state.request.messages)
+        asked = Interaction.asked(
+            state.request,
+            state.messages,
+            state.context.instructions,
+            typed=ask.typed,
+            owner=ask.owner,
+        )
+        query = Query(asked, ask.execution, state.order, state.messages)
         before = self.conversation.context(ask.owner, ask.execution, order=state.order).turns
         below = [
             turn
@@ -324,20 +361,22 @@ class Session:
             below if ask.history else [],
             ask.prompt if ask.values or ask.entry == "python" else "",
         )
-        return cassette.look_up(query, warnings=warnings, is_emulator=self._asks_emulator)
+        return cassette.look_up(
+            query, warnings=warnings, is_emulator=lambda: self._endpoint(state).is_emulator
+        )
 
-    def _asks_emulator(self) -> bool:
-        """Return whether the service that is asked is this kernel's emulator."""
-        given = self._clients.given
-        endpoint = self.environment.service().endpoint if given is None else given.endpoint
-        return endpoint.is_emulator
+    def _endpoint(self, state: AskState) -> Endpoint:
+        """Return where the service is asked, where that is what answers."""
+        if self._clients.given is not None:
+            return self._clients.given.endpoint
+        state.service = state.service or self.environment.service()
+        return state.service.endpoint
 
     def _send(self, state: AskState) -> ReplyStream:
         """Hand the request to a client; the cassette stands between that and its transport."""
-        source: AnswerSource = "service" if state.lookup is None else state.lookup.source
         client = self._clients.client(
-            source,
-            lambda: state.service or setup_for(source, self.environment, state.cassette),
+            state.source,
+            lambda: state.service or setup_for(state.source, self.environment, state.cassette),
         )
         through = transports.through(
             state.lookup,
@@ -380,6 +419,8 @@ class Session:
             self._took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=state.lookup.by_order)
         turn = state.turn(replace(reply, took=self._took))
+        if ask.allow_secrets:
+            self._secret_check.allow(reply.text)
         if isinstance(state.problem, ChatError | ChatInterrupted):
             state.problem.reply = turn.reply
         record = turn.to_record(state.context.digests, state.digest)

@@ -1,13 +1,13 @@
 """Where pytest looks for the fixtures; they are written in :mod:`fixtures`."""
 
 from fixtures import (  # noqa: F401 - pytest finds them here
-    _emulator,
     browser,
     chromium,
     lab,
     lab_page,
     notebook7,
     notebook_page,
+    running_emulator,
     server,
     service,
 )

@@ -40,29 +40,32 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="session")
-def _emulator() -> Iterator[Emulator]:
+def running_emulator() -> Iterator[Emulator]:
     """One service for the whole run, so that the kernels' environment can name it."""
     with Emulator(Settings()) as emulator:
         yield emulator
 
 
 @pytest.fixture
-def service(_emulator: Emulator) -> Emulator:
+def service(running_emulator: Emulator) -> Emulator:
     """The service that every kernel finds in its environment, as if nobody had asked yet."""
-    _emulator.settings = Settings()
-    _emulator.accounts = {}
-    _emulator.requests.clear()
-    return _emulator
+    running_emulator.settings = Settings()
+    running_emulator.accounts = {}
+    running_emulator.requests.clear()
+    return running_emulator
 
 
 @pytest.fixture(scope="session")
 def server(
     chromium: str,  # noqa: ARG001 - without a browser no server is started
-    _emulator: Emulator,
+    running_emulator: Emulator,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Server]:
     """The one server of the whole run."""
-    environment = {"CHATMAGIC_BASE_URL": _emulator.url, "CHATMAGIC_API_KEY": "sk-browser-7c1e"}
+    environment = {
+        "CHATMAGIC_BASE_URL": running_emulator.url,
+        "CHATMAGIC_API_KEY": "sk-browser-7c1e",
+    }
     with serving.server(tmp_path_factory.mktemp("jupyter"), environment) as running:
         yield running
 

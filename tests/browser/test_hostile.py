@@ -86,7 +86,7 @@ class Model:
 
     def __call__(self, peer: loopback.Peer) -> None:
         """Answer one connection's requests (a script of :class:`loopback.Server`)."""
-        peer._sock.settimeout(PATIENCE)  # a page may take longer than a test without one
+        peer.wait_up_to(PATIENCE)  # a page may take longer than a test without one
         while asked := peer.request():
             prompt = asked.body["messages"][-1]["content"]
             number, _, fails = prompt.partition("\n")[0].partition(" ")

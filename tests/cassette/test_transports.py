@@ -19,9 +19,12 @@ from chatmagic.cassette import transports
 from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction
 from chatmagic.cassette.transports import RecordingTransport, ReplayTransport, Response
 from chatmagic.client import response
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
+from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
 from chatmagic.models import Message, Reply, Usage
+from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
@@ -273,11 +276,11 @@ def test_closing_closes_what_answers() -> None:
     """A recording transport has nothing of its own, a replaying one nothing at all."""
     heard: list[Response] = []
     ReplayTransport(ASKED).close()
-    with (
-        Loopback(playing(stream(event("hi"), DONE))) as server,
-        Client(server.origin, KEY) as client,
-    ):
-        made = RecordingTransport(client._transport, heard.append)
+    with Loopback(playing(stream(event("hi"), DONE))) as server:
+        sending = HttpTransport(
+            ServiceSetup(Endpoint(server.origin, "bearer", Secret(KEY), "test"))
+        )
+        made = RecordingTransport(sending, heard.append)
         exchange = made.send(HELLO.encode(), stream=True, halt=Halt())
         exchange.close(ended=False)
         made.close()

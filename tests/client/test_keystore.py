@@ -185,7 +185,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(
     """No half-written file with keys in it stays behind."""
     kept = store(tmp_path)
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
@@ -193,9 +193,10 @@ def test_a_file_that_cannot_be_written_leaves_nothing(
         with pytest.raises(InputError, match=r"cannot be written: No space left on device\."):
             kept.save(HERE, OLD, "private file")
     assert list(kept.folder.iterdir()) == []
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(InputError, match="cannot be written"):
-        KeyStore(tmp_path / "file" / "x", lambda: None)._write({})
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "mkdir", full)
+        with pytest.raises(InputError, match="cannot be written"):
+            KeyStore(tmp_path / "new", lambda: None).save(HERE, OLD, "private file")
 
 
 @posix
@@ -224,17 +225,17 @@ def test_a_keyring_is_used_if_it_has_somewhere_to_keep_a_key(
     """The keyrings that fail or forget have a priority of 0 or less."""
     module = SimpleNamespace(get_keyring=lambda: SimpleNamespace(priority=priority))
     monkeypatch.setitem(sys.modules, "keyring", module)
-    keystore._keyring.cache_clear()
+    keystore.find_keyring.cache_clear()
     assert open_store().keyring is (module if usable else None)
-    keystore._keyring.cache_clear()
+    keystore.find_keyring.cache_clear()
 
 
 def test_without_the_keyring_package_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package is optional."""
     monkeypatch.setitem(sys.modules, "keyring", None)
-    keystore._keyring.cache_clear()
+    keystore.find_keyring.cache_clear()
     assert open_store().keyring is None
-    keystore._keyring.cache_clear()
+    keystore.find_keyring.cache_clear()
 
 
 def test_nothing_of_a_store_shows_a_key(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.conversation import options
+from chatmagic.conversation.blocks import ASKED_OF_AN_ERROR
 from chatmagic.conversation.options import OPTIONS, ParsedLine, parse
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import InputError
@@ -180,7 +181,7 @@ def test_a_wrong_option_is_told_in_one_line(line: str, message: str) -> None:
     """The message names what is wrong and the nearest right thing, and the hint the way out."""
     error = refusal(line)
     assert error.message == message
-    assert error.hint == options._HINT
+    assert error.hint == "A prompt that begins with a dash goes after --; %chat? shows the options."
 
 
 @pytest.mark.parametrize(
@@ -250,11 +251,24 @@ def test_the_table_is_whole() -> None:
         "format",
         None,
         None,
+        None,
         "raw",
         "quiet",
+        None,
     ]
-    assert all((option.convert is None) == (option.opposite is not None) for option in OPTIONS)
+    configurable = [option for option in OPTIONS if option.configurable]
+    assert all((each.convert is None) == (each.opposite is not None) for each in configurable)
     assert all((option.convert is None) == (option.metavar is None) for option in OPTIONS)
+
+
+def test_a_question_about_an_error_need_not_be_typed() -> None:
+    """Line and body make the question; without any there is one for an error, and no other."""
+    assert parse("a").question("b\n") == "a\nb\n"
+    assert parse("--error a").question("") == "a"
+    assert parse("--error").question(" \n") == ASKED_OF_AN_ERROR
+    assert parse("").question("") == ""
+    assert parse("--error x").with_error
+    assert options.typed(parse("--error x")) == ["--error"]
 
 
 def test_the_help_comes_from_the_table() -> None:

@@ -303,7 +303,8 @@ def test_no_reply_tells_the_key(
         reply = session.ask("Hello?")
         look(key, repr(reply), pickle.dumps(reply), pickle.dumps(session.conversation.turns))
         look(key, *held_by(session, session.endpoint))
-        assert repr(session._clients.latest) == f"Client('{server.origin}')"
+        with Client() as client:
+            assert repr(client) == f"Client('{server.origin}')"
         session.close()
     look(key, caplog.text, *(vars(record) for record in caplog.records), *capfd.readouterr())
 
@@ -337,7 +338,7 @@ def test_what_has_a_key_is_not_pickled_or_copied() -> None:
             with pytest.raises(TypeError, match="a Client has a key") as caught:
                 action(client)
             look(key, *told_by(caught.value))
-        for thing in (client.endpoint, client._transport, Session(client)):
+        for thing in (client.endpoint, HttpTransport(client.setup), Session(client)):
             with pytest.raises(TypeError) as caught:
                 pickle.dumps(thing)
             look(key, *told_by(caught.value))

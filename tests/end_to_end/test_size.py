@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 import tracemalloc
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, event, head
 
 import chatmagic
+from chatmagic import _json
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatInterrupted, RequestTimeoutError
 from chatmagic.models import Message
-from chatmagic.protocol import sse
 from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
@@ -85,13 +86,13 @@ def test_a_long_reply_takes_its_text_and_little_more(
 def test_a_long_line_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """One event of 16 MB costs one parse of it, however many pieces it comes in."""
     parsed: list[int] = []
-    parse = sse._parse
 
-    def counting(text: str) -> object:
-        parsed.append(len(text))
-        return parse(text)
+    class Counting(json.JSONDecoder):
+        def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
+            parsed.append(len(s))
+            return super().raw_decode(s, idx)
 
-    monkeypatch.setattr(sse, "_parse", counting)
+    monkeypatch.setattr(_json, "DECODER", Counting())
     size = 16 * MB
     with (
         Server(long_reply(size, fragment=size)) as server,

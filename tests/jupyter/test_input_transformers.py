@@ -83,6 +83,15 @@ def test_a_line_is_asked_as_typed(prompt: str) -> None:
     assert calls(f"In [3]: %chat {prompt}") == [asked]
 
 
+def test_a_question_about_an_error_is_asked_as_typed() -> None:
+    """``%chat_fix`` takes words as ``%chat`` does; alone it is a magic as any other."""
+    asked = ("run_cell_magic", "chat_fix", "a list?", "\n")
+    assert calls("%chat_fix a list?") == [asked]
+    assert calls("r = %chat_fix a list?") == [("run_line_magic", "chat_fix", "a list?")]
+    assert calls("%chat_fix") == [("run_line_magic", "chat_fix", "")]
+    assert calls("%chat_fix ?") == [("run_line_magic", "pinfo", "%chat_fix")]
+
+
 def test_a_continued_line() -> None:
     """A backslash at a line's end goes on, as for any magic."""
     (asked,) = calls("%chat one \\\ntwo?\nx = 1")

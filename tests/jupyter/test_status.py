@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pytest
 from loopback import DONE, Server, document, event, playing, stream
 from shells import FIXED, Shell
 
@@ -15,6 +16,7 @@ from chatmagic.errors import (
 )
 from chatmagic.jupyter.status import Status
 from chatmagic.session.current import current_session
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,15 +25,15 @@ if TYPE_CHECKING:
     from logged import Emulator
 
 
-def test_a_live_gauge_counts_from_the_answers_own_date(shell: Shell) -> None:
+def test_a_live_gauge_counts_from_the_answers_own_date(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By its ``Date`` and the time since it came, though the emulator's clock stands still."""
     shell.machine("%chat echo:a")
-    client = current_session()._clients.latest
-    assert client is not None
-    tracker = client.credit_tracker
-    assert tracker.state.received_at is not None
-    received_at = tracker.state.received_at - timedelta(hours=1)
-    tracker.state = replace(tracker.state, received_at=received_at)
+    state = current_session().credit_state
+    assert state.received_at is not None
+    received_at = state.received_at - timedelta(hours=1)
+    monkeypatch.setattr(Session, "credit_state", replace(state, received_at=received_at))
     standing = Status(shell.kernel)
     counted = standing.now() - datetime(2026, 1, 1, 12, tzinfo=UTC)
     assert timedelta(hours=1) <= counted <= datetime.now(UTC) - received_at

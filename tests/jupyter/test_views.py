@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from IPython.display import DisplayHandle
 from shells import Page, Shell, alone, left
 
 from chatmagic._json import digest
@@ -229,7 +230,7 @@ def test_a_page_that_went_away(
         raise OSError
 
     with monkeypatch.context() as patch:
-        patch.setattr(live._handle, "update", broken)
+        patch.setattr(DisplayHandle, "update", broken)
         live.fragment("first")
         assert tried.wait(PATIENCE)
     live.ended(answer())

@@ -163,15 +163,21 @@ export class Model {
     this.sent = [];
     this.values = {};
     this.listeners = {};
-    const cells = ids.map((id) => ({ id, type: "code", mimeType: "text/x-ipython", ...signals(), sharedModel: { getSource: () => "" } }));
     const signal = { connect() {}, disconnect() {} };
+    const made = (id, cell = {}) => ({
+      id, cell, type: cell.cell_type ?? "code", mimeType: "text/x-ipython", executionState: "idle",
+      contentChanged: signal, mimeTypeChanged: signal, sharedModel: { getSource: () => cell.source ?? "" },
+      getMetadata: (key) => cell.metadata?.[key], deleteMetadata: (key) => delete cell.metadata[key],
+    });
+    const cells = ids.map((id) => made(id));
     const list = { get length() { return cells.length; }, get: (index) => cells[index], changed: signal };
-    const sharedModel = { insertCell: (index, cell) => cells.splice(index, 0, { id: cell.id ?? "new", cell }) };
+    const sharedModel = {
+      insertCell: (index, cell) => cells.splice(index, 0, made(cell.id ?? "new", cell)),
+      deleteCell: (index) => cells.splice(index, 1),
+      transact: (change) => change(),
+    };
     this.cells = cells;
     this.widget_manager = { context: { model: { cells: list, sharedModel }, path: "folder/lesson.ipynb", disposed: signal } };
-    function signals() {
-      return { contentChanged: { connect() {}, disconnect() {} }, mimeTypeChanged: { connect() {}, disconnect() {} } };
-    }
   }
   on(name, listener) {
     this.listeners[name] = listener;

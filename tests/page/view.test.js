@@ -220,7 +220,7 @@ test("cells of turns are put where the kernel says, and reported", () => {
     throw new Error("read only");
   };
   receive(of("insert"));
-  assert.match(status(), /does not let the panel make cells/);
+  assert.match(status(), /does not let cells be made/);
 });
 
 test("after a reload each snapshot is saved", () => {

@@ -112,7 +112,7 @@ def resolved_in_client(
     """Return where a client asks and with which key, from these variables and its arguments."""
     with (
         variables(environ),
-        mock.patch.object(config, "_warned", set()),
+        mock.patch.object(config, "new_warnings", list),
         warnings.catch_warnings(action="ignore"),
     ):
         return Client(base_url, api_key, auth=auth).endpoint

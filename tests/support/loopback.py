@@ -61,6 +61,10 @@ class Peer:
         sock.settimeout(PATIENCE)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
+    def wait_up_to(self, seconds: float) -> None:
+        """Wait longer for what the client sends than for most tests is sensible."""
+        self._sock.settimeout(seconds)
+
     def request(self) -> Asked | None:
         """Read one request; ``None`` when the client has closed, or the server stops."""
         raw = b""

@@ -237,7 +237,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
-    monkeypatch.setattr(keystore, "_keyring", lambda: None)
+    monkeypatch.setattr(keystore, "find_keyring", lambda: None)
     forget(monkeypatch)
     monkeypatch.setattr(kernel_hook, "find_kernel", None)
     forget_warnings(monkeypatch)

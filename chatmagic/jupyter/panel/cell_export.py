@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chatmagic.archive import output
-from chatmagic.conversation import question
+from chatmagic.conversation import options, question
 from chatmagic.conversation.record import owner_of
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _cell(turn: Turn, own: str, record: Record | None) -> dict[str, Any]:
     return {
         "cell_type": "code",
         "id": own,
-        "source": question.source(turn.prompt),
+        "source": question.source(turn.prompt, *options.typed(turn)),
         "metadata": {},
         "outputs": [{"output_type": "display_data", "data": data, "metadata": metadata}],
         "execution_count": None,

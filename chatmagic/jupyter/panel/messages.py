@@ -230,6 +230,25 @@ class Tell(TypedDict):
     kind: Literal["tell"]
 
 
+class CodeCell(TypedDict):
+    """A new cell of ``%chat_code``."""
+
+    id: str
+    cell_type: Literal["code", "markdown"]
+    source: str
+
+
+class Code(TypedDict):
+    """To the bridge of one page: cells to put below a cell, and the digest of all of them."""
+
+    kind: Literal["code"]
+    page: str
+    key: int
+    cell: str
+    digest: str
+    cells: list[CodeCell]
+
+
 Answer = Snapshot | Entries | Offer | Refused | Stopping | Notice | Insert | Saved
 """What the kernel sends to one view."""
 
@@ -307,6 +326,17 @@ class Cells(TypedDict):
     name: str
     opened: bool
     cells: list[tuple[str, bool, str | None]]
+
+
+class Coded(TypedDict):
+    """From the bridge: what became of the cells to put, and how many were made, removed, left."""
+
+    kind: Literal["coded"]
+    key: int
+    outcome: Literal["made", "same", "queued", "refused"]
+    made: int
+    removed: int
+    left: int
 
 
 FromPage = Sync | Want | Ask | Go | Step | Put | Placed | Ping

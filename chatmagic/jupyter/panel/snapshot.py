@@ -64,7 +64,8 @@ class Entries:
 
     def __init__(self, conversation: Conversation, asides: Sequence[Aside]) -> None:
         """Note which turns are live now."""
-        self._turns = copy(conversation).turns
+        still = copy(conversation)
+        self._turns, self._instructions = still.turns, still.instructions
         self._asides = asides
 
     def window(self, count: int = 0) -> tuple[list[tuple[int, str]], int]:
@@ -106,7 +107,9 @@ class Entries:
     def _notes(self, index: int) -> list[str]:
         """Return what is particular about a turn."""
         turn = self._turns[index]
-        notes = output.turn_notes(turn, is_stale=is_stale(self._turns, index))
+        notes = output.turn_notes(
+            turn, is_stale=is_stale(self._turns, index, self._instructions[index])
+        )
         if turn.reply.held_back:
             notes.append(HELD_BACK)
         return notes

@@ -28,7 +28,7 @@ class ChatPanel(anywidget.AnyWidget):
     """The chat panel in a page. Its history is no trait: views ask for what they lack."""
 
     _esm = assets.script("panel.js")
-    _css = assets.styles("gauge.css", "panel.css")
+    _css = assets.styles("gauge.css", "code.css", "panel.css")
     draft = Unicode("", help="What is typed and not sent.").tag(sync=True)
 
 

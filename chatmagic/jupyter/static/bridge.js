@@ -3,6 +3,7 @@
 // kernel says, and speaks through one status region. It reads what JupyterLab and Notebook 7 do
 // not promise: where something is missing, it does without, in silence.
 
+import { addCodeTools, copyWords, newCodeCell, placeCode } from "./code.js";
 import { make } from "./dom.js";
 import { BRIDGE, cellList, panelViews, shownIndex } from "./notebook.js";
 
@@ -14,6 +15,7 @@ const PROSE = "text/x-ipythongfm";
 const CHAT = /^(?:[ \t]*\n)*%%chat(?:_instructions)?(?!\w)/;
 const STATUS = "chatmagic-status";
 const MARK = "chatmagic-mark";
+const IN_CELL = "cm-in-cell";
 /** When a new view of the notebook may have its tab's title: soon, on a slow machine later. */
 const TITLED_MS = [300, 3000];
 const READ_MS = 200;
@@ -33,6 +35,11 @@ function statusRegion() {
   const region = document.getElementById(STATUS) ?? make("div", "", "", role);
   if (!region.isConnected) document.body.append(region);
   return region;
+}
+
+/** Say how a button's work went. @param {{words: string}} outcome */
+function announce({ words }) {
+  statusRegion().textContent = words;
 }
 
 /**
@@ -134,6 +141,9 @@ export class Bridge {
     this.pending = false;
     this.stopped = false;
     this.observer = new MutationObserver(() => this.draw());
+    this.outputs = new MutationObserver((records) => {
+      for (const { target } of records) if (target instanceof Element) this.addTools(target);
+    });
     this.views = new MutationObserver(() => TITLED_MS.map((ms) => setTimeout(this.draw, ms)));
     this.changed = this.changed.bind(this);
     this.draw = this.draw.bind(this);
@@ -202,7 +212,22 @@ export class Bridge {
       if (panel.parentElement) this.views.observe(panel.parentElement, { childList: true });
       panel.querySelectorAll(".jp-Notebook-cell").forEach((node, place) => {
         mark(node, this.marks.get(cells[shownIndex(node, place)]?.id));
+        const outputs = node.querySelector(".jp-Cell-outputArea");
+        if (!outputs) return;
+        this.outputs.observe(outputs, { childList: true, subtree: true });
+        this.addTools(outputs);
       });
+    }
+  }
+
+  /** Give the code of replies its buttons, of which a file has nothing. @param {Element} node */
+  addTools(node) {
+    for (const code of node.querySelectorAll(".chatmagic-reply .highlight")) {
+      if (code.closest(".cm-code, .chatmagic-panel")) continue;
+      addCodeTools(code, {
+        copy: (text, what) => void copyWords(text, what).then(announce),
+        newCell: (text) => void newCodeCell(this.model, code, text).then(announce),
+      }, IN_CELL);
     }
   }
 
@@ -215,6 +240,8 @@ export class Bridge {
       statusRegion().textContent = String(content.text);
     } else if (content.kind === "tell") {
       this.tell(false);
+    } else if (content.kind === "code" && content.page === this.page) {
+      this.model.send({ kind: "coded", key: content.key, ...placeCode(this.model, content) });
     }
     this.draw();
   }
@@ -230,8 +257,12 @@ export class Bridge {
     this.context.sessionContext?.kernelChanged?.disconnect(this.stop);
     this.observer.disconnect();
     this.views.disconnect();
+    this.outputs.disconnect();
     for (const panel of notebookPanels(this.context)) {
       panel.querySelectorAll(".jp-Notebook-cell").forEach((node) => mark(node));
+      for (const frame of panel.querySelectorAll(`.${IN_CELL}`)) {
+        frame.replaceWith(...Array.from(frame.children).slice(0, 1));
+      }
     }
     this.prompts.stop();
   }

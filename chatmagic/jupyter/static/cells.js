@@ -1,9 +1,8 @@
 // Cells that the panel makes in the notebook: turns of its own, and code of replies.
 
-import { cellIds, cellIndex, copyText, insertCell, notebookModel } from "./notebook.js";
-import { scrollToCell } from "./notebook.js";
+import { NO_CELLS, copyWords, newCodeCell } from "./code.js";
+import { cellIds, cellIndex, insertCell, notebookModel } from "./notebook.js";
 
-const NO_CELLS = "This front end does not let the panel make cells: ";
 const ASK_IN_A_CELL = `${NO_CELLS}ask in a %%chat cell instead.`;
 
 export class CellExport {
@@ -49,21 +48,13 @@ export class CellExport {
 
   /** Put code into a new cell below. @param {string} code */
   async newCell(code) {
-    const index = cellIndex(this.model, this.element) + 1;
-    const cell = { cell_type: "code", source: code.replace(/\n$/, ""), metadata: {} };
-    if (insertCell(this.model, index, cell) !== null) {
-      scrollToCell(this.element, index);
-      return this.composer.announce("Put into a new cell below.");
-    }
-    const copied = await copyText(code);
-    const instead = copied ? "the code is on the clipboard." : "copy it by hand.";
-    this.composer.announce(`${NO_CELLS}${instead}`, { wrong: true });
+    const { words, done } = await newCodeCell(this.model, this.element, code);
+    this.composer.announce(words, { wrong: !done });
   }
 
   /** @param {string} text @param {string} what */
   async copy(text, what) {
-    const done = await copyText(text);
-    const words = done ? `${what} is on the clipboard.` : "This page may not use the clipboard.";
+    const { words, done } = await copyWords(text, what);
     this.composer.announce(words, { wrong: !done });
   }
 }

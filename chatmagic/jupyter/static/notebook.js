@@ -9,10 +9,13 @@ import { make } from "./dom.js";
  * @typedef {{length: number, get(index: number): Output,
  *   set(index: number, output: object): void}} Outputs
  * @typedef {{id: string, type: string, mimeType: string, outputs?: Outputs,
- *   sharedModel: {getSource(): string}, contentChanged: Signal, mimeTypeChanged: Signal}} Cell
+ *   executionState?: string, executionCount?: ?number, getMetadata?: (key: string) => any,
+ *   deleteMetadata?: (key: string) => void, sharedModel: {getSource(): string},
+ *   contentChanged: Signal, mimeTypeChanged: Signal}} Cell
  * @typedef {{length: number, get(index: number): Cell, changed: Signal}} Cells
- * @typedef {{cells: Cells, sharedModel: {insertCell(index: number, cell: object): void}}
- *   & Record<symbol, any>} NotebookModel
+ * @typedef {{insertCell(index: number, cell: object): void, deleteCell(index: number): void,
+ *   transact?: (change: () => void) => void, undoManager?: {stopCapturing(): void}}} SharedModel
+ * @typedef {{cells: Cells, sharedModel: SharedModel} & Record<symbol, any>} NotebookModel
  * @typedef {object} Context
  * @property {NotebookModel} model
  * @property {string} path

@@ -1,12 +1,12 @@
 // One entry of the log: a turn, a failure, or an ask under way. Prompts and replies come as HTML
 // that the kernel has made safe.
 
+import { addCodeTools } from "./code.js";
 import { button, make } from "./dom.js";
 
 /**
- * @typedef {object} LogActions what the buttons of the log do
- * @property {(text: string, what: string) => void} copy
- * @property {(code: string) => void} newCell puts code into a new cell
+ * @typedef {import("./code.js").CodeActions & MoreActions} LogActions what the log's buttons do
+ * @typedef {object} MoreActions
  * @property {(turn: number, prompt: string) => void} askAgain
  * @property {(turn: number, prompt: string) => void} edit
  * @property {(turns: number[]) => void} put puts turns into the notebook as cells
@@ -25,23 +25,6 @@ function promptNode(by, html) {
 function replyNode() {
   const name = { role: "group", "aria-label": "Reply" };
   return make("div", "cm-reply jp-RenderedHTMLCommon", "", name);
-}
-
-/**
- * Give a block of code its buttons, beside the box that scrolls.
- * @param {Element} code
- * @param {LogActions} actions
- */
-function addCodeTools(code, actions) {
-  const box = code.closest(".chatmagic-scroll") ?? code;
-  const text = code.textContent ?? "";
-  const tools = make("div", "cm-tools cm-code-tools", [
-    button("copy", "Copy this code", () => actions.copy(text, "The code")),
-    button("cell", "Put this code into a new cell", () => actions.newCell(text)),
-  ]);
-  const frame = make("div", "cm-code");
-  box.replaceWith(frame);
-  frame.append(box, tools);
 }
 
 /** @param {import("./messages.js").Entry} entry @param {LogActions} actions */

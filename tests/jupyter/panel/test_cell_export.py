@@ -40,3 +40,10 @@ def test_the_records_of_cells_do_not_grow_with_the_panel() -> None:
         plan = cell_export.planned(turns, wanted, [])
         told = [one["cell"]["outputs"][0]["metadata"]["chatmagic"] for one in plan]
         assert [one["carried"] for one in told] == expected
+
+
+def test_a_cell_has_the_options_of_its_turn() -> None:
+    """Run, it sends what the panel sent."""
+    asked = turn(1, number=1, entry="panel", owner="p1", temperature=0.5, last=2)
+    (cell,) = cell_export.planned([asked], None, [])
+    assert cell["cell"]["source"].splitlines()[0] == "%%chat -t 0.5 --last 2"

@@ -16,13 +16,13 @@ from chatmagic.jupyter.panel import messages
 SAMPLES: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parents[2] / "samples" / "messages.json").read_text(encoding="utf-8")
 )
-TO_BRIDGE = messages.Marks | messages.Say | messages.Tell
+TO_BRIDGE = messages.Marks | messages.Say | messages.Tell | messages.Code
 FORMS: dict[str, Any] = {
     "to the panel": messages.FromKernel,
     "to the live gauge": messages.CreditsMessage,
     "to the bridge": TO_BRIDGE,
     "of the panel": messages.FromPage,
-    "of the bridge": messages.Cells,
+    "of the bridge": messages.Cells | messages.Coded,
 }
 EACH = [
     pytest.param(FORMS[name], sample, id=f"{name}: {sample['kind']}")
@@ -74,7 +74,7 @@ def test_what_is_no_message_of_a_page_is_none(content: object) -> None:
 
 def test_the_bridge_reads_its_example() -> None:
     """The code cells, from top to bottom."""
-    (sample,) = SAMPLES["of the bridge"]
+    sample, _ = SAMPLES["of the bridge"]
     word = report_from(sample)
     assert word is not None
     assert [cell.id for cell in word.cells.values()] == ["a", "c"]

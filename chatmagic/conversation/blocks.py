@@ -1,0 +1,80 @@
+"""Text of what goes in front of a question: a cell with its output, an error with its cell.
+
+Each says what it is, and stands in fences that nothing in it can close. It says nothing of
+this kernel, such as a cell's number, so that a notebook that runs again sends the same.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+MOST: Final = 100_000
+"""How many characters of a cell's output, or of an error, go along at most."""
+ASKED_OF_AN_ERROR: Final = "Explain this error, and give the corrected code."
+"""The question about an error where none was typed."""
+
+_FENCE: Final = re.compile("`{3,}")
+# Control sequences of a terminal (ECMA-48): colours, cursor movements, titles.
+_CONTROL: Final = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])"
+)
+
+
+def cell(source: str, output: str = "", size: int | None = None) -> str:
+    """Return a cell with its output as the model reads it.
+
+    Args:
+        source: what the cell says.
+        output: its output as text, or as much of it as was noted; empty for none.
+        size: how many characters the output had; ``None`` where it is all there.
+    """
+    parts = [f"A cell of this notebook:\n\n{_fenced(cut(source), 'python')}"]
+    shown = as_shown(output).strip("\n")
+    if shown.strip():
+        is_whole = size is None or size <= len(output)
+        words = "" if is_whole else f" (the first {len(output):,} of {size:,} characters)"
+        parts.append(f"Its output{words}:\n\n{_fenced(shown)}")
+    return "\n\n".join(parts)
+
+
+def error(source: str, trace: str) -> str:
+    """Return an error with the cell that raised it as the model reads it.
+
+    Args:
+        source: what the cell says.
+        trace: the error with its traceback, as text.
+    """
+    return (
+        f"A cell of this notebook that raised an error:\n\n{_fenced(cut(source), 'python')}\n\n"
+        f"The error:\n\n{_fenced(cut(as_shown(trace)))}"
+    )
+
+
+def cut(text: str, most: int = MOST) -> str:
+    """Return a text that says how much of it was left out, where it is longer than that.
+
+    Args:
+        text: any text.
+        most: how many characters stay at most.
+    """
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}\n[the first {most:,} of {len(text):,} characters]"
+
+
+def as_shown(text: str) -> str:
+    """Return printed text as it is left to see: without colours, nor what was written over.
+
+    Args:
+        text: as it was printed.
+    """
+    lines = _CONTROL.sub("", text).split("\n")
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
+
+
+def _fenced(text: str, language: str = "") -> str:
+    """Return a text in a fence that is longer than any in it."""
+    fence = "`" * max([3, *(len(match) + 1 for match in _FENCE.findall(text))])
+    end = "" if text.endswith("\n") else "\n"
+    return f"{fence}{language}\n{text}{end}{fence}"

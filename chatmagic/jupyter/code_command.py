@@ -1,0 +1,174 @@
+"""``%chat_code``: the code of a reply as cells of the notebook, or shown to copy.
+
+The page makes the cells (:mod:`chatmagic.jupyter.bridge`): it knows which of its cells are still
+waiting to run, and which of those made before were edited or run since.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import uuid
+from html import escape
+from typing import TYPE_CHECKING, Final, Literal
+
+from IPython.display import DisplayHandle
+
+from chatmagic._json import digest
+from chatmagic.archive import output
+from chatmagic.errors import InputError
+from chatmagic.jupyter import views
+from chatmagic.jupyter.command_line import read
+from chatmagic.jupyter.execution import running
+from chatmagic.text import counted, to_terminal, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chatmagic.conversation.turn import Turn
+    from chatmagic.jupyter.kernel import Kernel
+    from chatmagic.jupyter.panel.messages import CodeCell, Coded
+    from chatmagic.models import CodeBlock
+
+Kind = Literal["code", "markdown"]
+PYTHON: Final = frozenset(["", "py", "py3", "pycon", "python", "python3", "ipython", "ipython3"])
+"""The languages whose blocks become code cells; others would only fail here when they run."""
+NO_CELLS: Final = "No cells were made: "
+HEADLESS: Final = f"{NO_CELLS}the notebook is run without a page. A person who runs this cell gets "
+UNKNOWN: Final = (
+    f"{NO_CELLS}this page has not listed its cells, or not yet, as while all cells run. Copy the "
+    "code, or run this cell again in JupyterLab or Notebook 7."
+)
+WITHOUT_PAGE: Final = f"{NO_CELLS}only JupyterLab and Notebook 7 make them. The code, to copy:"
+QUEUED: Final = f"{NO_CELLS}other cells are running or waiting to run. Run this cell alone."
+SAME: Final = "Nothing was changed: the cells of this code are there already."
+REFUSED: Final = f"{NO_CELLS}this page does not allow it. Copy the code, or paste it into a cell."
+
+
+def code(kernel: Kernel, line: str) -> None:
+    """Run ``%chat_code``.
+
+    Args:
+        kernel: the kernel.
+        line: what stands after the magic's name.
+
+    Raises:
+        InputError: there is no such turn.
+    """
+    words, options = read("chat_code", line, "--prose")
+    number, turn = _turn(kernel, words)
+    blocks = turn.reply.code_blocks
+    if not blocks:
+        _show(f"The reply of turn {number:,} has no block of code. Nothing was changed.")
+        return
+    cells = cells_of(turn.reply.text, prose="--prose" in options)
+    execution = running(kernel.shell)
+    if execution.audience == "machine":
+        _show(f"{HEADLESS}{_cells(len(cells))}.")
+        return
+    if execution.audience == "text":
+        _show(WITHOUT_PAGE, blocks)
+        return
+    kernel.page.open_bridge(None)
+    shown = DisplayHandle()
+    context = contextvars.copy_context()
+
+    def heard(answer: Coded) -> str:
+        said = _outcome(answer)
+        copied = blocks if answer["outcome"] == "refused" else ()
+        data, metadata = output.note(*_note(said, copied))
+        context.run(shown.update, data, metadata=metadata, raw=True)
+        return said
+
+    bridge = kernel.page.bridge
+    data, metadata = output.note(*_note(f"{_cells(len(cells))} for this page.", ()))
+    if bridge is None or not bridge.has_page(execution.cell):
+        _show(UNKNOWN, blocks)
+        return
+    # An output that is shown while the cell runs can be changed when the page has answered.
+    shown.display(data, metadata=metadata, raw=True)
+    made: list[CodeCell] = [
+        {"id": str(uuid.uuid4()), "cell_type": kind, "source": source} for kind, source in cells
+    ]
+    bridge.put_code(execution.cell, digest(cells)[:16], made, heard)
+
+
+def cells_of(text: str, *, prose: bool) -> list[tuple[Kind, str]]:
+    """Return the kinds and the sources of the cells that a reply becomes.
+
+    Blocks in Python are code cells; those in another language are Markdown cells that show them.
+
+    Args:
+        text: the reply.
+        prose: whether the text between the blocks becomes Markdown cells.
+    """
+    from chatmagic.render import reply_parts  # noqa: PLC0415 - the renderer comes with it
+
+    cells: list[tuple[Kind, str]] = []
+    for part in reply_parts.parts(text):
+        if isinstance(part, str):
+            if prose:
+                cells.append(("markdown", reply_parts.markdown(part)))
+        elif part.language.strip("{}").lower() in PYTHON:
+            cells.append(("code", visible(part.code)))
+        else:
+            cells.append(("markdown", reply_parts.fenced(part.code)))
+    return cells
+
+
+def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
+    """Return the turn that is meant, with its number for people.
+
+    Args:
+        kernel: the kernel.
+        words: its number as ``%chat_history`` shows it; empty for the last one that a question
+            in this cell would carry.
+    """
+    owner, execution = kernel.cell()
+    kernel.session.follow_pages(owner)
+    conversation = kernel.session.conversation
+    turns = conversation.turns
+    if words.isdecimal() and 1 <= int(words) <= len(turns):
+        return int(words), turns[int(words) - 1]
+    if words:
+        numbers = f"from 1 to {len(turns):,}" if turns else "once there is one"
+        raise InputError(f"%chat_code takes nothing, or a turn's number {numbers}.")
+    layout = kernel.layout(owner)
+    order = None if layout is None else layout.order
+    before = conversation.context(owner, execution, order=order).turns
+    if not before:
+        raise InputError(
+            "There is no reply before this cell. Nothing was changed.",
+            hint="%chat_history numbers the turns; %chat_code 2 takes the second.",
+        )
+    return turns.index(before[-1]) + 1, before[-1]
+
+
+def _outcome(answer: Coded) -> str:
+    """Return what became of the cells, in words."""
+    fixed = {"same": SAME, "queued": QUEUED, "refused": REFUSED}.get(answer["outcome"])
+    if fixed is not None:
+        return fixed
+    said = f"{_cells(answer['made'])} put below; nothing of it was run."
+    if answer["removed"]:
+        said += f" {_cells(answer['removed'])} of before removed."
+    if answer["left"]:
+        said += f" {_cells(answer['left'])} of before left, as edited or run since."
+    return said
+
+
+def _cells(count: int) -> str:
+    return counted(count, "cell")
+
+
+def _show(said: str, blocks: Sequence[CodeBlock] = ()) -> None:
+    views.show_html(*_note(said, blocks))
+
+
+def _note(said: str, blocks: Sequence[CodeBlock]) -> tuple[str, str]:
+    """Return a sentence and code to copy, as HTML and as text."""
+    from chatmagic.render import markdown, reply_parts  # noqa: PLC0415 - as above
+
+    shown = "\n\n".join(reply_parts.fenced(block.code) for block in blocks)
+    html = markdown.to_html(shown) if shown else ""
+    texts = [said, *(to_terminal(block.code) for block in blocks)]
+    return f'<div class="chatmagic"><p>{escape(said)}</p>{html}</div>', "\n\n".join(texts)

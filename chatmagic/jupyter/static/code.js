@@ -1,0 +1,118 @@
+// Code of replies, in the panel and in cells: its buttons, and the cells that are made of it.
+
+import { button, make } from "./dom.js";
+import { cellIndex, cellList, copyText, insertCell, notebookModel } from "./notebook.js";
+import { scrollToCell } from "./notebook.js";
+
+/**
+ * @typedef {import("./notebook.js").Cell} Cell
+ * @typedef {import("./notebook.js").Model} Model
+ * @typedef {object} CodeActions what the buttons of a block of code do
+ * @property {(text: string, what: string) => void} copy
+ * @property {(code: string) => void} newCell puts code into a new cell
+ */
+
+export const NO_CELLS = "This front end does not let cells be made: ";
+const OURS = "chatmagic";
+
+/**
+ * Give a block of code its buttons, beside the box that scrolls.
+ * @param {Element} code
+ * @param {CodeActions} actions
+ * @param {string} [classes] of the frame around both
+ */
+export function addCodeTools(code, actions, classes = "") {
+  const box = code.closest(".chatmagic-scroll") ?? code;
+  const text = code.textContent ?? "";
+  // Where a cell shows it, Enter is the button's and not the notebook's.
+  const tools = make("div", "cm-tools cm-code-tools", [
+    button("copy", "Copy this code", () => actions.copy(text, "The code")),
+    button("cell", "Put this code into a new cell", () => actions.newCell(text)),
+  ], { "data-lm-suppress-shortcuts": "true" });
+  const frame = make("div", `cm-code ${classes}`.trim());
+  box.replaceWith(frame);
+  frame.append(box, tools);
+}
+
+/** @param {string} text @param {string} what it is, in words */
+export async function copyWords(text, what) {
+  const done = await copyText(text);
+  const words = done ? `${what} is on the clipboard.` : "This page may not use the clipboard.";
+  return { done, words };
+}
+
+/**
+ * Put code into a new cell below, or on the clipboard where no cell can be made.
+ * @param {Model} model
+ * @param {Element} element in the cell below which it goes
+ * @param {string} code
+ */
+export async function newCodeCell(model, element, code) {
+  const index = cellIndex(model, element) + 1;
+  const cell = { cell_type: "code", source: code.replace(/\n$/, ""), metadata: {} };
+  if (insertCell(model, index, cell) !== null) {
+    scrollToCell(element, index);
+    return { done: true, words: "Put into a new cell below." };
+  }
+  const copied = await copyText(code);
+  const instead = copied ? "the code is on the clipboard." : "copy it by hand.";
+  return { done: false, words: NO_CELLS + instead };
+}
+
+/** Return a short hash (FNV-1a) by which an edit is seen. @param {string} text */
+function hash(text) {
+  let value = 0x811c9dc5;
+  for (const char of text) value = Math.imul(value ^ Number(char.codePointAt(0)), 0x01000193);
+  return `${text.length}-${value >>> 0}`;
+}
+
+/** Return the mark of a cell as it was made; a copy of the cell has another id. @param {Cell} cell */
+const markOf = ({ id, sharedModel }) => hash(`${id} ${sharedModel.getSource()}`);
+
+/**
+ * Put the cells of a reply's code below the cell that asks for them. Of those that it put there
+ * before, what was edited or run since stays, and is the reader's from then on.
+ * @param {Model} model
+ * @param {import("./messages.js").Code} message
+ * @returns {Omit<import("./messages.js").Coded, "kind" | "key">}
+ */
+export function placeCode(model, { cell: by, digest, cells }) {
+  const notebook = notebookModel(model);
+  const all = cellList(notebook?.cells);
+  const nothing = { made: 0, removed: 0, left: 0 };
+  const at = all.findIndex(({ id }) => id === by);
+  if (!notebook || at < 0) return { outcome: "refused", ...nothing };
+  const own = all.filter((cell) => cell.getMetadata?.(OURS)?.code?.by === by);
+  if (own.some((cell) => cell.getMetadata?.(OURS).code.digest === digest)) {
+    return { outcome: "same", ...nothing };
+  }
+  const queued = all.some((cell) => {
+    return cell.type === "code" && cell.id !== by && cell.executionState !== "idle";
+  });
+  if (queued) return { outcome: "queued", ...nothing };
+  const old = own.filter((cell) => {
+    const ran = cell.executionCount || cell.outputs?.length;
+    return !ran && cell.getMetadata?.(OURS).code.mark === markOf(cell);
+  });
+  const { sharedModel } = notebook;
+  try {
+    // One step of the page's own undo.
+    sharedModel.undoManager?.stopCapturing();
+    sharedModel.transact?.(() => {
+      for (const cell of own) {
+        if (old.includes(cell)) sharedModel.deleteCell(cellList(notebook.cells).indexOf(cell));
+        else cell.deleteMetadata?.(OURS);
+      }
+      const above = cellList(notebook.cells).findIndex(({ id }) => id === by);
+      cells.forEach((cell, place) => {
+        const code = { by, digest, mark: hash(`${cell.id} ${cell.source}`) };
+        sharedModel.insertCell(above + 1 + place, { ...cell, metadata: { [OURS]: { code } } });
+      });
+    });
+    sharedModel.undoManager?.stopCapturing();
+  } catch {
+    return { outcome: "refused", ...nothing };
+  }
+  const removed = old.length;
+  return { outcome: "made", made: cells.length, removed, left: own.length - removed };
+}

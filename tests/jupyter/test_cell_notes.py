@@ -1,0 +1,69 @@
+"""What is noted of the cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from shells import Shell, asked
+
+from chatmagic.jupyter.cell_notes import is_ours
+
+if TYPE_CHECKING:
+    from logged import Emulator
+
+NO_ERROR = "No cell has raised an error since chatmagic was loaded. Nothing was sent."
+
+
+@pytest.mark.parametrize(
+    ("source", "ours"),
+    [
+        ("%%chat\nx", True),
+        ("\n# a comment\n%%chat_fix -t 0\nx", True),
+        ("%chat a", True),
+        ("# c\n\n%load_ext chatmagic\n%chat_connect emulator\n%config ChatMagics.last = 2", True),
+        ("r = %chat why?", True),
+        ("import x\n%chat a", False),
+        ("%%chatter\nx", False),
+        ("%chatter on", False),
+        ("x = 1", False),
+        ("# only words", False),
+        ("", False),
+        ("\n" * 100_000 + "x", False),
+    ],
+)
+def test_which_cells_are_ours(source: str, ours: bool) -> None:
+    """Those that only ask, or set up what asks."""
+    assert is_ours(source) is ours
+
+
+def test_without_an_error_nothing_is_sent(shell: Shell, emulator: Emulator) -> None:
+    """Errors of ours, of what is not kept in the history, and interrupts are none."""
+    for code in ("%chat_fix", "%%chat --error\nWhy?"):
+        assert shell.fails(code).traceback == [f"InputError: {NO_ERROR}"]
+    shell.fails("%chat --nonsense")
+    shell.run("x = 1\n%chat --nonsense")
+    shell.run("raise KeyboardInterrupt")
+    shell.shell.run_cell("1 / 0", store_history=False)
+    shell.fails("%chat_fix")
+    assert emulator.requests == []
+    # What the user's own code raises is theirs, an error of ours too.
+    shell.run("import chatmagic\nchatmagic.ask('')")
+    shell.machine("%chat_fix")
+    assert "chatmagic.errors.InputError: The prompt is empty." in asked(emulator)[-1][0]
+
+
+def test_an_error_before_the_load_is_not_known(bare: Shell) -> None:
+    """Nor after the extension was unloaded and loaded again; nothing is left behind."""
+    bare.run("1 / 0")
+    fresh = Shell(extension=False)
+    callbacks = len(fresh.shell.events.callbacks["post_run_cell"])
+    fresh.do("%load_ext chatmagic\n%chat_connect emulator")
+    fresh.run("1 / 0")
+    fresh.do("%unload_ext chatmagic")
+    assert len(fresh.shell.events.callbacks["post_run_cell"]) == callbacks
+    fresh.do("%load_ext chatmagic\n%chat_connect emulator")
+    assert fresh.fails("%chat_fix").traceback == [f"InputError: {NO_ERROR}"]
+    # The cell that loads may raise, too.
+    fresh.run("%reload_ext chatmagic\n%chat_connect emulator\n1 / 0")
+    fresh.do("%chat_fix")
