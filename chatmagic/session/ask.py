@@ -96,11 +96,10 @@ class AskState:
             InputError: it cannot be sent.
         """
         try:
-            request = self.ask.request(self.context.messages, extra_body)
-            messages = instructed(
-                request.messages, self.context.instructions, system_role=system_role
-            )
-            self.request = replace(request, messages=messages)
+            self.request = self.ask.request(self.context.messages, extra_body)
+            if (instructions := self.context.instructions) is not None:
+                messages = instructed(self.request.messages, instructions, system_role=system_role)
+                self.request = replace(self.request, messages=messages)
             self.digest = self.request.digest()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
