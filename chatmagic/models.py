@@ -177,11 +177,13 @@ class Reply(ReplyFacts):
 
     Args:
         text: the text, exactly as it came.
+        parsed: what a reply in JSON holds, or the instance of its schema; of this run alone.
         held_back: whether its stream came all at once, which was not reported before; it
             is of this run alone, so no record and no file has it.
     """
 
     text: str
+    parsed: Any = field(default=None, compare=False, repr=False, kw_only=True)
     held_back: bool = field(default=False, compare=False, kw_only=True)
 
     def __str__(self) -> str:
