@@ -62,7 +62,8 @@ def of_turn(conversation: Conversation, place: int) -> tuple[str, str]:
     turns = conversation.turns
     turn, known = turns[place - 1], conversation.known_turns()
     places = {turn.number: place for place, turn in enumerate(turns, 1)}
-    sizes, before = [], []
+    sizes: list[tuple[int, int]] = []
+    before: list[Message] = []
     for number in turn.carried:
         carried = known.get(number)
         messages = _LOST if carried is None else carried.messages
