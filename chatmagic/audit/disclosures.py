@@ -32,6 +32,13 @@ def lines(read: Notebook) -> tuple[str, ...]:
             kept = "its size and digest" if value.text is None else "all of it"
             what = f"{'value of ' if value.kind is None else ''}{value.as_typed}"
             lines.append(f"cell {saved.cell}: {what} ({size}): {kept}")
+    lines += [
+        f"cell {saved.cell}: {saved.instructions.value.as_typed} "
+        f"({counted(saved.instructions.value.size, 'character')}): all of it"
+        for saved in read.outputs
+        # What was typed, the cell says anyway.
+        if saved.instructions is not None and saved.instructions.value.expression
+    ]
     for what, pattern in (("path", _PATH), ("host", _ADDRESS)):
         places: dict[str, list[int]] = {}
         for number, text in read.texts:

@@ -76,7 +76,7 @@ class Preview:
             request,
             tuple(parts_of(sizes, context.instructions, state.ask)),
             endpoint,
-            state.cassette and state.cassette.config,
+            None if state.cassette is None else state.cassette.config,
             tuple((state.service and state.service.extra_headers) or ()),
             rate,
             (*along, *state.ask.notes, *merged(state.ask)),

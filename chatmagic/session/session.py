@@ -5,12 +5,11 @@ Python, magic and panel all come through :meth:`Session.run`, one at a time.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from chatmagic._log import swallowed
+from chatmagic._log import log_swallowed
 from chatmagic.cassette import reproducibility, transports
 from chatmagic.cassette.active import CASSETTE, ActiveCassette
 from chatmagic.cassette.interaction import Interaction
@@ -19,6 +18,7 @@ from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.session import forms, schema_reader
 from chatmagic.session.ask import AskState, interrupted, read, refuse_empty, set_aside_note
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import PlainPython, setup_for
@@ -45,7 +45,9 @@ if TYPE_CHECKING:
     from chatmagic.client.stream import ReplyStream
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.instructions import Instructions
+    from chatmagic.conversation.request_facts import Format
     from chatmagic.conversation.request_parts import TokenRate
+    from chatmagic.conversation.turn import Turn
     from chatmagic.models import Credits, Reply
     from chatmagic.session.environment import Environment
     from chatmagic.session.events import Event, View
@@ -107,6 +109,8 @@ class Session:
         stream: bool = True,
         history: bool = True,
         last: int | None = None,
+        format: Format = "markdown",
+        schema: object = None,
         allow_secrets: bool = False,
         on_fragment: Callable[[str], object] | None = None,
     ) -> Reply:
@@ -119,17 +123,23 @@ class Session:
             stream: whether the reply is asked for as a stream.
             history: whether the conversation is sent along and the turn kept.
             last: how many of the newest turns are sent along at most.
+            format: form of the reply: ``markdown``, ``text``, ``code`` or ``json``; of JSON,
+                :attr:`Reply.parsed` has the value.
+            schema: what the JSON has to be: a pydantic model, a dataclass, a TypedDict or a
+                JSON schema; :attr:`Reply.parsed` is the instance.
             allow_secrets: whether it is sent although it holds a secret.
             on_fragment: called with each fragment as it comes.
 
         Raises:
             InputError: the prompt is empty, an argument cannot be sent, or what is sent
                 holds a secret.
+            ReplyFormatError: the reply came whole, and is no such JSON; its turn is kept.
             ChatError: as the tree in :mod:`chatmagic.errors` has it. With a part of a
                 reply the turn is kept, marked; without one the conversation is as before.
             ChatInterrupted: a person stopped it; the same holds.
         """
         owner, execution = self.environment.cell()
+        name = None if schema is None else schema_reader.name_of(schema)
         ask = Ask(
             text,
             max_tokens=max_tokens,
@@ -137,6 +147,9 @@ class Session:
             stream=stream,
             history=history,
             last=last,
+            format=format,
+            schema=name,
+            form=None if name is None else schema_reader.read(schema, name),
             allow_secrets=allow_secrets,
             owner=owner,
             execution=execution,
@@ -177,13 +190,18 @@ class Session:
         state = AskState(ask, Halt())
         state.cassette = setup = self.environment.cassette()
         is_replay = setup is not None and setup.config.mode == "replay"
-        endpoint = None
+        endpoint: Endpoint | None = None
         # A replay needs no service; where one is set, its key is not shown either.
-        with swallowed(ChatError) if is_replay else nullcontext():
+        try:
             endpoint = self._endpoint(state)
+        except ChatError as error:
+            if not is_replay:
+                raise
+            log_swallowed(error)
         conversation = copy(self.conversation)
         self._compose(state, conversation)
-        self._secret_check.refuse(state, endpoint or CASSETTE, conversation.turns, is_sent=False)
+        to = CASSETTE if endpoint is None else endpoint
+        self._secret_check.refuse(state, to, conversation.turns, is_sent=False)
         return Preview.of(state, conversation.turns, endpoint, self.token_rate)
 
     def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
@@ -331,10 +349,12 @@ class Session:
     def _compose(self, state: AskState, conversation: Conversation) -> Change | None:
         """Make the request; return the change of a conversation that follows its page."""
         aside = self._follow_page(state, conversation)
+        above: tuple[Turn, ...] = ()
         if state.ask.history:
-            state.context = conversation.context(
-                state.ask.owner, state.ask.execution, last=state.ask.last, order=state.order
-            )
+            who = state.ask.owner, state.ask.execution
+            state.context = conversation.context(*who, last=state.ask.last, order=state.order)
+            above = conversation.context(*who, order=state.order).turns
+        state.ask = forms.formed(state.ask, above, state.context.turns, self.environment.named)
         given = self._clients.given
         source = given.setup if given is not None else state.cassette or state.service
         state.make_request(
@@ -419,6 +439,7 @@ class Session:
             if state.problem is not None and not stream.reply.text:
                 raise state.problem
             self._keep(state, stream.reply)
+            state.parse()
         except KeyboardInterrupt:
             stream.close()
             reply = stream.reply
