@@ -140,17 +140,19 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
         shown=not parsed.quiet,
     )
     reply: Reply | None = None
+    result: object = None
     try:
         with kernel.page.following(execution):
             reply = kernel.session.run(ask, _view(kernel, ask, execution)).reply
+        result = reply.parsed if ask.format == "json" else reply
     except (ChatError, ChatInterrupted) as error:
-        reply = error.reply
+        result = reply = error.reply
         if execution.audience == "machine" and (notes := merged(ask)):
             error.hint = " ".join(filter(None, [error.hint, f"Note that {notes[0]}."]))
         raise
     finally:
         if parsed.output and reply is not None:
-            kernel.shell.user_ns[parsed.output] = reply
+            kernel.shell.user_ns[parsed.output] = result
     if ask.shown:
         kernel.shown = (execution.id, reply)
     return reply

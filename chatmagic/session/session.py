@@ -16,6 +16,7 @@ from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.session import forms, schema_reader
 from chatmagic.session.ask import AskState, interrupted, read, refuse_empty, set_aside_note
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import PlainPython, setup_for
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from chatmagic.client.stream import ReplyStream
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.instructions import Instructions
+    from chatmagic.conversation.request_facts import Format
+    from chatmagic.conversation.turn import Turn
     from chatmagic.models import Credits, Reply
     from chatmagic.session.environment import Environment
     from chatmagic.session.events import Event, View
@@ -100,6 +103,8 @@ class Session:
         stream: bool = True,
         history: bool = True,
         last: int | None = None,
+        format: Format = "markdown",
+        schema: object = None,
         allow_secrets: bool = False,
         on_fragment: Callable[[str], object] | None = None,
     ) -> Reply:
@@ -112,17 +117,23 @@ class Session:
             stream: whether the reply is asked for as a stream.
             history: whether the conversation is sent along and the turn kept.
             last: how many of the newest turns are sent along at most.
+            format: form of the reply: ``markdown``, ``text``, ``code`` or ``json``; of JSON,
+                :attr:`Reply.parsed` has the value.
+            schema: what the JSON has to be: a pydantic model, a dataclass, a TypedDict or a
+                JSON schema; :attr:`Reply.parsed` is the instance.
             allow_secrets: whether it is sent although it holds a secret.
             on_fragment: called with each fragment as it comes.
 
         Raises:
             InputError: the prompt is empty, an argument cannot be sent, or what is sent
                 holds a secret.
+            ReplyFormatError: the reply came whole, and is no such JSON; its turn is kept.
             ChatError: as the tree in :mod:`chatmagic.errors` has it. With a part of a
                 reply the turn is kept, marked; without one the conversation is as before.
             ChatInterrupted: a person stopped it; the same holds.
         """
         owner, execution = self.environment.cell()
+        name = None if schema is None else schema_reader.name_of(schema)
         ask = Ask(
             text,
             max_tokens=max_tokens,
@@ -130,6 +141,9 @@ class Session:
             stream=stream,
             history=history,
             last=last,
+            format=format,
+            schema=name,
+            form=None if name is None else schema_reader.read(schema, name),
             allow_secrets=allow_secrets,
             owner=owner,
             execution=execution,
@@ -293,10 +307,12 @@ class Session:
         if setup is None and self._clients.given is None:
             state.service = self.environment.service()
         aside = self._follow_page(state)
+        above: tuple[Turn, ...] = ()
         if state.ask.history:
-            state.context = self.conversation.context(
-                state.ask.owner, state.ask.execution, last=state.ask.last, order=state.order
-            )
+            who = state.ask.owner, state.ask.execution
+            state.context = self.conversation.context(*who, last=state.ask.last, order=state.order)
+            above = self.conversation.context(*who, order=state.order).turns
+        state.ask = forms.formed(state.ask, above, state.context.turns, self.environment.named)
         given = self._clients.given
         source = given.setup if given is not None else setup or state.service
         state.make_request(
@@ -385,6 +401,7 @@ class Session:
             if state.problem is not None and not stream.reply.text:
                 raise state.problem
             self._keep(state, stream.reply)
+            state.parse()
         except KeyboardInterrupt:
             stream.close()
             reply = stream.reply

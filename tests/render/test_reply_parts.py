@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browser.hostile import CORPUS
+from hostile import CORPUS
 from markdown_it import MarkdownIt
 
 from chatmagic.models import CodeBlock, Reply

@@ -88,7 +88,7 @@ def test_a_class_of_a_library_is_known_where_the_library_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also where it is half imported, or hides something else under a name."""
-    monkeypatch.setitem(sys.modules, "made_up", SimpleNamespace(Kind=int, other=7))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "made_up", SimpleNamespace(Kind=int, other=7))
     assert is_a(True, "made_up", "missing", "other", "Kind")
     assert not is_a("x", "made_up", "Kind")
     assert not is_a(1, "not_imported", "Kind")
