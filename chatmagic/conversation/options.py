@@ -88,6 +88,7 @@ class ParsedLine(Parameters):
         raw: whether ``{{ }}`` is sent as typed.
         quiet: whether the reply is not shown.
         allow_secrets: whether it is sent although it holds a secret.
+        dry: whether the request is shown and not sent.
         prompt: the rest of the line, byte for byte; may be empty.
     """
 
@@ -95,6 +96,7 @@ class ParsedLine(Parameters):
     raw: bool
     quiet: bool
     allow_secrets: bool = False
+    dry: bool = False
     prompt: str
 
     def question(self, body: str) -> str:
@@ -245,6 +247,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "send it although it holds a secret",
         configurable=False,
     ),
+    Option(("--dry",), "dry", "show the request and send nothing", configurable=False),
 )
 """The options, in the order in which the help shows them."""
 
