@@ -126,6 +126,10 @@ class Conversation:
         """How many changes :meth:`redo` can bring back, however many steps it needs (rule 8)."""
         return len(self._all.undone)
 
+    def known_turns(self) -> dict[int, Turn]:
+        """Return by number the turns that are live, and those that can still be brought back."""
+        return history.known_turns(self._all)
+
     def context(
         self,
         owner: str | None = None,

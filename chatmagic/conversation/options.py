@@ -14,12 +14,12 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
-from chatmagic._json import exact_count, exact_number
+from chatmagic._json import exact_count, exact_number, word_of
 from chatmagic.conversation import suggestions
 from chatmagic.conversation.blocks import ASKED_OF_AN_ERROR
-from chatmagic.conversation.request_facts import Parameters
+from chatmagic.conversation.request_facts import Format, Parameters
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
 
@@ -31,6 +31,7 @@ _WORD: Final = re.compile(r"\S+")
 _LIKE_AN_OPTION: Final = re.compile(r"--?[A-Za-z]|--\Z")
 _SHOWN: Final = 40
 _SHORT_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({"-m": "model"})
+_UNSET: Final = Parameters()
 _UNSENT: Final = "Nothing was sent."
 
 
@@ -87,6 +88,7 @@ class ParsedLine(Parameters):
         raw: whether ``{{ }}`` is sent as typed.
         quiet: whether the reply is not shown.
         allow_secrets: whether it is sent although it holds a secret.
+        dry: whether the request is shown and not sent.
         prompt: the rest of the line, byte for byte; may be empty.
     """
 
@@ -94,6 +96,7 @@ class ParsedLine(Parameters):
     raw: bool
     quiet: bool
     allow_secrets: bool = False
+    dry: bool = False
     prompt: str
 
     def question(self, body: str) -> str:
@@ -112,6 +115,10 @@ def _name(word: str) -> str:
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError
     return name
+
+
+def _names(words: str) -> str:
+    return ".".join(_name(word) for word in words.split("."))
 
 
 OPTIONS: Final[tuple[Option, ...]] = (
@@ -147,9 +154,26 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(("--no-stream",), "stream", "ask for the reply in one piece", "--stream"),
     Option(
+        ("--format",),
+        "format",
+        f"form of the reply: {', '.join(get_args(Format))}",
+        convert=word_of(Format),
+        metavar="FORM",
+        takes=f"one of {', '.join(get_args(Format))}",
+    ),
+    Option(
+        ("--schema",),
+        "schema",
+        "ask for JSON by the schema NAME, and check the reply",
+        convert=_names,
+        metavar="NAME",
+        takes="the name of a variable",
+        configurable=False,
+    ),
+    Option(
         ("-o", "--output"),
         "output",
-        "put the reply into the variable NAME",
+        "put the reply into the variable NAME; of JSON, its value",
         convert=_name,
         metavar="NAME",
         takes="the name of a variable",
@@ -164,6 +188,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "send it although it holds a secret",
         configurable=False,
     ),
+    Option(("--dry",), "dry", "show the request and send nothing", configurable=False),
 )
 """The options, in the order in which the help shows them."""
 
@@ -221,7 +246,7 @@ def typed(parameters: Parameters) -> list[str]:
     words = []
     for option in OPTIONS:
         value = getattr(parameters, option.dest, None)
-        if option.convert is not None and value is not None:
+        if option.convert is not None and value != _unset(option):
             words.append(f"{option.flags[0]} {value}")
         elif option.convert is None and value is option.on:
             words.append(option.flags[0])
@@ -306,7 +331,14 @@ def _waiting(flag: str, value: str | None) -> Option | None:
 
 def _default(option: Option, defaults: Mapping[str, Any]) -> object:
     value = None if option.trait is None else defaults.get(option.trait)
-    return value if option.convert is not None else bool(value) is option.on
+    if option.convert is None:
+        return bool(value) is option.on
+    return _unset(option) if value is None else value
+
+
+def _unset(option: Option) -> object:
+    """Return what an option's field is where nothing sets it."""
+    return getattr(_UNSET, option.dest, None)
 
 
 def _flag(word: str) -> tuple[str, str | None]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, MISSING, dataclass, replace
+from dataclasses import KW_ONLY, MISSING, dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from chatmagic._json import (
     digest,
@@ -23,8 +23,12 @@ from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 from chatmagic.text import without_lone_surrogates
 
+if TYPE_CHECKING:
+    from chatmagic.conversation.json_schema import Schema
+
 Entry = Literal["cell", "panel", "python"]
-Kind = Literal["cell", "error", "instructions"]
+Format = Literal["markdown", "text", "code", "json"]
+Kind = Literal["cell", "error", "instructions", "format"]
 """What a value is that goes in front of a question; an expression's value has none."""
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -43,6 +47,10 @@ _switch: Final = exact(lambda value: value if isinstance(value, bool) else None)
 
 def _where_off(switch: bool) -> bool | None:
     return None if switch else False
+
+
+def _where_asked_for(format: Format) -> Format | None:
+    return None if format == "markdown" else format
 
 
 def _where_on(switch: bool) -> bool | None:
@@ -137,6 +145,8 @@ class Parameters:
         last: how many of the newest turns go along at most; ``None`` is all of them.
         stream: whether the reply is asked for as a stream.
         history: whether the turns before go along and this one is kept.
+        format: the form in which the reply is asked for and shown.
+        schema: name of the schema that a reply in JSON has to have; ``None`` for none.
         with_error: whether the last error goes along in front of the question.
     """
 
@@ -145,6 +155,8 @@ class Parameters:
     last: int | None = json_field(exact_count)
     stream: bool = json_field(_switch, _where_off, default=True)
     history: bool = json_field(_switch, _where_off, default=True)
+    format: Format = json_field(word_of(Format), _where_asked_for, default="markdown")
+    schema: str | None = json_field(exact_text)
     with_error: bool = json_field(_switch, _where_on, default=False)
 
     @property
@@ -182,6 +194,7 @@ class RequestFacts(Parameters, AsTyped):
         entry: where it is asked: in a ``cell``, in the ``panel``, or from ``python``.
         asker: name of the asker for people, such as ``cell [3]``.
         shown: whether an output of a cell shows the turn, with its record.
+        form: the schema that ``schema`` names, as this kernel has it; ``None`` where it does not.
     """
 
     prompt: str
@@ -194,6 +207,7 @@ class RequestFacts(Parameters, AsTyped):
     entry: Entry = "cell"
     asker: str = ""
     shown: bool = False
+    form: Schema | None = field(default=None, compare=False, repr=False)
 
     @property
     def missing(self) -> tuple[Value, ...]:

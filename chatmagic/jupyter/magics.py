@@ -152,6 +152,7 @@ class ChatMagics(KernelSettings, Magics):
         ``%chat_history`` gives a line a turn, ``%chat_history 2`` the second turn in full,
         ``%chat_history all`` everything, ``%chat_history WORD`` the turns that hold the word in
         prompt or reply; quotes around it make a word of a number, too.
+        ``%chat_history 2 --request`` shows what went with the second turn.
         """
         self._run("history", line)
 

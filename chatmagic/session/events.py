@@ -44,10 +44,15 @@ class Ask(RequestFacts):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Mark lone surrogates as the request does: else no output could hold the record."""
+        """Mark lone surrogates as the request does: else no output could hold the record.
+
+        A schema asks for JSON by itself.
+        """
         for name in ("prompt", "typed"):
             if isinstance(text := getattr(self, name), str):
                 object.__setattr__(self, name, without_lone_surrogates(text))
+        if self.schema is not None and self.format == "markdown":
+            object.__setattr__(self, "format", "json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,6 @@ def test_they_go_in_front_of_the_first_message() -> None:
     assert first == Message("user", f"{text}\n\nhello")
     assert tuple(others) == HELLO[1:]
     assert instructed(HELLO, value, system_role=True) == (Message("system", text), *HELLO)
-    assert instructed(HELLO, None) == HELLO
 
 
 def test_the_record_and_back() -> None:

@@ -18,7 +18,7 @@ from chatmagic.archive import output
 from chatmagic.conversation.turn import is_stale
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
-from chatmagic.render import gauge, markdown
+from chatmagic.render import gauge, markdown, reply_forms
 from chatmagic.session.events import HELD_BACK
 from chatmagic.text import PROSE, one_line, visible
 
@@ -122,16 +122,21 @@ class Entries:
             **prompt(turn.as_typed, turn.asker, turn.entry),
             "notes": self._notes(index),
             "took": turn.reply.took,
-            "reply": reply(turn.reply),
+            "reply": reply(turn.reply, turn.format),
             "problem": None,
         }
 
 
-def reply(reply: models.Reply) -> messages.Reply:
-    """Return a reply, whole or in part."""
+def reply(reply: models.Reply, format: str = "markdown") -> messages.Reply:
+    """Return a reply, whole or in part.
+
+    Args:
+        reply: the reply.
+        format: the form in which it was asked for.
+    """
     # The gauge above the log shows the credits, once and as they are now.
     return {
-        "html": reply_html(reply.text),
+        "html": reply_html(reply.text, format),
         "text": visible(reply.text),
         "states": [visible(line) for line in output.state_lines(reply)],
         "tokens": gauge.usage_words(reply.usage),
@@ -152,9 +157,14 @@ def prompt(text: str, asker: str, entry: str) -> messages.Prompt:
 
 
 @lru_cache(maxsize=MOST_DRAWN)
-def reply_html(text: str) -> str:
-    """Return a whole reply as safe HTML."""
-    return markdown.to_html(text)
+def reply_html(text: str, format: str = "markdown") -> str:
+    """Return a whole reply as safe HTML.
+
+    Args:
+        text: the reply.
+        format: the form in which it was asked for.
+    """
+    return reply_forms.to_html(text, format)
 
 
 @lru_cache(maxsize=MOST_DRAWN)
