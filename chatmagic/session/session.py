@@ -398,6 +398,7 @@ class Session:
             state.context,
             below if ask.history else [],
             ask.prompt if ask.values or ask.entry == "python" else "",
+            by_number=ask.cells is not None,
         )
         return cassette.look_up(
             query, warnings=warnings, is_emulator=lambda: self._endpoint(state).is_emulator
