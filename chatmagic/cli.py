@@ -18,7 +18,7 @@ from chatmagic.emulator.service import FAULTS, FRESH, Settings
 from chatmagic.errors import ChatError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 SANITIZE_FILE: Final = Path(__file__).with_name("nbval-sanitize.cfg")
@@ -76,52 +76,19 @@ def _parser() -> _Parser:
     )
     parser.add_argument("--version", action="version", version=f"chatmagic {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    _add_demo(
-        commands.add_parser(
-            "demo",
-            help="open the lesson notebooks in JupyterLab, without a key or a network",
-            description="Copy the lesson notebooks that FOLDER lacks, and open them in "
-            "JupyterLab, connected to an emulator: no account, no key, no network.",
-        )
-    )
-    _add_install(
-        commands.add_parser(
-            "install",
-            help="make %%%%chat work without %%load_ext in the notebooks of this environment",
-            description="Add chatmagic to the extensions that IPython loads by itself, in this "
-            "environment's own configuration, after showing the file and the lines.",
-        )
-    )
-    _add_emulator(
-        commands.add_parser(
-            "emulator",
-            help="run a local server that speaks the whole interface",
-            description="Run a server on this machine that speaks the whole interface. "
-            "It is for practice and for tests. Any word is a key that does not begin with "
-            "'invalid', and has credits of its own.",
-            argument_default=argparse.SUPPRESS,
-        )
-    )
-    _add_audit(
-        commands.add_parser(
-            "audit",
-            help="tabulate the turns in notebooks and cassettes, without a kernel",
-            description="Tabulate what notebooks tell of their conversations. Nothing in them "
-            "is run. The exit status is 1 if a reply is not the one that was recorded, a turn "
-            "was asked after others than those above it, or a file cannot be read.",
-        )
-    )
-    commands.add_parser(
-        "sanitize-file",
-        help="print where the file for nbval's --nbval-sanitize-with is",
-        description="Print where the file is that makes nbval leave out the HTML of "
-        "chatmagic's outputs, and compare their text: "
-        'pytest --nbval --nbval-sanitize-with "$(chatmagic sanitize-file)"',
-    ).set_defaults(run=_sanitize_file)
+    for add in (_add_demo, _add_install, _add_emulator, _add_audit, _add_sanitize_file):
+        add(commands.add_parser)
     return parser
 
 
-def _add_audit(parser: argparse.ArgumentParser) -> None:
+def _add_audit(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    parser = add_parser(
+        "audit",
+        help="tabulate the turns in notebooks and cassettes, without a kernel",
+        description="Tabulate what notebooks tell of their conversations. Nothing in them "
+        "is run. The exit status is 1 if a reply is not the one that was recorded, a turn "
+        "was asked after others than those above it, or a file cannot be read.",
+    )
     add = parser.add_argument
     add("files", nargs="+", type=Path, metavar="FILE", help="a notebook, or a cassette")
     add(
@@ -136,7 +103,13 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_audit)
 
 
-def _add_demo(parser: argparse.ArgumentParser) -> None:
+def _add_demo(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    parser = add_parser(
+        "demo",
+        help="open the lesson notebooks in JupyterLab, without a key or a network",
+        description="Copy the lesson notebooks that FOLDER lacks, and open them in "
+        "JupyterLab, connected to an emulator: no account, no key, no network.",
+    )
     add = parser.add_argument
     add(
         "folder",
@@ -151,11 +124,27 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_demo)
 
 
-def _add_install(parser: argparse.ArgumentParser) -> None:
+def _add_install(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    parser = add_parser(
+        "install",
+        help="make %%%%chat work without %%load_ext in the notebooks of this environment",
+        description="Add chatmagic to the extensions that IPython loads by itself, in this "
+        "environment's own configuration, after showing the file and the lines.",
+    )
     add = parser.add_argument
     add("--uninstall", action="store_true", help="remove the lines that it has added")
     add("--system", action="store_true", help="for all users and environments: in /etc/ipython")
     parser.set_defaults(run=_install)
+
+
+def _add_sanitize_file(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    add_parser(
+        "sanitize-file",
+        help="print where the file for nbval's --nbval-sanitize-with is",
+        description="Print where the file is that makes nbval leave out the HTML of "
+        "chatmagic's outputs, and compare their text: "
+        'pytest --nbval --nbval-sanitize-with "$(chatmagic sanitize-file)"',
+    ).set_defaults(run=_sanitize_file)
 
 
 def _port(word: str) -> int:
@@ -197,8 +186,16 @@ _FORMS: Final[dict[str, dict[str, Any]]] = {
 """What an option takes, where that is not a number."""
 
 
-def _add_emulator(parser: argparse.ArgumentParser) -> None:
-    """Add the port, and an option for each field of :class:`Settings`."""
+def _add_emulator(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the command with its port, and an option for each field of :class:`Settings`."""
+    parser = add_parser(
+        "emulator",
+        help="run a local server that speaks the whole interface",
+        description="Run a server on this machine that speaks the whole interface. "
+        "It is for practice and for tests. Any word is a key that does not begin with "
+        "'invalid', and has credits of its own.",
+        argument_default=argparse.SUPPRESS,
+    )
     add = parser.add_argument
     add("--port", type=_port, default=0, metavar="N", help="default: any free one")
     for field in fields(Settings):

@@ -13,7 +13,8 @@
         ├── ConnectError                no connection, so nothing was sent: address, network, TLS
         ├── RequestTimeoutError         a time-out of ours ran out; says which
         ├── CutOffError                 the reply ended too early; what came is in ``reply``
-        └── NotUnderstoodError          the answer is not the interface's: wrong address?
+        ├── NotUnderstoodError          the answer is not the interface's: wrong address?
+        └── ReplyFormatError            the reply has not the form asked for; it is in ``reply``
     KeyboardInterrupt
     └── ChatInterrupted                 a person stopped the reply; what came is in ``reply``
 
@@ -172,6 +173,10 @@ class CutOffError(ChatError):
 
 class NotUnderstoodError(ChatError):
     """Answer that is not what the interface describes."""
+
+
+class ReplyFormatError(ChatError):
+    """Reply that has not the form that was asked for; it is in ``reply``, and its turn is kept."""
 
 
 class ChatInterrupted(_ErrorBase, KeyboardInterrupt):

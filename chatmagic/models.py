@@ -177,11 +177,13 @@ class Reply(ReplyFacts):
 
     Args:
         text: the text, exactly as it came.
+        parsed: what a reply in JSON holds, or the instance of its schema; of this run alone.
         held_back: whether its stream came all at once, which was not reported before; it
             is of this run alone, so no record and no file has it.
     """
 
     text: str
+    parsed: Any = field(default=None, compare=False, repr=False, kw_only=True)
     held_back: bool = field(default=False, compare=False, kw_only=True)
 
     def __str__(self) -> str:
@@ -191,16 +193,24 @@ class Reply(ReplyFacts):
     @property
     def code_blocks(self) -> tuple[CodeBlock, ...]:
         """The reply's blocks of code, in order; one that was cut off ends with the text."""
-        from chatmagic.archive import output  # noqa: PLC0415 - as in `_repr_html_`
+        from chatmagic.archive import output  # noqa: PLC0415 - as in `_repr_mimebundle_`
 
         return output.code_blocks(self)
 
-    def _repr_html_(self) -> str:
-        """Return the reply as safe HTML, by which a notebook shows a cell's value."""
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the data and the metadata by which a notebook shows a cell's value.
+
+        The data are safe HTML, and the text as a terminal may print it. There is no metadata: a
+        value is not a turn's output once more, so it holds no record.
+        """
         # The one import against the direction: the renderer comes with the first such value.
         from chatmagic.archive import output  # noqa: PLC0415
 
-        return str(output.bundle(self)["text/html"])
+        return {**output.bundle(self), "text/plain": to_terminal(self.text)}, {}
+
+    def _repr_html_(self) -> str:
+        """Return the same HTML alone, which is all that marimo asks for."""
+        return str(self._repr_mimebundle_()[0]["text/html"])
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
         """Print the text as a cell's value, so that it cannot act in a terminal."""

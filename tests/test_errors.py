@@ -114,6 +114,7 @@ def test_faults() -> None:
         "NotRecordedError": "you",
         "NotUnderstoodError": "service",
         "RateLimitError": "you",
+        "ReplyFormatError": "service",
         "RequestRejectedError": "you",
         "RequestTimeoutError": "network",
         "ServiceError": "service",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from IPython.core.formatters import DisplayFormatter
 from IPython.lib.pretty import pretty
 
 from chatmagic.models import Credits, Reply, Usage
@@ -70,6 +72,17 @@ class TestReplyAsAValue:
         reply = Reply("<script>x</script> \x1b[2J *so*")
         assert "\x1b" not in pretty(reply)
         assert "*so*" in pretty(reply)
-        html = reply._repr_html_()
-        assert "<em>so</em>" in html
-        assert "<script" not in html
+        data, metadata = reply._repr_mimebundle_(include=None, exclude=None)
+        assert set(data) == {"text/html", "text/plain"}
+        assert data["text/plain"] == pretty(reply)
+        assert data["text/html"] == reply._repr_html_()
+        assert "<em>so</em>" in data["text/html"]
+        assert "<script" not in data["text/html"]
+        assert metadata == {}
+
+    def test_plain_ipython_draws_it(self) -> None:
+        """Without the extension, and with no other formatter's help."""
+        formatter: Any = DisplayFormatter()
+        data, metadata = formatter.format(Reply("*so*"))
+        assert data == Reply("*so*")._repr_mimebundle_()[0]
+        assert metadata == {}

@@ -99,6 +99,7 @@ def a_reply_tells(reply: Reply) -> None:
     assert_type(reply.recorded, Origin | None)
     assert_type(reply.by_order, bool)
     assert_type(reply.held_back, bool)
+    reply.parsed.anything.at.all  # noqa: B018 - what a schema gives is not known to mypy
     reply.text = ""  # type: ignore[misc]
     reply.usage.total_tokens  # type: ignore[union-attr]  # noqa: B018 - what mypy is to find
     len(reply)  # type: ignore[arg-type]
@@ -194,6 +195,7 @@ def every_error_is_caught_as_one() -> None:
         errors.RequestTimeoutError,
         errors.CutOffError,
         errors.NotUnderstoodError,
+        errors.ReplyFormatError,
     )
     assert_type(caught[0]("What happened.", hint="What to do."), errors.ChatError)
     late = errors.RequestTimeoutError("It took too long.", which="total")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from chatmagic.protocol.known_secrets import key_shapes_in
 from chatmagic.text import counted, numbered
 
 if TYPE_CHECKING:
@@ -31,6 +32,13 @@ def lines(read: Notebook) -> tuple[str, ...]:
             kept = "its size and digest" if value.text is None else "all of it"
             what = f"{'value of ' if value.kind is None else ''}{value.as_typed}"
             lines.append(f"cell {saved.cell}: {what} ({size}): {kept}")
+    lines += [
+        f"cell {saved.cell}: {saved.instructions.value.as_typed} "
+        f"({counted(saved.instructions.value.size, 'character')}): all of it"
+        for saved in read.outputs
+        # What was typed, the cell says anyway.
+        if saved.instructions is not None and saved.instructions.value.expression
+    ]
     for what, pattern in (("path", _PATH), ("host", _ADDRESS)):
         places: dict[str, list[int]] = {}
         for number, text in read.texts:
@@ -40,6 +48,13 @@ def lines(read: Notebook) -> tuple[str, ...]:
     keys = [number for number, text in read.texts if _KEY.search(text)]
     if keys:
         lines.append(f"{numbered(keys, 'cell')}: perhaps an API key: the text sets one")
+    lookalikes: dict[str, list[int]] = {}
+    for number, text in read.texts:
+        for name in key_shapes_in(text):
+            lookalikes.setdefault(name, []).append(number)
+    lines += [
+        f"{numbered(cells, 'cell')}: what looks like {name}" for name, cells in lookalikes.items()
+    ]
     if read.timed:
         lines.append(f"{numbered(read.timed, 'cell')}: when the cell ran, in its metadata")
     return tuple(lines)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Mode = Literal["live", "record", "replay", "refresh"]
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+_Setting = tuple[str | None, str]
+"""A value, and the source that sets it, as a message names it."""
+
 MAGIC: Final = "%chat_cassette"
 NOTEBOOK: Final = ".ipynb"
 
@@ -100,21 +103,20 @@ def resolve(
     if magic.off:
         config = _after_off(config, changed_later)
 
-    def setting(name: str, variable: str, *values: str | None) -> tuple[str, str]:
-        """Return the value that counts and its source; two empty strings without a value."""
-        sources = [*zip(values, (MAGIC, f"ChatMagics.{name}"), strict=True)]
-        if name in changed_later:
-            sources.reverse()
-        sources.insert(0, (environ.get(variable), variable))
-        given = ((value.strip(), source) for value, source in sources if value and value.strip())
-        return next(given, ("", ""))
-
-    file, file_from = setting("cassette", FILE_VARIABLE, magic.file, config.file)
-    word, mode_from = setting("mode", MODE_VARIABLE, magic.mode, config.mode)
-    if word and word.lower() not in MODES:
-        raise InputError(f"{mode_from} is one of {', '.join(MODES)}, not {word[:20]!r}.")
-    mode = cast("Mode", word.lower()) if word else None
-    if mode == "live" or not (word or file):
+    file, file_from = _first(
+        (environ.get(FILE_VARIABLE), FILE_VARIABLE),
+        (magic.file, MAGIC),
+        (config.file, "ChatMagics.cassette"),
+        config_is_later="cassette" in changed_later,
+    )
+    word, mode_from = _first(
+        (environ.get(MODE_VARIABLE), MODE_VARIABLE),
+        (magic.mode, MAGIC),
+        (config.mode, "ChatMagics.mode"),
+        config_is_later="mode" in changed_later,
+    )
+    mode = _known(word, mode_from)
+    if mode == "live" or not (mode or file):
         return None
     if not file:
         raise InputError(
@@ -134,6 +136,22 @@ def resolve(
             hint=f"Record into a file of its own: {path.stem}.jsonl.",
         )
     return CassetteConfig(path, mode, magic.fallback, magic.by_order, file_from, mode_from)
+
+
+def _first(
+    environment: _Setting, magic: _Setting, config: _Setting, *, config_is_later: bool
+) -> tuple[str, str]:
+    """Return the value that counts and its source; two empty strings without a value."""
+    others = (config, magic) if config_is_later else (magic, config)
+    given = ((value.strip(), source) for value, source in (environment, *others) if value)
+    return next(((value, source) for value, source in given if value), ("", ""))
+
+
+def _known(word: str, source: str) -> Mode | None:
+    """Return the mode of a word; ``None`` for an empty one."""
+    if word and word.lower() not in MODES:
+        raise InputError(f"{source} is one of {', '.join(MODES)}, not {word[:20]!r}.")
+    return cast("Mode", word.lower()) if word else None
 
 
 def _after_off(config: CassetteOptions, changed_later: AbstractSet[str]) -> CassetteOptions:

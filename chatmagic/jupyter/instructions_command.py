@@ -50,6 +50,11 @@ def instruct(kernel: Kernel, line: str, cell: str | None = None) -> None:
         )
     suggestions.refuse_cell_comments(body)
     text = _read(file) if file else body
+    if any(key.is_in(part) for key in kernel.known_keys() for part in (text, file)):
+        raise InputError(
+            f"The instructions hold your API key. {_UNCHANGED}",
+            hint="Remove it; a key that others may have seen should be revoked.",
+        )
     execution = running(kernel.shell)
     given = Instructions.of(text, file, owner=execution.cell, execution=execution.id)
     kernel.session.instruct(given)

@@ -15,6 +15,7 @@ from chatmagic import _lazy
 from chatmagic.errors import InputError
 from chatmagic.jupyter import input_transformers
 from chatmagic.jupyter.cell_notes import CellNotes
+from chatmagic.jupyter.completions import Completions
 from chatmagic.jupyter.results import Results
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.session import current
@@ -50,6 +51,7 @@ class ChatMagics(KernelSettings, Magics):
         self._shell = shell
         self._kernel: Kernel | None = None
         self._results: Results | None = None
+        self._completions: Completions | None = None
         self._is_made = True
 
     @property
@@ -80,8 +82,9 @@ class ChatMagics(KernelSettings, Magics):
 
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
-        self._results = Results(self._shell, self._has_shown)
-        self.notes = CellNotes(self._shell)
+        self.notes = CellNotes(self._shell, self._has_run_again)
+        self._results = Results(self._shell, self._has_shown, self.notes.quiet)
+        self._completions = Completions(self._shell, self.magics, self, self._turn_count)
         current.use_environment(lambda: self.kernel)
 
     def leave(self) -> None:
@@ -89,12 +92,22 @@ class ChatMagics(KernelSettings, Magics):
         current.use_environment(None)
         if self._results is not None:
             self._results.close()
+        if self._completions is not None:
+            self._completions.close()
         if self.notes is not None:
             self.notes.close()
             self.notes = None
         if self._kernel is not None:
             self._kernel.close()
             self._kernel = None
+
+    def _has_run_again(self, cell: str) -> None:
+        if self._kernel is not None:
+            self._kernel.has_run_again(cell)
+
+    def _turn_count(self) -> int:
+        """Return how many turns the conversation has; 0 where nothing was used yet."""
+        return 0 if self._kernel is None else len(self._kernel.session.conversation)
 
     def _has_shown(self, value: object) -> bool:
         return self._kernel is not None and self._kernel.has_shown(value)
@@ -143,6 +156,7 @@ class ChatMagics(KernelSettings, Magics):
         ``%chat_history`` gives a line a turn, ``%chat_history 2`` the second turn in full,
         ``%chat_history all`` everything, ``%chat_history WORD`` the turns that hold the word in
         prompt or reply; quotes around it make a word of a number, too.
+        ``%chat_history 2 --request`` shows what went with the second turn.
         """
         self._run("history", line)
 

@@ -93,6 +93,11 @@ class KernelSettings(Configurable):
     no_stream = Bool(False, help="Default of --no-stream.").tag(config=True)
     raw = Bool(False, help="Default of --raw.").tag(config=True)
     quiet = Bool(False, help="Default of --quiet.").tag(config=True)
+    format = Enum(
+        ["markdown", "text", "code", "json"],
+        "markdown",
+        help="Default of --format.",
+    ).tag(config=True)
     keep_values = Bool(
         False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
     ).tag(config=True)

@@ -10,16 +10,18 @@ from chatmagic import _json
 from chatmagic._json import shared
 from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.request_parts import TokenRate
 from chatmagic.conversation.turn import Context, Turn
-from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.errors import ChatInterrupted, InputError, ReplyFormatError
 from chatmagic.models import Message
+from chatmagic.session import forms
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.cassette.active import CassetteSetup
-    from chatmagic.cassette.cassette import Lookup
+    from chatmagic.cassette.cassette import AnswerSource, Lookup
     from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
@@ -75,6 +77,11 @@ class AskState:
     shown: bool = False
 
     @property
+    def source(self) -> AnswerSource:
+        """What answers: the cassette, the service or the emulator."""
+        return "service" if self.lookup is None else self.lookup.source
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """The messages of the turns that go along and the prompt, without any instructions."""
         return (*self.context.messages, Message("user", self.ask.prompt))
@@ -90,11 +97,10 @@ class AskState:
             InputError: it cannot be sent.
         """
         try:
-            request = self.ask.request(self.context.messages, extra_body)
-            messages = instructed(
-                request.messages, self.context.instructions, system_role=system_role
-            )
-            self.request = replace(request, messages=messages)
+            self.request = self.ask.request(self.context.messages, extra_body)
+            if (instructions := self.context.instructions) is not None:
+                messages = instructed(self.request.messages, instructions, system_role=system_role)
+                self.request = replace(self.request, messages=messages)
             self.digest = self.request.digest()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
@@ -113,6 +119,8 @@ class AskState:
         if front:
             sizes = (f"{one_line(v.name, _SHOWN)} ({counted(v.size, 'character')})" for v in front)
             notes.append(f"in front of the question: {', '.join(sizes)}")
+        if self.ask.cells is not None:
+            notes.append("the numbers of --cells hold in this kernel alone")
         return [*notes, *self.ask.notes, *merged(self.ask)]
 
     def turn(self, reply: Reply) -> Turn:
@@ -130,6 +138,27 @@ class AskState:
             carried=self.context.numbers,
             instructions=instructions and instructions.bare,
         )
+
+    def token_rate(self, reply: Reply) -> TokenRate | None:
+        """Return the tokens that the service counted for the request; ``None`` if it told none.
+
+        Args:
+            reply: what came.
+        """
+        tokens = None if reply.usage is None else reply.usage.prompt_tokens
+        size = sum(len(message.content) for message in self.request.messages)
+        return None if tokens is None else TokenRate(size, tokens)
+
+    def parse(self) -> None:
+        """Give the answer the value of its JSON, or note why there is none; its turn is kept."""
+        if self.problem is not None or self.answer is None or self.ask.format != "json":
+            return
+        try:
+            reply = forms.parsed(self.answer.reply, self.ask.form, kept=self.ask.history)
+        except ReplyFormatError as problem:
+            self.problem = problem
+            return
+        self.answer = replace(self.answer, reply=reply)
 
     def deliver(self, view: View) -> Answer:
         """Pass the end to the view, and return the answer or raise what ended it early."""

@@ -5,17 +5,20 @@ Python, magic and panel all come through :meth:`Session.run`, one at a time.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from chatmagic._log import log_swallowed
 from chatmagic.cassette import reproducibility, transports
-from chatmagic.cassette.active import ActiveCassette
+from chatmagic.cassette.active import CASSETTE, ActiveCassette
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.matching import Query
 from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.session import forms, schema_reader
 from chatmagic.session.ask import AskState, interrupted, read, refuse_empty, set_aside_note
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import PlainPython, setup_for
@@ -30,16 +33,21 @@ from chatmagic.session.events import (
     Listener,
 )
 from chatmagic.session.lock import AskLock
+from chatmagic.session.preview import Preview
+from chatmagic.session.secret_check import SecretCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.cassette.cassette import AnswerSource, Cassette, Lookup
+    from chatmagic.cassette.cassette import Cassette, Lookup
     from chatmagic.client.client import Client
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.stream import ReplyStream
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.instructions import Instructions
+    from chatmagic.conversation.request_facts import Format
+    from chatmagic.conversation.request_parts import TokenRate
+    from chatmagic.conversation.turn import Turn
     from chatmagic.models import Credits, Reply
     from chatmagic.session.environment import Environment
     from chatmagic.session.events import Event, View
@@ -63,8 +71,11 @@ class Session:
         """Where the session runs; another one counts from the next ask on."""
         self._clients = ClientPool(client)
         self._took: int | None = None
+        self.token_rate: TokenRate | None = None
+        """Tokens of the latest request whose service told them; ``None`` before the first."""
         self.followers = Followers()
         self._lock = AskLock()
+        self._secret_check = SecretCheck()
 
     @property
     def credit_state(self) -> CreditState:
@@ -98,6 +109,9 @@ class Session:
         stream: bool = True,
         history: bool = True,
         last: int | None = None,
+        format: Format = "markdown",
+        schema: object = None,
+        allow_secrets: bool = False,
         on_fragment: Callable[[str], object] | None = None,
     ) -> Reply:
         """Ask, keep the turn and give the reply; shows nothing itself.
@@ -109,15 +123,23 @@ class Session:
             stream: whether the reply is asked for as a stream.
             history: whether the conversation is sent along and the turn kept.
             last: how many of the newest turns are sent along at most.
+            format: form of the reply: ``markdown``, ``text``, ``code`` or ``json``; of JSON,
+                :attr:`Reply.parsed` has the value.
+            schema: what the JSON has to be: a pydantic model, a dataclass, a TypedDict or a
+                JSON schema; :attr:`Reply.parsed` is the instance.
+            allow_secrets: whether it is sent although it holds a secret.
             on_fragment: called with each fragment as it comes.
 
         Raises:
-            InputError: the prompt is empty, or an argument cannot be sent.
+            InputError: the prompt is empty, an argument cannot be sent, or what is sent
+                holds a secret.
+            ReplyFormatError: the reply came whole, and is no such JSON; its turn is kept.
             ChatError: as the tree in :mod:`chatmagic.errors` has it. With a part of a
                 reply the turn is kept, marked; without one the conversation is as before.
             ChatInterrupted: a person stopped it; the same holds.
         """
         owner, execution = self.environment.cell()
+        name = None if schema is None else schema_reader.name_of(schema)
         ask = Ask(
             text,
             max_tokens=max_tokens,
@@ -125,6 +147,10 @@ class Session:
             stream=stream,
             history=history,
             last=last,
+            format=format,
+            schema=name,
+            form=None if name is None else schema_reader.read(schema, name),
+            allow_secrets=allow_secrets,
             owner=owner,
             execution=execution,
         )
@@ -150,6 +176,33 @@ class Session:
             raise
         self.followers.tell(Ended(ask, answer, None))
         return answer
+
+    def preview(self, ask: Ask) -> Preview:
+        """Return what an ask would send; nothing is sent, kept or changed.
+
+        Args:
+            ask: what would be asked.
+
+        Raises:
+            ChatError: the ask would fail before it is sent, or it holds a secret.
+        """
+        refuse_empty(ask)
+        state = AskState(ask, Halt())
+        state.cassette = setup = self.environment.cassette()
+        is_replay = setup is not None and setup.config.mode == "replay"
+        endpoint: Endpoint | None = None
+        # A replay needs no service; where one is set, its key is not shown either.
+        try:
+            endpoint = self._endpoint(state)
+        except ChatError as error:
+            if not is_replay:
+                raise
+            log_swallowed(error)
+        conversation = copy(self.conversation)
+        self._compose(state, conversation)
+        to = CASSETTE if endpoint is None else endpoint
+        self._secret_check.refuse(state, to, conversation.turns, is_sent=False)
+        return Preview.of(state, conversation.turns, endpoint, self.token_rate)
 
     def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
         """Call a function with each event of this session from now on.
@@ -286,22 +339,31 @@ class Session:
         cassette = self.cassette.insert(setup)
         if setup is None and self._clients.given is None:
             state.service = self.environment.service()
-        aside = self._follow_page(state)
+        aside = self._compose(state, self.conversation)
+        if cassette is not None:
+            state.lookup = self._look_up(state, cassette)
+        if state.source == "service":
+            self._secret_check.refuse(state, self._endpoint(state), self.conversation.turns)
+        state.notes = [*set_aside_note(aside), *self.cassette.news(), *state.what_is_sent()]
+
+    def _compose(self, state: AskState, conversation: Conversation) -> Change | None:
+        """Make the request; return the change of a conversation that follows its page."""
+        aside = self._follow_page(state, conversation)
+        above: tuple[Turn, ...] = ()
         if state.ask.history:
-            state.context = self.conversation.context(
-                state.ask.owner, state.ask.execution, last=state.ask.last, order=state.order
-            )
+            who = state.ask.owner, state.ask.execution
+            state.context = conversation.context(*who, last=state.ask.last, order=state.order)
+            above = conversation.context(*who, order=state.order).turns
+        state.ask = forms.formed(state.ask, above, state.context.turns, self.environment.named)
         given = self._clients.given
-        source = given.setup if given is not None else setup or state.service
+        source = given.setup if given is not None else state.cassette or state.service
         state.make_request(
             (source and source.extra_body) or {},
             system_role=source is not None and source.system_role,
         )
-        if cassette is not None:
-            state.lookup = self._look_up(state, cassette)
-        state.notes = [*set_aside_note(aside), *self.cassette.news(), *state.what_is_sent()]
+        return aside
 
-    def _follow_page(self, state: AskState) -> Change | None:
+    def _follow_page(self, state: AskState, conversation: Conversation) -> Change | None:
         """Put the turns in the order of the page's cells; the ask goes by it."""
         ask = state.ask
         state.order = ask.order
@@ -312,7 +374,7 @@ class Session:
         if layout is None:
             return None
         state.order = layout.order
-        return self.conversation.follow(layout)
+        return conversation.follow(layout)
 
     def _look_up(self, state: AskState, cassette: Cassette) -> Lookup:
         """Return what answers the request while a cassette is active."""
@@ -336,21 +398,24 @@ class Session:
             state.context,
             below if ask.history else [],
             ask.prompt if ask.values or ask.entry == "python" else "",
+            by_number=ask.cells is not None,
         )
-        return cassette.look_up(query, warnings=warnings, is_emulator=self._asks_emulator)
+        return cassette.look_up(
+            query, warnings=warnings, is_emulator=lambda: self._endpoint(state).is_emulator
+        )
 
-    def _asks_emulator(self) -> bool:
-        """Return whether the service that is asked is this kernel's emulator."""
-        given = self._clients.given
-        endpoint = self.environment.service().endpoint if given is None else given.endpoint
-        return endpoint.is_emulator
+    def _endpoint(self, state: AskState) -> Endpoint:
+        """Return where the service is asked, where that is what answers."""
+        if self._clients.given is not None:
+            return self._clients.given.endpoint
+        state.service = state.service or self.environment.service()
+        return state.service.endpoint
 
     def _send(self, state: AskState) -> ReplyStream:
         """Hand the request to a client; the cassette stands between that and its transport."""
-        source: AnswerSource = "service" if state.lookup is None else state.lookup.source
         client = self._clients.client(
-            source,
-            lambda: state.service or setup_for(source, self.environment, state.cassette),
+            state.source,
+            lambda: state.service or setup_for(state.source, self.environment, state.cassette),
         )
         through = transports.through(
             state.lookup,
@@ -375,6 +440,7 @@ class Session:
             if state.problem is not None and not stream.reply.text:
                 raise state.problem
             self._keep(state, stream.reply)
+            state.parse()
         except KeyboardInterrupt:
             stream.close()
             reply = stream.reply
@@ -392,6 +458,9 @@ class Session:
             self._took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=state.lookup.by_order)
         turn = state.turn(replace(reply, took=self._took))
+        self.token_rate = state.token_rate(reply) or self.token_rate
+        if ask.allow_secrets:
+            self._secret_check.allow(reply.text)
         if isinstance(state.problem, ChatError | ChatInterrupted):
             state.problem.reply = turn.reply
         record = turn.to_record(state.context.digests, state.digest)

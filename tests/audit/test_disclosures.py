@@ -45,4 +45,8 @@ def test_values_list_what_the_file_gives_away(
         "  cell 2: perhaps an API key: the text sets one",
         "  cell 1: when the cell ran, in its metadata",
     ]
+    token = "ghp_" + "aB3dE6gH9kL2nP5rS8tU" * 2
+    _, told = run(capsys, [save(tmp_path / "k.ipynb", [text_cell(f"{token} {token}")]), "--values"])
+    assert "cell 1: what looks like a GitHub token" in told
+    assert token not in told
     assert "No values" in run(capsys, [save(tmp_path / "m.ipynb", [page()]), "--values"])[1]

@@ -206,6 +206,42 @@ def test_taken_back_replies_wear_a_mark(lab: Open) -> None:
     assert book.front.heard.errors == []
 
 
+@pytest.mark.parametrize("front", ["lab", "notebook7"])
+def test_instructions_hold_where_their_cell_stands(
+    front: str, request: pytest.FixtureRequest, service: Emulator
+) -> None:
+    """Put in above, they make the turns below stale; moved, deleted and taken back as a turn."""
+    book: Book = request.getfixturevalue(front)([LOAD, ask("a"), ask("b"), "1"])
+    book.run_all()
+    bridged(book)
+    bodies(service)
+    book.insert(2, "%%chat_instructions\nBe terse.")
+    shown = book.run(2)
+    assert "Instructions for the questions below: 9 characters." in shown
+    bridged(book, marks=1)
+    assert book.js(f"return {CELL_WITH_MARK}") == [False, False, False, True, False]
+    book.until(f"notebook.widgets[2].model.mimeType === '{PROSE}'")
+    book.run(3)
+    assert bodies(service) == [["Be terse.\n\necho:a", "a", "echo:b"]]
+    bridged(book)
+    book.run(4, "%chat_undo")
+    book.run(4, "%chat_undo")
+    book.until(f"{CELL_WITH_MARK}[2]")
+    assert "these instructions were taken back" in book.js(f"return {MARKS}[0].innerText")
+    book.run(4, "%chat_redo")
+    book.run(4, "%chat_redo")
+    bridged(book)
+    delete(book, 2)
+    bridged(book, marks=1)
+    book.run(2)
+    assert bodies(service) == [["echo:a", "a", "echo:b"]]
+    bridged(book)
+    book.run_all()
+    assert bodies(service) == [["echo:a"], ["echo:a", "a", "echo:b"]]
+    assert "Stale" not in str(book.save())
+    assert book.front.heard.errors == []
+
+
 def test_the_first_reply_is_said_to_have_started(lab: Open, service: Emulator) -> None:
     """While it streams, by a region that was there before its words."""
     book = lab([LOAD, "%%chat\necho:" + "word " * 60])

@@ -16,6 +16,7 @@ from chatmagic.conversation import conversation, history
 from chatmagic.conversation import slots as standing
 from chatmagic.conversation.cell_order import AS_RUN
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
@@ -401,9 +402,10 @@ TestMachine.settings = settings(stateful_step_count=30)
 # A notebook is a list of cells, a cell a list of commands. ("ask", prompt, last), ("undo",) …
 Command = tuple[Any, ...]
 Notebook = list[list[Command]]
-Sent = list[tuple[tuple[tuple[str, str], ...], str]]
+Sent = list[tuple[str, tuple[tuple[str, str], ...], str]]
 
 ASKS = st.tuples(st.just("ask"), st.sampled_from("pqr"), st.sampled_from([None, None, 1]))
+GIVES = st.tuples(st.just("give"), st.sampled_from(["", "one", "two"]))
 UNDO, REDO, RESET = ("undo",), ("redo",), ("reset",)
 
 
@@ -428,11 +430,15 @@ def run_cell(
             talk.redo()
         elif command == RESET:
             talk.reset()
+        elif command[0] == "give":
+            talk.add(Instructions.of(command[1], owner=owner, execution=execution), order=order)
         else:
             _, prompt, last = command
-            carried = talk.context(owner, execution, last=last, order=order).turns
+            carried = talk.context(owner, execution, last=last, order=order)
             ask(talk, prompt, owner, execution, last=last, order=order)
-            sent.append((tuple((turn.prompt, turn.reply.text) for turn in carried), prompt))
+            turns = tuple((turn.prompt, turn.reply.text) for turn in carried.turns)
+            held = "" if carried.instructions is None else str(carried.instructions.text)
+            sent.append((held, turns, prompt))
     return sent
 
 
@@ -477,6 +483,7 @@ def without_early_redos(notebook: Notebook) -> Notebook:
 ANY_PROGRAM = notebooks(
     ASKS.map(lambda one: [one]),
     st.lists(ASKS, min_size=2, max_size=3),
+    GIVES.map(lambda one: [one]),
     st.just([UNDO]),
     st.just([UNDO, REDO]),
     st.just([REDO]),
@@ -498,6 +505,8 @@ def test_run_all_again_sends_the_same(notebook: Notebook) -> None:
 # back the turn before it, which a fresh conversation does not have.
 SELF_CONTAINED = notebooks(
     ASKS.map(lambda one: [one]),
+    GIVES.map(lambda one: [one]),
+    GIVES.map(lambda one: [one, UNDO]),
     ASKS.map(lambda one: [one, UNDO]),
     ASKS.map(lambda one: [one, UNDO, REDO]),
     st.lists(ASKS, min_size=2, max_size=3),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from talks import abc, ask, layout, prompts
@@ -17,9 +17,6 @@ from chatmagic.conversation.instructions import Instructions, instructed
 from chatmagic.conversation.record import NewerVersionError
 from chatmagic.conversation.request_facts import Value
 from chatmagic.models import Message
-
-if TYPE_CHECKING:
-    from chatmagic.conversation.turn import Turn
 
 TERSE = Instructions.of("Be terse.", owner="i", execution="1i")
 HELLO = (Message("user", "hello"), Message("assistant", "hi"), Message("user", "again"))
@@ -34,15 +31,6 @@ def held(talk: Conversation, owner: str | None = None, **given: Any) -> str | No
 def give(talk: Conversation, text: str, owner: str | None = None, execution: str = "x") -> Change:
     """Run a cell of instructions."""
     return talk.add(Instructions.of(text, owner=owner, execution=execution))
-
-
-def asked(talk: Conversation, name: str) -> Turn:
-    """Ask in the cell of this name, as a session does with the instructions that hold."""
-    value = talk.context(name, "2" + name).instructions
-    turn = ask(talk, name, name, "2" + name)
-    talk.undo()
-    carried = dataclasses.replace(turn, instructions=value and value.bare)
-    return talk.add(carried).came[-1]
 
 
 def test_they_hold_for_the_turns_below_up_to_the_next() -> None:
@@ -75,7 +63,7 @@ def test_a_turn_is_stale_whose_instructions_changed() -> None:
     """Rules 9 and 15: by their text alone, and no more once the text is as it was."""
     talk = Conversation()
     give(talk, "one", "i", "1")
-    turn = asked(talk, "a")
+    turn = ask(talk, "a", "a", "2a")
     assert turn.instructions == Value.of("", "one", "instructions").bare
     assert talk.stale_turns() == ()
     give(talk, "two", "i", "2")
@@ -165,7 +153,6 @@ def test_they_go_in_front_of_the_first_message() -> None:
     assert first == Message("user", f"{text}\n\nhello")
     assert tuple(others) == HELLO[1:]
     assert instructed(HELLO, value, system_role=True) == (Message("system", text), *HELLO)
-    assert instructed(HELLO, None) == HELLO
 
 
 def test_the_record_and_back() -> None:

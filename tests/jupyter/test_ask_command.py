@@ -388,3 +388,23 @@ def test_a_replayed_reply_shows_its_settings(shell: Shell, tmp_path: Path) -> No
     shell.do(f"%chat_cassette {tape} --replay")
     assert shell.machine("%chat -t 0.2 echo:a").html == recorded.html
     assert "t 0.2" in recorded.html
+
+
+def test_a_secret_fails_the_cell_unless_it_allows_it(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cell names the expression and the option, and nothing it shows holds the secret."""
+    monkeypatch.setenv("DB_PASSWORD", "tr0ub4dor&staple")
+    shell.machine("import os")
+    ran = shell.fails("%%chat\necho:{{ os.environ['DB_PASSWORD'] }}")
+    what, hint = ran.traceback
+    assert what == (
+        "InputError: The value of {{ os.environ['DB_PASSWORD'] }} holds the value of the "
+        "environment variable DB_PASSWORD. Nothing was sent."
+    )
+    assert hint.endswith("allow it: --allow-secrets sends it from this cell.")
+    assert "tr0ub4dor" not in ran.everything
+    assert bodies(emulator) == []
+    shell.machine("%%chat --allow-secrets\necho:{{ os.environ['DB_PASSWORD'] }}")
+    shell.machine("%chat echo:next")
+    assert asked(emulator)[-1][0] == "echo:tr0ub4dor&staple"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter import change_words
 from chatmagic.models import Reply
@@ -42,6 +43,20 @@ def test_every_kind_of_change_is_said() -> None:
         "Redid the setting aside (1 turn).",
         "Redid the reset (1 turn).",
     ]
+
+
+def test_a_change_of_instructions_is_said() -> None:
+    """By itself, and beside the turns that a step touched."""
+    made = Conversation()
+    made.add(Instructions.of("Be terse.", owner="i"))
+    assert change_words.undone(made.undo()) == "Took back the instructions."
+    assert change_words.redone(made.redo()) == "Redid the instructions."
+    made.set_aside(["i"])
+    assert change_words.undone(made.undo()) == "Took back the setting aside (instructions)."
+    made.add(Turn(prompt="a", reply=Reply("r"), owner="a"))
+    made.set_aside(["a", "i"])
+    back = change_words.undone(made.undo())
+    assert back == "Took back the setting aside (1 turn and instructions)."
 
 
 def test_what_a_prompt_would_do_is_not_done() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from logged import Emulator
 from pages import Paper
-from shells import Shell, asked, bodies
+from shells import KEY, Shell, asked, bodies
 
 from chatmagic.archive import notebook_file, restore
 from chatmagic.audit import audit
@@ -154,6 +154,25 @@ def test_what_cannot_be_read_changes_nothing(
     assert "Nothing was changed." in ran.traceback[0]
     shell.page("%chat echo:a", "a")
     assert asked(emulator) == [["Be terse.\n\necho:a"]]
+
+
+def test_a_key_in_a_file_is_in_no_output(shell: Shell) -> None:
+    """It would stand in the cell's output, and in each request."""
+    Path("rules.md").write_text(f"Sign with {KEY}.")
+    ran = shell.fails("%%chat_instructions --from rules.md", cell="i")
+    assert "The instructions hold your API key. Nothing was changed." in ran.traceback[0]
+    assert shell.do("%chat_instructions").printed == "No instructions hold here.\n"
+
+
+def test_the_audit_tells_what_a_file_gave(shell: Shell, tmp_path: Path) -> None:
+    """Its text is in the output and not in the source."""
+    Path("rules.md").write_text("Be terse.")
+    paper = Paper(tmp_path / "paper.ipynb")
+    for id, source in (("i", TERSE), ("j", "%%chat_instructions --from rules.md")):
+        paper.ran(id, source, shell.page(source, id).outputs)
+    (found,) = audit.audit_all([paper.save()])
+    assert found.problems == ()
+    assert found.values == ("cell 2: instructions rules.md (9 characters): all of it",)
 
 
 def test_a_comment_for_a_tool_is_refused(shell: Shell) -> None:

@@ -73,6 +73,9 @@ def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -
     assert rows["Temperature"] == rows["Most tokens"] == "the service's own"
     assert (rows["Model"], rows["Turns sent along"]) == ("none is named", "all turns before")
     assert kernel.standing()["state"] == "live"
+    assert (rows["Instructions"], rows["System role"]) == ("none", "off")
+    shell.do("%%chat_instructions\nBe terse.")
+    assert dict(kernel.standing()["rows"])["Instructions"] == "9 characters: “Be terse.”"
     shell.do("%config ChatMagics.temperature = 0.5")
     shell.do("%config ChatMagics.no_history = True")
     shell.do("%config ChatMagics.last = 0")

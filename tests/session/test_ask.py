@@ -47,6 +47,13 @@ def test_a_command_within_a_prompt_is_said_to_be_text(
     assert emulator.requests[-1].body["messages"][-1]["content"] == ask.prompt
 
 
+def test_what_went_into_the_prompt_is_said(session: Session) -> None:
+    """In the words of the asker's, before a command within the prompt."""
+    seen = Seen()
+    session.run(Ask("one\n%chat_undo", entry="cell", notes=("df: 3 rows",)), seen)
+    assert seen.told[0][1][0] == "df: 3 rows"
+
+
 def test_several_turns_set_aside_are_counted(session: Session) -> None:
     """An ask without history leaves the conversation alone, and sets nothing aside."""
     for name in "ab":

@@ -13,6 +13,7 @@ from shells import FIXED, KEY
 
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.instructions import Instructions
 from chatmagic.errors import (
     ChatInterrupted,
     CutOffError,
@@ -333,6 +334,30 @@ def test_what_the_pages_say_holds_for_every_ask(session: Session, emulator: Emul
     session.change(Conversation.undo)
     session.change(Conversation.undo)
     assert prompts(session) == ["echo:c", "echo:a", "echo:b"]
+
+
+def test_instructions_hold_where_the_page_has_their_cell(
+    session: Session, emulator: Emulator
+) -> None:
+    """Whatever ran first; a cell that is gone takes them along, which is said."""
+    followed: list[Event] = []
+    order, gone = ["i", "a", "b"], ""
+    session.environment = GivenEnvironment(
+        layout=lambda _: Layout(tuple(order), set(order), frozenset(gone))
+    )
+    session.run(Ask("a", owner="a"), Seen())
+    session.follow(followed.append)
+    session.instruct(Instructions.of("Be terse.", owner="i", execution="1"))
+    assert followed == [Changed()]
+    assert [turn.prompt for turn in session.conversation.stale_turns()] == ["a"]
+    session.run(Ask("b", owner="b"), Seen())
+    order[:] = ["a", "b"]
+    gone = "i"
+    seen = Seen()
+    session.run(Ask("b", owner="b"), seen)
+    assert ("began", ["set aside the instructions of cells gone from the page"]) in seen.told
+    sent = [request.body["messages"][0]["content"] for request in emulator.requests]
+    assert sent == ["a", "Be terse.\n\na", "a"]
 
 
 def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -> None:

@@ -99,6 +99,12 @@ class Kernel:
         ran.outputs = shown([message for _, message in ran.messages])
         return ran
 
+    def complete(self, code: str, cursor: int) -> dict[str, Any]:
+        """Return what the kernel completes a cell's code with at a place, as front ends ask it."""
+        reply: dict[str, Any] = self._client.complete(code, cursor, reply=True, timeout=20)
+        content: dict[str, Any] = reply["content"]
+        return content
+
     def interrupt(self) -> None:
         """Interrupt it, as the Stop button does."""
         self.manager.interrupt_kernel()

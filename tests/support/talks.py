@@ -34,6 +34,7 @@ def ask(
         owner=owner,
         execution=execution,
         carried=context.numbers,
+        instructions=context.instructions and context.instructions.bare,
         last=last,
         entry=entry,
     )

@@ -30,6 +30,8 @@ def describe(value: Any) -> Description | None:
         return Description(str(value))
     if not is_a(value, "numpy", "ndarray"):
         return None
+    if is_a(value, "numpy", "matrix"):
+        value = sys.modules["numpy"].asarray(value)  # a row of a matrix is a matrix
     lines = [f"numpy array: shape {value.shape}, type {cell(str(value.dtype))}"]
     if value.size:
         lines += [*summary(value), *_corners(value)]
@@ -40,18 +42,21 @@ def summary(value: Any) -> list[str]:
     """Return minimum, maximum and mean of an array of numbers, and how many are missing.
 
     Args:
-        value: an array of any type, with at min one value; of times there is no mean.
+        value: an array of any type, with at least one value; of times there is no mean.
     """
     numpy: Any = sys.modules["numpy"]
     if value.dtype.kind not in "biufmM":
         return []
     step = -(-value.size // SAMPLE) if value.size > SUMMED_WHOLE else 1
-    values = numpy.asarray(value.flat[::step])
+    taken = value.flat[::step]
+    values = numpy.asarray(taken)
     missing = numpy.isnat(values) if value.dtype.kind in "mM" else numpy.isnan(values)
+    if is_a(taken, "numpy.ma", "MaskedArray"):
+        missing = missing | numpy.ma.getmaskarray(taken)
     known, total = values[~missing], len(values)
     of = f" (of a sample of {total:,} values, one in every {step:,})" if step > 1 else ""
     if value.dtype.kind == "b":
-        return [f"true: {int(values.sum()):,} of {total:,}{of}"]
+        return [f"true: {int(known.sum()):,} of {total:,}{of}"]
     if not len(known):
         return [f"all missing{of}"]
     words = [f"min {cell(known.min())}", f"max {cell(known.max())}"]

@@ -114,7 +114,7 @@ def _own_words(value: object) -> Description | None:
         text = (data or {}).get(FOR_MODELS)
     if not isinstance(text, str):
         return None
-    return whole_or_cut(str(text), f"{kind_of(value)} in its own words", "its own words")
+    return whole_or_cut(str(text), f"own words of {kind_of(value)}", "its own words")
 
 
 def _as_ipython_shows_it(value: object, shell: InteractiveShell) -> Description:

@@ -50,15 +50,16 @@ def _plot(axes: Any) -> list[str]:
         ("y", _axis(axes.get_ylabel(), axes.get_yscale())),
     ]
     lines = [f"{name}: {one_line(text, _SHOWN)}" for name, text in named if text]
-    bars = [each for each in axes.containers if is_a(each, _CONTAINER, "BarContainer")]
+    bars = [each for each in axes.containers if is_a(each, "matplotlib.container", "BarContainer")]
     lines += _each("line", axes.lines, _line)
     lines += _each("bars", bars, lambda container: _bars(axes, container))
-    for others, word in ((axes.collections, "collection"), (axes.images, "image")):
-        lines += _each(word, others, _other)
+    in_bars = {id(patch) for container in bars for patch in container.patches}
+    shapes = [patch for patch in axes.patches if id(patch) not in in_bars]
+    others = (("collection", axes.collections), ("image", axes.images), ("shape", shapes))
+    for word, marks in others:
+        lines += _each(word, marks, _other)
+    lines += _each("text", axes.texts, lambda text: one_line(text.get_text(), _SHOWN))
     return lines
-
-
-_CONTAINER: Final = "matplotlib.container"
 
 
 def _axis(label: str, scale: str) -> str:
@@ -122,11 +123,10 @@ def _tick(axis: Any, place: float) -> str:
 def _other(mark: Any) -> str:
     """Return the kind of a mark, with its number of points or its shape."""
     kind = type(mark).__name__
-    array = mark.get_array() if is_a(mark, "matplotlib.image", "AxesImage") else None
-    if array is not None:
-        return f"{kind} of shape {array.shape}"
-    return (
-        f"{kind} of {counted(len(mark.get_offsets()), 'point')}"
-        if kind == "PathCollection"
-        else kind
-    )
+    if is_a(mark, "matplotlib.image", "AxesImage"):
+        return f"{kind} of shape {mark.get_array().shape}"
+    if is_a(mark, "matplotlib.patches", "Wedge"):
+        return f"{kind}, {(mark.theta2 - mark.theta1) / 360:.1%} of the circle"
+    if is_a(mark, "matplotlib.collections", "PathCollection"):
+        return f"{kind} of {counted(len(mark.get_offsets()), 'point')}"
+    return kind

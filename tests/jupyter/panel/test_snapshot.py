@@ -10,7 +10,9 @@ import pytest
 from loopback import document
 from panel_views import HOSTILE, NOON, Service, View, turn
 
+from chatmagic.archive.output import STALE
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.panel import snapshot
 from chatmagic.jupyter.transcript import saved
@@ -36,6 +38,20 @@ def test_a_turn_says_what_it_was_asked_with() -> None:
     plain, set_so = drawn(conversation)
     assert plain["notes"] == []
     assert set_so["notes"][-1] == "t 0.2 · model small"
+
+
+def test_a_turn_says_that_instructions_went_along() -> None:
+    """As what they are, apart from the prompt; with others now it is stale."""
+    conversation = Conversation()
+    terse = Instructions.of("Be terse.", owner="i")
+    conversation.add(terse)
+    conversation.add(replace(turn(1, entry="panel"), instructions=terse.value.bare))
+    (entry,) = drawn(conversation)
+    assert entry["notes"] == ["with instructions of 9 characters"]
+    assert "Be terse." not in entry["prompt"]
+    conversation.add(Instructions.of("Be long.", owner="i"))
+    (entry,) = drawn(conversation)
+    assert entry["notes"] == [STALE, "with instructions of 9 characters"]
 
 
 def test_a_turn_that_was_held_back_says_so() -> None:

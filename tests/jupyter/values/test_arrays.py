@@ -81,6 +81,19 @@ def test_the_summary_is_what_the_type_has(
     assert made[1:-2] == ([] if line is None else [line])
 
 
+def test_masked_values_are_missing(numpy: Any) -> None:
+    """And are neither the minimum nor shown; a matrix is described as an array."""
+    masked = numpy.ma.array([1, 2, 3], mask=[True, False, False])
+    assert lines(masked)[1:] == [
+        "min 2, max 3, mean 2.5, missing 1",
+        "all 3 values:",
+        "[masked, 2, 3]",
+    ]
+    assert "true: 1 of 2" in lines(numpy.ma.array([True, True], mask=[True, False]))
+    matrix = numpy.arange(4).reshape(2, 2).view(numpy.matrix)
+    assert lines(matrix) == lines(numpy.arange(4).reshape(2, 2))
+
+
 def test_an_array_without_values_has_its_shape(numpy: Any) -> None:
     """Whatever dimension is empty."""
     assert lines(numpy.empty((0, 3))) == ["numpy array: shape (0, 3), type float64"]

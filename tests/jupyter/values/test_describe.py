@@ -127,7 +127,7 @@ def test_own_words_are_bounded_and_those_of_an_instance(bare: Shell) -> None:
     long = describe(Named(_repr_llm_="w" * 9_000), bare.shell)
     assert len(long.text) == LIMIT
     assert long.text.endswith("w\n[cut: the first 3,940 of 9,000 characters of its own words]")
-    assert long.words("x") == "x: Named in its own words described in 4,000 characters"
+    assert long.words("x") == "x: own words of Named described in 4,000 characters"
 
     class Every:
         def __getattr__(self, name: str) -> Callable[..., str]:
@@ -280,6 +280,14 @@ def test_an_interrupt_ends_a_description(bare: Shell, kind: type[BaseException])
 
     with pytest.raises(kind):
         describe(type("Slow", (), {"__repr__": stop})(), bare.shell)
+
+
+def test_an_interrupt_while_describing_sends_nothing(shell: Shell, emulator: Emulator) -> None:
+    """The conversation is as before."""
+    shell.do("class Slow:\n    def __repr__(self):\n        raise KeyboardInterrupt\nslow = Slow()")
+    ran = shell.fails("%%chat\necho:{{ slow }}")
+    assert "The conversation is intact" in ran.traceback[0]
+    assert not emulator.requests
 
 
 def test_nothing_is_written_to_the_object(bare: Shell) -> None:

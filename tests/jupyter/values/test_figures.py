@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,15 @@ def test_what_else_is_drawn_is_named(bare: Shell, figure_of: Any) -> None:
     described = text(bare, axes.figure)
     assert "collection “seen”: PathCollection of 3 points" in described
     assert "image: AxesImage of shape (2, 3)" in described
-    assert "collection: FillBetweenPolyCollection" in described or "PolyCollection" in described
+    assert re.search("^collection: .*PolyCollection$", described, re.MULTILINE)
+    pie = figure_of().subplots()
+    pie.pie([1, 3], labels=["few", "many"])
+    assert text(bare, pie.figure).splitlines()[-4:] == [
+        "shape “few”: Wedge, 25.0% of the circle",
+        "shape “many”: Wedge, 75.0% of the circle",
+        "text: few",
+        "text: many",
+    ]
 
 
 def test_a_figure_of_very_much_is_bounded(bare: Shell, figure_of: Any) -> None:

@@ -1,0 +1,111 @@
+"""Check of what is sent for secrets: it stops an ask, names the place, and rewrites nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Final
+
+from chatmagic._json import digest
+from chatmagic.errors import InputError
+from chatmagic.protocol.auth import refuse_keys
+from chatmagic.protocol.known_secrets import secret_in, secret_variables
+from chatmagic.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from chatmagic.client.endpoint import Endpoint
+    from chatmagic.conversation.request_facts import Value
+    from chatmagic.conversation.turn import Turn
+    from chatmagic.protocol.known_secrets import SecretVariable
+    from chatmagic.session.ask import AskState
+
+_HINTS: Final = {
+    "cell": "--allow-secrets sends it from this cell",
+    "panel": "a cell sends it with %%chat --allow-secrets",
+    "python": "allow_secrets=True sends it",
+}
+_NAME_SHOWN: Final = 60
+
+
+class SecretCheck:
+    """Check of each message for secrets, before the request that is the first to carry it.
+
+    A message that went to an address is not looked at again when a later request carries it
+    there, also where it was allowed. Another address, or another secret in the environment,
+    and all are looked at again.
+    """
+
+    def __init__(self) -> None:
+        """Start without any message."""
+        self._about = ""
+        self._passed: frozenset[str] = frozenset()
+
+    def refuse(
+        self, state: AskState, endpoint: Endpoint, turns: Sequence[Turn], *, is_sent: bool = True
+    ) -> None:
+        """Refuse an ask whose request holds a secret.
+
+        Args:
+            state: the ask, with its request.
+            endpoint: where it goes.
+            turns: the live turns in order.
+            is_sent: whether the request is sent then, so that its messages have passed.
+
+        Raises:
+            InputError: it holds one, and the ask does not allow that.
+        """
+        ask, request, instructions = state.ask, state.request, state.context.instructions
+        variables = secret_variables(os.environ)
+        # A session keeps no secret: the digest tells whether they are the same.
+        about = digest([endpoint.base_url, *([each.name, each.value] for each in variables)])
+        passed = self._passed if about == self._about else frozenset()
+        texts = [message.content for message in state.context.messages]
+        if instructions is not None:
+            texts.append(instructions.text or "")
+        carried = {digest(text): text for text in texts}
+        fields = json.dumps({**request.extra}, ensure_ascii=False)
+        new = [text for key, text in carried.items() if key not in passed]
+        for text in () if ask.allow_secrets else (ask.prompt, fields, *new):
+            if (secret := secret_in(text, variables)) is not None:
+                # What must not go at all is said first.
+                refuse_keys([request.encode().decode()], endpoint.known_keys)
+                place = "extra_body" if text is fields else _place(text, state, turns, variables)
+                raise InputError(
+                    f"{place} holds {secret}. Nothing was sent.",
+                    hint="Take it out or leave it out (--last N), or allow it: "
+                    f"{_HINTS[ask.entry]}.",
+                )
+        if is_sent:
+            self._about, self._passed = about, passed.union(carried, [digest(ask.prompt)])
+
+    def allow(self, text: str) -> None:
+        """Let the reply to an ask that was allowed go along: it may repeat the secret."""
+        self._passed |= {digest(text)}
+
+
+def _place(
+    text: str, state: AskState, turns: Sequence[Turn], variables: Iterable[SecretVariable]
+) -> str:
+    """Return the place of a text that holds a secret, as the beginning of a sentence."""
+    ask = state.ask
+    if text == ask.prompt:
+        for value in ask.values:
+            if value.text and secret_in(value.text, variables):
+                return _value_place(value, variables)
+        return "The prompt"
+    for number, turn in enumerate(turns, 1):
+        if text == turn.reply.text:
+            return f"The reply of turn {number:,}"
+        if text == turn.prompt:
+            return f"The prompt of turn {number:,}"
+    return "The text of the standing instructions"
+
+
+def _value_place(value: Value, variables: Iterable[SecretVariable]) -> str:
+    """Return the place of a value; what was typed between the braces may hold the secret, too."""
+    if secret_in(value.name, variables):
+        return "The value of an expression"
+    name = one_line(value.as_typed, _NAME_SHOWN)
+    return f"The value of {name}" if value.kind is None else f"What goes along ({name})"

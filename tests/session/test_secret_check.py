@@ -1,0 +1,179 @@
+"""Secrets stop an ask before it is sent: the place is named, the value never."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+from asking import Seen, prompts
+from environments import GivenEnvironment
+from shells import KEY
+
+from chatmagic.cassette.active import CassetteSetup
+from chatmagic.cassette.mode import CassetteConfig
+from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.turn import Turn
+from chatmagic.errors import InputError
+from chatmagic.models import Reply
+from chatmagic.session import secret_check
+from chatmagic.session.events import Ask
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from logged import Emulator
+
+    from chatmagic.cassette.mode import Mode
+    from chatmagic.session.session import Session
+
+VALUE = "tr0ub4dor&staple"
+TOKEN = "ghp_" + "aB3dE6gH9kL2nP5rS8tU" * 2
+
+
+@pytest.fixture(autouse=True)
+def password(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a secret in the environment."""
+    monkeypatch.setenv("DB_PASSWORD", VALUE)
+
+
+def refused(session: Session, ask: Ask) -> InputError:
+    """Return the error of an ask that is refused."""
+    with pytest.raises(InputError) as caught:
+        session.run(ask, Seen())
+    assert VALUE not in str(caught.value)
+    assert TOKEN not in str(caught.value)
+    return caught.value
+
+
+def test_a_secret_in_the_prompt_stops_the_ask(session: Session, emulator: Emulator) -> None:
+    """Nothing is sent, nothing is kept, and the view shows nothing."""
+    seen = Seen()
+    with pytest.raises(InputError):
+        session.run(Ask(f"echo:{VALUE}"), seen)
+    assert seen.names == ["failed"]
+    error = refused(session, Ask(f"echo:{VALUE}", entry="cell"))
+    assert error.message == (
+        "The prompt holds the value of the environment variable DB_PASSWORD. Nothing was sent."
+    )
+    assert error.hint == (
+        "Take it out or leave it out (--last N), or allow it: --allow-secrets sends it from this "
+        "cell."
+    )
+    error = refused(session, Ask(f"echo:{TOKEN}", entry="panel"))
+    assert str(error).startswith("The prompt holds what looks like a GitHub token.")
+    assert "%%chat --allow-secrets" in str(error)
+    with pytest.raises(InputError, match="allow_secrets=True sends it"):
+        session.ask(f"echo:{VALUE}")
+    assert (emulator.requests, prompts(session)) == ([], [])
+
+
+def test_a_value_is_named_and_no_secret_in_its_name(session: Session) -> None:
+    """What was put in or in front is told from the rest of the prompt."""
+    cases = {
+        Value.of("n", "7"): "The prompt",
+        Value.of("os.environ", f"{{'DB_PASSWORD': {VALUE!r}}}"): "The value of {{ os.environ }}",
+        Value.of(f"open_db('{VALUE}')", VALUE): "The value of an expression",
+        Value.of("load", f"print({VALUE!r})", "cell"): "What goes along (cell load)",
+    }
+    for value, place in cases.items():
+        text = f"echo:{VALUE}" if value.expression == "n" else f"echo:{value.text}"
+        error = refused(session, Ask(text, typed="…", values=(value,)))
+        assert error.message.startswith(f"{place} holds the value of"), error.message
+
+
+def test_an_earlier_turn_is_named_by_its_place(
+    session: Session, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its text has become a secret since, or was loaded."""
+    monkeypatch.delenv("DB_PASSWORD")
+    session.ask("echo:one")
+    session.ask(f"echo:{VALUE}")
+    monkeypatch.setenv("DB_PASSWORD", f"echo:{VALUE}")
+    assert "The prompt of turn 2 holds" in str(refused(session, Ask("echo:three")))
+    session.ask("echo:three", last=0)
+    session.conversation.reset()
+    session.conversation.add(Turn("a key?", reply=Reply(TOKEN)))
+    assert "The reply of turn 1 holds" in str(refused(session, Ask("echo:three")))
+    assert len(emulator.requests) == 3
+
+
+def test_standing_instructions_are_looked_at(session: Session) -> None:
+    """They go along with each question."""
+    session.instruct(Instructions.of(f"Use {VALUE}.", owner="a"))
+    assert str(refused(session, Ask("echo:one"))).startswith(
+        "The text of the standing instructions"
+    )
+
+
+def test_other_fields_are_looked_at(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent beside the messages, too."""
+    service = session.environment.service()
+    monkeypatch.setattr(
+        session,
+        "environment",
+        GivenEnvironment(service=lambda: type(service)(service.endpoint, extra_body={"u": VALUE})),
+    )
+    assert str(refused(session, Ask("echo:one"))).startswith("extra_body holds")
+
+
+def test_what_is_allowed_is_allowed_for_one_ask(session: Session, emulator: Emulator) -> None:
+    """Later requests carry it; a new question with it is refused, and at another address all."""
+    session.ask(f"echo:{VALUE}", allow_secrets=True)
+    assert emulator.requests[0].body["messages"][0]["content"] == f"echo:{VALUE}"
+    session.ask("echo:two")
+    refused(session, Ask(f"echo:{VALUE}"))
+    refused(session, Ask(f"echo:again {VALUE}"))
+    assert prompts(session) == [f"echo:{VALUE}", "echo:two"]
+    service = session.environment.service()
+    moved = type(service.endpoint)(
+        f"{emulator.url}/v1", "bearer", service.endpoint.key, "elsewhere"
+    )
+    session.environment = GivenEnvironment(service=lambda: type(service)(moved))
+    assert "of turn 1 holds" in str(refused(session, Ask("echo:three")))
+
+
+def test_each_message_is_scanned_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the whole history at each ask."""
+    scanned: list[str] = []
+
+    def scan(text: str, variables: object) -> None:
+        del variables
+        scanned.append(text)
+
+    monkeypatch.setattr(secret_check, "secret_in", scan)
+    for prompt in ("echo:one", "echo:two", "echo:three"):
+        session.ask(prompt)
+    texts = [text for text in scanned if text != "{}"]
+    assert sorted(texts) == sorted(["echo:one", "one", "echo:two", "two", "echo:three"])
+
+
+def test_a_replay_refuses_nothing(
+    session: Session, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing is sent; what is not recorded yet is refused while recording."""
+    service = session.environment.service()
+    path = tmp_path / "c.jsonl"
+    modes: tuple[Mode, ...] = ("record", "replay", "record")
+    for mode in modes:
+        session.environment = GivenEnvironment(
+            service=lambda: service,
+            cassette=partial(CassetteSetup, CassetteConfig(path, mode)),
+        )
+        session.conversation.reset()
+        if len(emulator.requests) == 0:
+            monkeypatch.delenv("DB_PASSWORD")
+        session.ask(f"echo:{VALUE}")
+        monkeypatch.setenv("DB_PASSWORD", VALUE)
+    assert len(emulator.requests) == 1
+    refused(session, Ask(f"echo:other {VALUE}", history=False))
+    session.cassette.eject()
+
+
+def test_the_own_key_is_never_allowed(session: Session, emulator: Emulator) -> None:
+    """Its own check comes first, and nothing allows it."""
+    for allowed in (False, True):
+        with pytest.raises(InputError, match="holds your API key"):
+            session.ask(f"echo:{KEY} {VALUE}", allow_secrets=allowed)
+    assert emulator.requests == []
