@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 PACKAGE: Final = Path(chatmagic.__file__).parent
 WORD: Final = "zebra"
-MOST_DOWN: Final = 23
-"""Twenty; and the form of the reply, and the check for secrets of a session and of a text."""
+MOST_DOWN: Final = 24
+"""Twenty; and the notes of cells, the form of a reply, the check for secrets (of a session, a text)."""
 MOST_BACK: Final = 10
 DEPTH: Final = 3
 """How deep an argument is looked into."""
