@@ -93,6 +93,13 @@ def added(now: Snapshot, item: Item, order: Sequence[str] | None) -> tuple[Snaps
     return replace(then, next_number=now.next_number + is_turn), change
 
 
+def known_turns(now: Snapshot) -> dict[int, Turn]:
+    """Return by number the turns that are live, and those of the changes that are kept."""
+    sides = [side for step in (*now.done, *now.undone) for side in (step.before, step.after)]
+    lists = [*(items for side in sides for items in side.values()), *(s.items for s in now.slots)]
+    return {item.number: item for items in lists for item in items if isinstance(item, Turn)}
+
+
 def reset(now: Snapshot) -> tuple[Snapshot, Change]:
     """Take every live turn out; the slots stay, and instructions hold on (rule 15)."""
     after = {

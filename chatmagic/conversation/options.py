@@ -88,6 +88,7 @@ class ParsedLine(Parameters):
         raw: whether ``{{ }}`` is sent as typed.
         quiet: whether the reply is not shown.
         allow_secrets: whether it is sent although it holds a secret.
+        dry: whether the request is shown and not sent.
         prompt: the rest of the line, byte for byte; may be empty.
     """
 
@@ -95,6 +96,7 @@ class ParsedLine(Parameters):
     raw: bool
     quiet: bool
     allow_secrets: bool = False
+    dry: bool = False
     prompt: str
 
     def question(self, body: str) -> str:
@@ -113,6 +115,37 @@ def _name(word: str) -> str:
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError
     return name
+
+
+def _positive(word: str) -> int:
+    number = exact_count(int(word))
+    if number == 0:
+        raise ValueError
+    return number
+
+
+def ranges(numbers: str) -> list[tuple[int, int]]:
+    """Return the first and the last number of each part of ``3-5,7``.
+
+    Args:
+        numbers: as typed.
+
+    Raises:
+        ValueError: it is no such list.
+    """
+    parts = []
+    for part in numbers.split(","):
+        first, dash, last = part.partition("-")
+        begin, end = exact_count(int(first)), exact_count(int(last if dash else first))
+        if begin > end:
+            raise ValueError
+        parts.append((begin, end))
+    return parts
+
+
+def _numbers(word: str) -> str:
+    ranges(word)
+    return word
 
 
 def _names(words: str) -> str:
@@ -177,6 +210,34 @@ OPTIONS: Final[tuple[Option, ...]] = (
         takes="the name of a variable",
         configurable=False,
     ),
+    Option(
+        ("--above",),
+        "above",
+        "send the N nearest cells above along, with their outputs",
+        convert=_positive,
+        metavar="N",
+        takes="a whole number, 1 or more",
+        suggested=("1", "2", "3", "5"),
+        configurable=False,
+    ),
+    Option(
+        ("--tag",),
+        "tag",
+        "send the cells along that have this label or tag",
+        convert=str,
+        metavar="LABEL",
+        takes="the label or tag of a cell",
+        configurable=False,
+    ),
+    Option(
+        ("--cells",),
+        "cells",
+        "send the cells with these numbers along, to explore",
+        convert=_numbers,
+        metavar="3-5",
+        takes="numbers of cells, such as 3, 3-5 or 3-5,7",
+        configurable=False,
+    ),
     Option(("--error",), "with_error", "send the last error of a cell along", configurable=False),
     Option(("--raw",), "raw", "send {{ }} as typed", "--no-raw"),
     Option(("-q", "--quiet"), "quiet", "do not show the reply", "--no-quiet"),
@@ -186,6 +247,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "send it although it holds a secret",
         configurable=False,
     ),
+    Option(("--dry",), "dry", "show the request and send nothing", configurable=False),
 )
 """The options, in the order in which the help shows them."""
 

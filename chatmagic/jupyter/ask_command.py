@@ -117,10 +117,14 @@ def _parsed(kernel: Kernel, line: str) -> options.ParsedLine:
     return options.parse(line, kernel.settings.trait_values(config=True))
 
 
-def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
-    """Ask, and put the reply, whole or in part, into the variable that the line names."""
+def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply | None:
+    """Ask, and put the reply, whole or in part, into the variable that the line names.
+
+    Returns:
+        The reply; ``None`` where the request is only shown.
+    """
     execution = running(kernel.shell)
-    front = in_front.of(kernel, parsed)
+    front = in_front.of(kernel, parsed, execution.cell)
     if front and not text.strip():
         raise InputError(EMPTY)
     descriptions = Descriptions(kernel.shell)
@@ -139,6 +143,11 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
         asker=execution.label,
         shown=not parsed.quiet,
     )
+    if parsed.dry:
+        from chatmagic.jupyter import request_view  # noqa: PLC0415 - the renderer comes with it
+
+        views.show_html(*request_view.of_preview(kernel.session.preview(ask), kernel))
+        return None
     reply: Reply | None = None
     result: object = None
     try:

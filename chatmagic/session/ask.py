@@ -10,6 +10,7 @@ from chatmagic import _json
 from chatmagic._json import shared
 from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.request_parts import TokenRate
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatInterrupted, InputError, ReplyFormatError
 from chatmagic.models import Message
@@ -118,6 +119,8 @@ class AskState:
         if front:
             sizes = (f"{one_line(v.name, _SHOWN)} ({counted(v.size, 'character')})" for v in front)
             notes.append(f"in front of the question: {', '.join(sizes)}")
+        if self.ask.cells is not None:
+            notes.append("the numbers of --cells hold in this kernel alone")
         return [*notes, *self.ask.notes, *merged(self.ask)]
 
     def turn(self, reply: Reply) -> Turn:
@@ -135,6 +138,16 @@ class AskState:
             carried=self.context.numbers,
             instructions=instructions and instructions.bare,
         )
+
+    def token_rate(self, reply: Reply) -> TokenRate | None:
+        """Return the tokens that the service counted for the request; ``None`` if it told none.
+
+        Args:
+            reply: what came.
+        """
+        tokens = None if reply.usage is None else reply.usage.prompt_tokens
+        size = sum(len(message.content) for message in self.request.messages)
+        return None if tokens is None else TokenRate(size, tokens)
 
     def parse(self) -> None:
         """Give the answer the value of its JSON, or note why there is none; its turn is kept."""

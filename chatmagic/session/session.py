@@ -5,11 +5,13 @@ Python, magic and panel all come through :meth:`Session.run`, one at a time.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from chatmagic._log import log_swallowed
 from chatmagic.cassette import reproducibility, transports
-from chatmagic.cassette.active import ActiveCassette
+from chatmagic.cassette.active import CASSETTE, ActiveCassette
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.matching import Query
 from chatmagic.client.credit_tracker import CreditState
@@ -31,6 +33,7 @@ from chatmagic.session.events import (
     Listener,
 )
 from chatmagic.session.lock import AskLock
+from chatmagic.session.preview import Preview
 from chatmagic.session.secret_check import SecretCheck
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.request_facts import Format
+    from chatmagic.conversation.request_parts import TokenRate
     from chatmagic.conversation.turn import Turn
     from chatmagic.models import Credits, Reply
     from chatmagic.session.environment import Environment
@@ -67,6 +71,8 @@ class Session:
         """Where the session runs; another one counts from the next ask on."""
         self._clients = ClientPool(client)
         self._took: int | None = None
+        self.token_rate: TokenRate | None = None
+        """Tokens of the latest request whose service told them; ``None`` before the first."""
         self.followers = Followers()
         self._lock = AskLock()
         self._secret_check = SecretCheck()
@@ -170,6 +176,33 @@ class Session:
             raise
         self.followers.tell(Ended(ask, answer, None))
         return answer
+
+    def preview(self, ask: Ask) -> Preview:
+        """Return what an ask would send; nothing is sent, kept or changed.
+
+        Args:
+            ask: what would be asked.
+
+        Raises:
+            ChatError: the ask would fail before it is sent, or it holds a secret.
+        """
+        refuse_empty(ask)
+        state = AskState(ask, Halt())
+        state.cassette = setup = self.environment.cassette()
+        is_replay = setup is not None and setup.config.mode == "replay"
+        endpoint: Endpoint | None = None
+        # A replay needs no service; where one is set, its key is not shown either.
+        try:
+            endpoint = self._endpoint(state)
+        except ChatError as error:
+            if not is_replay:
+                raise
+            log_swallowed(error)
+        conversation = copy(self.conversation)
+        self._compose(state, conversation)
+        to = CASSETTE if endpoint is None else endpoint
+        self._secret_check.refuse(state, to, conversation.turns, is_sent=False)
+        return Preview.of(state, conversation.turns, endpoint, self.token_rate)
 
     def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
         """Call a function with each event of this session from now on.
@@ -306,26 +339,31 @@ class Session:
         cassette = self.cassette.insert(setup)
         if setup is None and self._clients.given is None:
             state.service = self.environment.service()
-        aside = self._follow_page(state)
-        above: tuple[Turn, ...] = ()
-        if state.ask.history:
-            who = state.ask.owner, state.ask.execution
-            state.context = self.conversation.context(*who, last=state.ask.last, order=state.order)
-            above = self.conversation.context(*who, order=state.order).turns
-        state.ask = forms.formed(state.ask, above, state.context.turns, self.environment.named)
-        given = self._clients.given
-        source = given.setup if given is not None else setup or state.service
-        state.make_request(
-            (source and source.extra_body) or {},
-            system_role=source is not None and source.system_role,
-        )
+        aside = self._compose(state, self.conversation)
         if cassette is not None:
             state.lookup = self._look_up(state, cassette)
         if state.source == "service":
             self._secret_check.refuse(state, self._endpoint(state), self.conversation.turns)
         state.notes = [*set_aside_note(aside), *self.cassette.news(), *state.what_is_sent()]
 
-    def _follow_page(self, state: AskState) -> Change | None:
+    def _compose(self, state: AskState, conversation: Conversation) -> Change | None:
+        """Make the request; return the change of a conversation that follows its page."""
+        aside = self._follow_page(state, conversation)
+        above: tuple[Turn, ...] = ()
+        if state.ask.history:
+            who = state.ask.owner, state.ask.execution
+            state.context = conversation.context(*who, last=state.ask.last, order=state.order)
+            above = conversation.context(*who, order=state.order).turns
+        state.ask = forms.formed(state.ask, above, state.context.turns, self.environment.named)
+        given = self._clients.given
+        source = given.setup if given is not None else state.cassette or state.service
+        state.make_request(
+            (source and source.extra_body) or {},
+            system_role=source is not None and source.system_role,
+        )
+        return aside
+
+    def _follow_page(self, state: AskState, conversation: Conversation) -> Change | None:
         """Put the turns in the order of the page's cells; the ask goes by it."""
         ask = state.ask
         state.order = ask.order
@@ -336,7 +374,7 @@ class Session:
         if layout is None:
             return None
         state.order = layout.order
-        return self.conversation.follow(layout)
+        return conversation.follow(layout)
 
     def _look_up(self, state: AskState, cassette: Cassette) -> Lookup:
         """Return what answers the request while a cassette is active."""
@@ -360,6 +398,7 @@ class Session:
             state.context,
             below if ask.history else [],
             ask.prompt if ask.values or ask.entry == "python" else "",
+            by_number=ask.cells is not None,
         )
         return cassette.look_up(
             query, warnings=warnings, is_emulator=lambda: self._endpoint(state).is_emulator
@@ -419,6 +458,7 @@ class Session:
             self._took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=state.lookup.by_order)
         turn = state.turn(replace(reply, took=self._took))
+        self.token_rate = state.token_rate(reply) or self.token_rate
         if ask.allow_secrets:
             self._secret_check.allow(reply.text)
         if isinstance(state.problem, ChatError | ChatInterrupted):

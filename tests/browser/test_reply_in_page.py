@@ -355,3 +355,17 @@ def test_math_is_typeset_once_at_the_end(lab: Open, service: Emulator) -> None:
     assert fragments > 200
     assert heard["early"] == 0
     assert 0 < heard["updates"] < fragments
+
+
+def test_a_live_cell_says_what_went_into_the_prompt(lab: Open, service: Emulator) -> None:
+    """While the reply comes, in a line of its own; the reply's last state is without it."""
+    rows = "{{ rows }}"
+    book = lab(["%load_ext chatmagic\nrows = [1, 2]", f"%%chat\ncount to 300\n{rows}"])
+    book.run(0)
+    service.settings = Settings(delay=0.02)
+    book.start(1)
+    line = "rows: list of 2 items in 6 characters"
+    book.until("notebook.widgets[1].node.textContent.includes(given)", line)
+    book.ended(1)
+    assert "three hundred" in book.shown(1)
+    assert line not in book.shown(1)
