@@ -84,6 +84,9 @@ def a_client_streams(messages: tuple[Message, ...]) -> None:
 def a_reply_tells(reply: Reply) -> None:
     """What a reply has of itself; nothing of it can be set."""
     assert_type(reply.text, str)
+    assert_type(
+        [(block.code, block.language) for block in reply.code_blocks], list[tuple[str, str]]
+    )
     assert_type(str(reply), str)
     assert_type(reply.model, str | None)
     assert_type(reply.finish_reason, str | None)

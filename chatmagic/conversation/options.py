@@ -117,6 +117,37 @@ def _name(word: str) -> str:
     return name
 
 
+def _positive(word: str) -> int:
+    number = exact_count(int(word))
+    if number == 0:
+        raise ValueError
+    return number
+
+
+def ranges(numbers: str) -> list[tuple[int, int]]:
+    """Return the first and the last number of each part of ``3-5,7``.
+
+    Args:
+        numbers: as typed.
+
+    Raises:
+        ValueError: it is no such list.
+    """
+    parts = []
+    for part in numbers.split(","):
+        first, dash, last = part.partition("-")
+        begin, end = exact_count(int(first)), exact_count(int(last if dash else first))
+        if begin > end:
+            raise ValueError
+        parts.append((begin, end))
+    return parts
+
+
+def _numbers(word: str) -> str:
+    ranges(word)
+    return word
+
+
 def _names(words: str) -> str:
     return ".".join(_name(word) for word in words.split("."))
 
@@ -177,6 +208,34 @@ OPTIONS: Final[tuple[Option, ...]] = (
         convert=_name,
         metavar="NAME",
         takes="the name of a variable",
+        configurable=False,
+    ),
+    Option(
+        ("--above",),
+        "above",
+        "send the N nearest cells above along, with their outputs",
+        convert=_positive,
+        metavar="N",
+        takes="a whole number, 1 or more",
+        suggested=("1", "2", "3", "5"),
+        configurable=False,
+    ),
+    Option(
+        ("--tag",),
+        "tag",
+        "send the cells along that have this label or tag",
+        convert=str,
+        metavar="LABEL",
+        takes="the label or tag of a cell",
+        configurable=False,
+    ),
+    Option(
+        ("--cells",),
+        "cells",
+        "send the cells with these numbers along, to explore",
+        convert=_numbers,
+        metavar="3-5",
+        takes="numbers of cells, such as 3, 3-5 or 3-5,7",
         configurable=False,
     ),
     Option(("--error",), "with_error", "send the last error of a cell along", configurable=False),

@@ -1,4 +1,4 @@
-"""What is asked: the prompt, what was put into it, how it is asked and where."""
+"""Facts of a question: the prompt, what was put into it, how it is asked and where."""
 
 from __future__ import annotations
 
@@ -67,6 +67,7 @@ class Value:
         sha256: digest of the value's text.
         text: the value's text; ``None`` where it is not kept.
         kind: what goes in front of the prompt; ``None`` is the value of ``{{ expression }}``.
+        cell: hash of the cell that it shows, by which it is known whether that has changed.
     """
 
     expression: str = json_field(exact_text, default=MISSING, required=True)
@@ -74,18 +75,22 @@ class Value:
     sha256: str = json_field(exact_digest, default=MISSING, required=True)
     text: str | None = json_field(exact_text)
     kind: Kind | None = json_field(word_of(Kind))
+    cell: str | None = json_field(exact_text)
 
     @classmethod
-    def of(cls, expression: str, text: str, kind: Kind | None = None) -> Self:
+    def of(
+        cls, expression: str, text: str, kind: Kind | None = None, cell: str | None = None
+    ) -> Self:
         """Return a value with its text.
 
         Args:
             expression: as typed between the braces; of what goes in front, its name.
             text: its text as it is sent.
             kind: what goes in front of the prompt; ``None`` for an expression.
+            cell: hash of the cell that it shows.
         """
         expression, text = map(without_lone_surrogates, (expression, text))
-        return cls(expression, len(text), digest(text), text, kind)
+        return cls(expression, len(text), digest(text), text, kind, cell)
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -97,7 +102,7 @@ class Value:
         if not isinstance(value, Mapping):
             raise ValueError("a value is a JSON object")
         read = cls(**fields_from_json(cls, value))
-        if read.text is not None and cls.of(read.expression, read.text, read.kind) != read:
+        if read.text is not None and read.sha256 != digest(read.text):
             raise ValueError("its text is not what its digest says")
         return read
 
@@ -148,6 +153,9 @@ class Parameters:
         format: the form in which the reply is asked for and shown.
         schema: name of the schema that a reply in JSON has to have; ``None`` for none.
         with_error: whether the last error goes along in front of the question.
+        above: how many of the nearest cells above go along in front of it.
+        tag: label or tag of the cells that go along.
+        cells: numbers of the cells that go along, such as ``3-5,7``.
     """
 
     max_tokens: int | None = json_field(_integer)
@@ -158,6 +166,9 @@ class Parameters:
     format: Format = json_field(word_of(Format), _where_asked_for, default="markdown")
     schema: str | None = json_field(exact_text)
     with_error: bool = json_field(_switch, _where_on, default=False)
+    above: int | None = json_field(exact_count)
+    tag: str | None = json_field(exact_text)
+    cells: str | None = json_field(exact_text)
 
     @property
     def parameters(self) -> dict[str, Any]:

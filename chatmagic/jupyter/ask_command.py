@@ -124,7 +124,7 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply | None:
         The reply; ``None`` where the request is only shown.
     """
     execution = running(kernel.shell)
-    front = in_front.of(kernel, parsed)
+    front = in_front.of(kernel, parsed, execution.cell)
     if front and not text.strip():
         raise InputError(EMPTY)
     descriptions = Descriptions(kernel.shell)

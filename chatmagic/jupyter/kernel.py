@@ -19,6 +19,7 @@ from chatmagic.jupyter.page import LivePage
 from chatmagic.protocol import url
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.current import current_session
+from chatmagic.session.events import Changed
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
@@ -69,8 +70,11 @@ class Kernel:
 
     @property
     def session(self) -> Session:
-        """The session of this process."""
-        return current_session()
+        """The session of this process, whose turns are stale by what this kernel's cells show."""
+        session = current_session()
+        if self.settings.notes is not None:
+            session.conversation.cells = self.settings.notes
+        return session
 
     @property
     def page(self) -> LivePage:
@@ -267,6 +271,16 @@ class Kernel:
         except ChatError:
             return (*config.known_keys(), *self.typed.values())
         return endpoint.known_keys
+
+    def has_run_again(self, cell: str) -> None:
+        """Tell the pages that a cell shows something else than before, where a turn carries it.
+
+        Args:
+            cell: its hash.
+        """
+        session = self.session
+        if any(value.cell == cell for turn in session.conversation for value in turn.values):
+            session.followers.tell(Changed())
 
     def has_shown(self, value: object) -> bool:
         """Return whether this reply is what the running cell has shown last."""

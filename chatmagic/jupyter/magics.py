@@ -82,9 +82,9 @@ class ChatMagics(KernelSettings, Magics):
 
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
-        self._results = Results(self._shell, self._has_shown)
+        self.notes = CellNotes(self._shell, self._has_run_again)
+        self._results = Results(self._shell, self._has_shown, self.notes.quiet)
         self._completions = Completions(self._shell, self.magics, self, self._turn_count)
-        self.notes = CellNotes(self._shell)
         current.use_environment(lambda: self.kernel)
 
     def leave(self) -> None:
@@ -100,6 +100,10 @@ class ChatMagics(KernelSettings, Magics):
         if self._kernel is not None:
             self._kernel.close()
             self._kernel = None
+
+    def _has_run_again(self, cell: str) -> None:
+        if self._kernel is not None:
+            self._kernel.has_run_again(cell)
 
     def _turn_count(self) -> int:
         """Return how many turns the conversation has; 0 where nothing was used yet."""

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
+from chatmagic.cassette import reproducibility
+from chatmagic.cassette.interaction import Interaction
+from chatmagic.cassette.matching import Query
 from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.request_parts import TokenRate
@@ -21,13 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.cassette.active import CassetteSetup
-    from chatmagic.cassette.cassette import AnswerSource, Lookup
+    from chatmagic.cassette.cassette import AnswerSource, Cassette, Lookup
     from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
+    from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.history import Change
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
+    from chatmagic.session.environment import Environment
     from chatmagic.session.events import Answer, Ask, View
 
 _SHOWN: Final = 60
@@ -88,6 +93,61 @@ class AskState:
         """The messages of the turns that go along and the prompt, without any instructions."""
         return (*self.context.messages, Message("user", self.ask.prompt))
 
+    def follow_page(self, conversation: Conversation, environment: Environment) -> Change | None:
+        """Put the turns in the order of the page's cells; the ask goes by it.
+
+        Args:
+            conversation: whose turns they are.
+            environment: knows the page.
+
+        Returns:
+            The change, if turns of cells that are gone were set aside.
+        """
+        ask = self.ask
+        self.order = ask.order
+        if not ask.history or ask.order is not None:
+            return None
+        # The panel is in no page's list; the page that reported last counts.
+        layout = environment.layout(None if ask.entry == "panel" else ask.owner)
+        if layout is None:
+            return None
+        self.order = layout.order
+        return conversation.follow(layout)
+
+    def look_up(
+        self, cassette: Cassette, conversation: Conversation, is_emulator: Callable[[], bool]
+    ) -> Lookup:
+        """Return what answers the request while a cassette is active.
+
+        Args:
+            cassette: the active one.
+            conversation: the turns that the request may carry.
+            is_emulator: returns whether the service is this kernel's emulator.
+        """
+        ask = self.ask
+        asked = Interaction.asked(
+            self.request,
+            self.messages,
+            self.context.instructions,
+            typed=ask.typed,
+            owner=ask.owner,
+        )
+        query = Query(asked, ask.execution, self.order, self.messages)
+        before = conversation.context(ask.owner, ask.execution, order=self.order).turns
+        below = [
+            turn
+            for turn in conversation
+            if ask.owner is not None and turn.owner != ask.owner and turn not in before
+        ]
+        warnings = reproducibility.warnings(
+            conversation,
+            self.context,
+            below if ask.history else [],
+            ask.prompt if ask.values or ask.entry == "python" else "",
+            by_number=ask.cells is not None,
+        )
+        return cassette.look_up(query, warnings=warnings, is_emulator=is_emulator)
+
     def make_request(self, extra_body: Mapping[str, Any], *, system_role: bool) -> None:
         """Make the request and its digest, before anything is spent on it.
 
@@ -142,6 +202,8 @@ class AskState:
         if front:
             sizes = (f"{one_line(v.name, _SHOWN)} ({counted(v.size, 'character')})" for v in front)
             notes.append(f"in front of the question: {', '.join(sizes)}")
+        if self.ask.cells is not None:
+            notes.append("the numbers of --cells hold in this kernel alone")
         return [*notes, *self.ask.notes, *merged(self.ask)]
 
     def turn(self, reply: Reply) -> Turn:

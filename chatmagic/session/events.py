@@ -1,4 +1,4 @@
-"""What is asked, what comes of it, and the events of an ask for views and followers."""
+"""Asks, their answers, and the events of an ask for views and followers."""
 
 from __future__ import annotations
 

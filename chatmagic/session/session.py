@@ -10,10 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from chatmagic._log import log_swallowed
-from chatmagic.cassette import reproducibility, transports
+from chatmagic.cassette import transports
 from chatmagic.cassette.active import CASSETTE, ActiveCassette
-from chatmagic.cassette.interaction import Interaction
-from chatmagic.cassette.matching import Query
 from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
@@ -39,7 +37,6 @@ from chatmagic.session.secret_check import SecretCheck
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.cassette.cassette import Cassette, Lookup
     from chatmagic.client.client import Client
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.stream import ReplyStream
@@ -345,14 +342,16 @@ class Session:
             state.service = self.environment.service()
         aside = self._compose(state, self.conversation)
         if cassette is not None:
-            state.lookup = self._look_up(state, cassette)
+            state.lookup = state.look_up(
+                cassette, self.conversation, lambda: self._endpoint(state).is_emulator
+            )
         if state.source == "service":
             self._secret_check.refuse(state, self._endpoint(state), self.conversation.turns)
         state.notes = [*set_aside_note(aside), *self.cassette.news(), *state.what_is_sent()]
 
     def _compose(self, state: AskState, conversation: Conversation) -> Change | None:
         """Make the request; return the change of a conversation that follows its page."""
-        aside = self._follow_page(state, conversation)
+        aside = state.follow_page(conversation, self.environment)
         above: tuple[Turn, ...] = ()
         if state.ask.history:
             who = state.ask.owner, state.ask.execution
@@ -369,46 +368,6 @@ class Session:
         state.make_request(
             (source and source.extra_body) or {},
             system_role=source is not None and source.system_role,
-        )
-
-    def _follow_page(self, state: AskState, conversation: Conversation) -> Change | None:
-        """Put the turns in the order of the page's cells; the ask goes by it."""
-        ask = state.ask
-        state.order = ask.order
-        if not ask.history or ask.order is not None:
-            return None
-        # The panel is in no page's list; the page that reported last counts.
-        layout = self.environment.layout(None if ask.entry == "panel" else ask.owner)
-        if layout is None:
-            return None
-        state.order = layout.order
-        return conversation.follow(layout)
-
-    def _look_up(self, state: AskState, cassette: Cassette) -> Lookup:
-        """Return what answers the request while a cassette is active."""
-        ask = state.ask
-        asked = Interaction.asked(
-            state.request,
-            state.messages,
-            state.context.instructions,
-            typed=ask.typed,
-            owner=ask.owner,
-        )
-        query = Query(asked, ask.execution, state.order, state.messages)
-        before = self.conversation.context(ask.owner, ask.execution, order=state.order).turns
-        below = [
-            turn
-            for turn in self.conversation
-            if ask.owner is not None and turn.owner != ask.owner and turn not in before
-        ]
-        warnings = reproducibility.warnings(
-            self.conversation,
-            state.context,
-            below if ask.history else [],
-            ask.prompt if ask.values or ask.entry == "python" else "",
-        )
-        return cassette.look_up(
-            query, warnings=warnings, is_emulator=lambda: self._endpoint(state).is_emulator
         )
 
     def _endpoint(self, state: AskState) -> Endpoint:

@@ -252,6 +252,9 @@ def test_the_table_is_whole() -> None:
         None,
         None,
         None,
+        None,
+        None,
+        None,
         "raw",
         "quiet",
         None,
@@ -270,6 +273,16 @@ def test_a_question_about_an_error_need_not_be_typed() -> None:
     assert parse("").question("") == ""
     assert parse("--error x").with_error
     assert options.typed(parse("--error x")) == ["--error"]
+
+
+def test_cells_are_named_by_place_label_or_number() -> None:
+    """As typed, so that the cell that asks again says the same."""
+    parsed = parse("--above 2 --tag load --cells 3-5,7 x")
+    assert (parsed.above, parsed.tag, parsed.cells) == (2, "load", "3-5,7")
+    assert options.ranges("3-5,7") == [(3, 5), (7, 7)]
+    assert options.typed(parsed) == ["--above 2", "--tag load", "--cells 3-5,7"]
+    for line in ("--above 0", "--above -1", "--above x", "--cells 5-3", "--cells x", "--cells 3-"):
+        assert "takes" in refusal(f"{line} y").message
 
 
 def test_the_help_comes_from_the_table() -> None:

@@ -66,6 +66,7 @@ class Entries:
         """Note which turns are live now."""
         still = copy(conversation)
         self._turns, self._instructions = still.turns, still.instructions
+        self._cells = conversation.cells
         self._asides = asides
 
     def window(self, count: int = 0) -> tuple[list[tuple[int, str]], int]:
@@ -107,9 +108,8 @@ class Entries:
     def _notes(self, index: int) -> list[str]:
         """Return what is particular about a turn."""
         turn = self._turns[index]
-        notes = output.turn_notes(
-            turn, is_stale=is_stale(self._turns, index, self._instructions[index])
-        )
+        held = self._instructions[index]
+        notes = output.turn_notes(turn, is_stale=is_stale(self._turns, index, held, self._cells))
         if turn.reply.held_back:
             notes.append(HELD_BACK)
         return notes
