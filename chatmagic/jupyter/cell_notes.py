@@ -1,4 +1,4 @@
-"""What is noted of the cells that are not ours, from the load of the extension on.
+"""Notes of the cells that are not ours, from the load of the extension on.
 
 Light enough to be loaded in every notebook, and quick enough to run after each cell.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,8 @@ from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from logged import Emulator
 
 PERSON = """
@@ -211,3 +214,31 @@ def test_json_in_a_code_block_is_read_and_its_words_are_folded(shell: Shell) -> 
     assert "Sure!" in ran.html
     assert ran.records[0]["text"].startswith("Sure!")
     assert check(ran.records[0], ran.outputs[0]["data"]) == "sealed"
+
+
+def test_a_form_is_saved_and_loaded(shell: Shell, emulator: Emulator, tmp_path: Path) -> None:
+    """As options of the cell, and with the text as it came; the schema is found by its name."""
+    shell.do(PERSON)
+    shell.do("%config ChatMagics.keep_values = True")
+    shell.machine('%%chat --schema Person\necho:{"name":"Ada"}')
+    (before,) = current_session().conversation
+    shell.do(f"%chat_save {tmp_path}/talk.ipynb\n%chat_save {tmp_path}/talk.json")
+    cells = json.loads((tmp_path / "talk.ipynb").read_text("utf-8"))["cells"]
+    source = "".join(cells[1]["source"])
+    assert source == '%%chat --format json --schema Person\necho:{"name":"Ada"}'
+    for name in ("talk.ipynb", "talk.json"):
+        shell.do(f"%chat_reset\n%chat_load {tmp_path}/{name}")
+        (turn,) = current_session().conversation
+        assert (turn.reply.text, turn.prompt) == (before.reply.text, before.prompt)
+        assert (turn.format, turn.schema, turn.form) == ("json", "Person", None)
+        shell.machine('%%chat --format json -o p\necho:{"name":"Bo"}')
+        assert shell["p"].name == "Bo"
+        assert asked(emulator)[-1][:2] == [before.prompt, before.reply.text]
+
+
+def test_history_and_export_show_the_form(shell: Shell) -> None:
+    """A turn in JSON is a tree there, too, with its form among its notes."""
+    shell.machine('%%chat --format json\necho:{"a":1}')
+    ran = shell.machine("%chat_history 1")
+    assert "<strong>&quot;a&quot;</strong>: 1" in ran.html
+    assert "1. You (json" in ran.html
