@@ -33,6 +33,7 @@ RECORDED: Final = {
     "02-conversations": replace(FRESH, delay=0.0),
     "03-credits": replace(FRESH, delay=0.0, credits=30, cost=9),
     "04-panel": replace(FRESH, delay=0.0),
+    "06-analysis": replace(FRESH, delay=0.0),
 }
 """How the emulator behaves that the cassettes are recorded from."""
 

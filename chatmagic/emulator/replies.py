@@ -1,9 +1,9 @@
 """The emulator's replies, a pure function of the messages; their texts are in ``replies.toml``.
 
 No model stands behind them. They greet, explain chatmagic, show what a reply can hold
-(headings, a list, code, a table, math), and say of everything else that an emulator
-cannot answer it. Three beginnings make a reply of a known text and length, for tests
-and measurements; these hold nothing but what they promise:
+(headings, a list, code, a table, math), give a mean that does not divide by zero, and
+say of everything else that an emulator cannot answer it. Three beginnings make a reply of
+a known text and length, for tests and measurements; these hold nothing but what they promise:
 
 - ``echo:TEXT`` gives ``TEXT`` as it stands, white space and all;
 - ``count to N`` gives the words from one to N, for N up to 10,000;
@@ -146,7 +146,10 @@ def _answer(messages: Sequence[Message]) -> str:
 
 
 def _body(question: str) -> str:
-    """Return what is said of a question: examples go before explanations."""
+    """Return what is said of a question: errors go first, then examples, then explanations."""
+    errors = [error["text"] for error in _TEXTS["errors"] if _holds(error["words"], question)]
+    if errors:
+        return "\n\n".join(errors)
     examples = [
         f"**{example['title']}**\n\n{example['text']}"
         for example in _TEXTS["examples"]

@@ -87,6 +87,13 @@ def test_explains_chatmagic(question: str, told: str) -> None:
     assert "You asked" not in text
 
 
+def test_an_error_goes_before_examples() -> None:
+    """A question about a division by zero gets a mean without one, though it asks for code."""
+    text = reply([user("ZeroDivisionError: division by zero\n\nGive the corrected code.")])
+    assert "if values else None\n```" in text
+    assert text.count("def mean") == 1
+
+
 def test_quotes_a_question_as_inert_text() -> None:
     """What is quoted back is one line of code: no Markdown, HTML, math or bidi marks act."""
     text = reply([user("Why`<img src=x>` $x$\n\n# no\u202e **b** \ud800 " + "very " * 30)])
