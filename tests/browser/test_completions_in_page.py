@@ -45,7 +45,8 @@ def source(book: Book) -> Any:
 def test_tab(front: str, request: pytest.FixtureRequest) -> None:
     """It offers what the kernel completes with, and nothing in prose."""
     opens: Callable[..., Book] = request.getfixturevalue(front)
-    book = opens(["%load_ext chatmagic\nreport = 1", ""])
+    # A page waits a second for a kernel's answer, and Jedi may take longer the first time.
+    book = opens(["%load_ext chatmagic\n%config IPCompleter.use_jedi = False\nreport = 1", ""])
     book.run(0)
     book.js(NOTE)
     for typed, put in (
