@@ -9,11 +9,13 @@
         ├── AuthenticationError         no key for this address, or the service refused it
         ├── RateLimitError              the credits are used up, or too many requests: wait
         ├── RequestRejectedError        the service refused the request: change it
+        │   └── TooLongError            the conversation is too long: send less of it
         ├── ServiceError                the service, or a proxy before it, failed: ask again later
         ├── ConnectError                no connection, so nothing was sent: address, network, TLS
         ├── RequestTimeoutError         a time-out of ours ran out; says which
         ├── CutOffError                 the reply ended too early; what came is in ``reply``
-        └── NotUnderstoodError          the answer is not the interface's: wrong address?
+        ├── NotUnderstoodError          the answer is not the interface's: wrong address?
+        └── ReplyFormatError            the reply has not the form asked for; it is in ``reply``
     KeyboardInterrupt
     └── ChatInterrupted                 a person stopped the reply; what came is in ``reply``
 
@@ -139,6 +141,10 @@ class RequestRejectedError(ChatError):
     fault: Fault = "you"
 
 
+class TooLongError(RequestRejectedError):
+    """Conversation that is too long for the service, which refused it."""
+
+
 class ServiceError(ChatError):
     """Failure of the service, or of a proxy in front of it."""
 
@@ -172,6 +178,10 @@ class CutOffError(ChatError):
 
 class NotUnderstoodError(ChatError):
     """Answer that is not what the interface describes."""
+
+
+class ReplyFormatError(ChatError):
+    """Reply that has not the form that was asked for; it is in ``reply``, and its turn is kept."""
 
 
 class ChatInterrupted(_ErrorBase, KeyboardInterrupt):

@@ -114,9 +114,11 @@ def test_faults() -> None:
         "NotRecordedError": "you",
         "NotUnderstoodError": "service",
         "RateLimitError": "you",
+        "ReplyFormatError": "service",
         "RequestRejectedError": "you",
         "RequestTimeoutError": "network",
         "ServiceError": "service",
+        "TooLongError": "you",
     }
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PACKAGE = ROOT / "chatmagic"
 IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}
-TOP = frozenset({"errors", "models", "text", "_json", "_lazy", "_log", "_version"})
+TOP = frozenset({"errors", "models", "text", "_json", "_json_reply", "_lazy", "_log", "_version"})
 MIDDLE = ("client", "conversation", "render", "emulator")
 BELOW_SESSION = ("top", "protocol", *MIDDLE, "archive", "cassette")
 MAY_IMPORT = {

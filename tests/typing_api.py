@@ -84,6 +84,9 @@ def a_client_streams(messages: tuple[Message, ...]) -> None:
 def a_reply_tells(reply: Reply) -> None:
     """What a reply has of itself; nothing of it can be set."""
     assert_type(reply.text, str)
+    assert_type(
+        [(block.code, block.language) for block in reply.code_blocks], list[tuple[str, str]]
+    )
     assert_type(str(reply), str)
     assert_type(reply.model, str | None)
     assert_type(reply.finish_reason, str | None)
@@ -96,6 +99,7 @@ def a_reply_tells(reply: Reply) -> None:
     assert_type(reply.recorded, Origin | None)
     assert_type(reply.by_order, bool)
     assert_type(reply.held_back, bool)
+    reply.parsed.anything.at.all  # noqa: B018 - what a schema gives is not known to mypy
     reply.text = ""  # type: ignore[misc]
     reply.usage.total_tokens  # type: ignore[union-attr]  # noqa: B018 - what mypy is to find
     len(reply)  # type: ignore[arg-type]
@@ -187,10 +191,12 @@ def every_error_is_caught_as_one() -> None:
         errors.RateLimitError,
         errors.RequestRejectedError,
         errors.ServiceError,
+        errors.TooLongError,
         errors.ConnectError,
         errors.RequestTimeoutError,
         errors.CutOffError,
         errors.NotUnderstoodError,
+        errors.ReplyFormatError,
     )
     assert_type(caught[0]("What happened.", hint="What to do."), errors.ChatError)
     late = errors.RequestTimeoutError("It took too long.", which="total")

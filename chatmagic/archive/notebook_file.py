@@ -193,15 +193,20 @@ class Notebook:
                 self.problems.append(f"cell {cell}: its record is of an unknown kind.")
                 return
             versions = get(value, "versions")
+            sealed = check(cast("Mapping[str, Any]", value), get(output, "data"))
+            # JSON is shown in another form than it came; edited by hand, the output counts.
+            is_exact = kind == "turn" and sealed == "sealed"
+            text = get(value, "text") if is_exact else None
+            text = get(output, "data", "text/plain") if text is None else text
             self.outputs.append(
                 SavedOutput(
                     cell,
                     own,
                     cast("Literal['turn', 'instructions'] | Did", kind),
-                    check(cast("Mapping[str, Any]", value), get(output, "data")),
+                    sealed,
                     record=Record.from_json(value) if kind == "turn" else None,
                     instructions=Instructions.from_json(value) if kind == "instructions" else None,
-                    text=text_of(get(output, "data", "text/plain")),
+                    text=text_of(text),
                     html=text_of(get(output, "data", "text/html")),
                     versions=versions if isinstance(versions, Mapping) else {},
                 )

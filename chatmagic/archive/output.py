@@ -44,6 +44,9 @@ def of(reply: Reply, record: Record) -> tuple[dict[str, Any], dict[str, Any]]:
     """
     data = bundle(reply, record)
     content = {**record.to_json(), "versions": dict(versions())}
+    if data["text/plain"] != reply.text:
+        # Shown in another form, and folded: the text as it came goes along with later requests.
+        content["text"] = reply.text
     return data, {"chatmagic": sealed(content, data)}
 
 
@@ -91,15 +94,16 @@ def versions() -> Mapping[str, str]:
 
 
 def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
-    """Return a reply as safe HTML, and as its exact text.
+    """Return a reply as safe HTML, and as its exact text; JSON as a tree, and indented.
 
     Args:
         reply: whole or in part.
         record: the turn's, where it is known; its values that keep their text are shown, folded.
     """
     _lazy.load("chatmagic.render.markdown")
-    from chatmagic.render import markdown  # noqa: PLC0415 - markdown-it comes with the first question
+    from chatmagic.render import reply_forms  # noqa: PLC0415 - markdown-it comes with the first question
 
+    format = "markdown" if record is None else record.parameters.get("format", "markdown")
     states = "".join(
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
         for line in state_lines(reply)
@@ -107,8 +111,8 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
     kept = "" if record is None else _kept(record.values)
     footer = gauge.line_html(reply.credits, reply.usage, settings_words(record))
     return {
-        "text/html": frame(markdown.to_html(reply.text) + states + kept + footer),
-        "text/plain": reply.text,
+        "text/html": frame(reply_forms.to_html(reply.text, format) + states + kept + footer),
+        "text/plain": reply_forms.to_text(reply.text, format),
     }
 
 
@@ -135,6 +139,11 @@ def frame(html: str) -> str:
 def state_lines(reply: Reply) -> list[str]:
     """Return how a reply ended, in lines; none for the normal end of a text."""
     lines = [STATE_WORDS[reply.state]]
+    if reply.left_out:
+        turns = counted(reply.left_out, "turn")
+        lines.append(
+            f"The conversation was too long for the service: sent without the oldest {turns}."
+        )
     if reply.refusal:
         lines.append(f"The model refused: {reply.refusal}")
     if reply.finish_reason not in (None, "stop"):

@@ -21,18 +21,19 @@ BEFORE: Final = 20
 def nearest(asked: Interaction, recorded: Sequence[Interaction]) -> Interaction | None:
     """Return the recorded request most like a request; ``None`` where none is recorded.
 
-    The same prompt counts most, then how many of the earlier turns are the same, then how far
-    the prompts begin alike.
+    The same prompt counts most, then how many of the earlier turns are the same, then the same
+    instructions, then how far the prompts begin alike.
 
     Args:
         asked: the request.
         recorded: the interactions to choose from.
     """
 
-    def likeness(candidate: Interaction) -> tuple[bool, int, int, int]:
+    def likeness(candidate: Interaction) -> tuple[bool, int, bool, int, int]:
         return (
             asked.as_typed == candidate.as_typed,
             _shared(asked.before, candidate.before),
+            asked.instructions == candidate.instructions,
             _shared(_prompt(asked, candidate), candidate.prompt),
             -abs(len(asked.before) - len(candidate.before)),
         )

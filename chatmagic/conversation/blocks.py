@@ -21,13 +21,14 @@ _CONTROL: Final = re.compile(
 )
 
 
-def cell(source: str, output: str = "", size: int | None = None) -> str:
+def cell(source: str, output: str = "", size: int | None = None, trace: str = "") -> str:
     """Return a cell with its output as the model reads it.
 
     Args:
         source: what the cell says.
         output: its output as text, or as much of it as was noted; empty for none.
         size: how many characters the output had; ``None`` where it is all there.
+        trace: the error that the cell raised, as text; empty for none.
     """
     parts = [f"A cell of this notebook:\n\n{_fenced(cut(source), 'python')}"]
     shown = as_shown(output).strip("\n")
@@ -35,6 +36,8 @@ def cell(source: str, output: str = "", size: int | None = None) -> str:
         is_whole = size is None or size <= len(output)
         words = "" if is_whole else f" (the first {len(output):,} of {size:,} characters)"
         parts.append(f"Its output{words}:\n\n{_fenced(shown)}")
+    if trace:
+        parts.append(f"The error that it raised:\n\n{_fenced(cut(as_shown(trace)))}")
     return "\n\n".join(parts)
 
 

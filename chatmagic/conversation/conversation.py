@@ -26,7 +26,8 @@ rule 15 says. The rules:
     change, and an undo with nothing to take back needs a redo of its own. Without this a
     notebook that resets, undoes and redoes would ask differently when all of it runs again.
  9. A live turn is *stale* when the turns that its request would carry now are not the ones
-    that it carried. That is worked out when asked for, never stored, so that undoing a
+    that it carried, or a cell that went along with it has run again and says or shows
+    something else. That is worked out when asked for, never stored, so that undoing a
     re-run makes the later turns fresh again.
 10. A request may leave out the oldest turns (``last``); a turn remembers that it did.
 11. A conversation that is loaded stands in for what was live, as one change. Where nothing
@@ -66,7 +67,7 @@ from chatmagic.conversation.turn import Context, is_stale, newest
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.history import Change
@@ -83,6 +84,8 @@ class Conversation:
     def __init__(self) -> None:
         """Start without any turn."""
         self._all = Snapshot()
+        self.cells: Mapping[str, str] = {}
+        """For each cell that has run, the digest of what would go along of it now."""
 
     def __repr__(self) -> str:
         """Return the counts, and nothing that differs from run to run."""
@@ -125,6 +128,14 @@ class Conversation:
     def redo_depth(self) -> int:
         """How many changes :meth:`redo` can bring back, however many steps it needs (rule 8)."""
         return len(self._all.undone)
+
+    def known_turns(self) -> dict[int, Turn]:
+        """Return by number the turns that are live, and those that can still be brought back."""
+        return history.known_turns(self._all)
+
+    def known_instructions(self) -> dict[str, Value]:
+        """Return by digest the instructions that are live, or can still be brought back."""
+        return history.known_instructions(self._all)
 
     def context(
         self,
@@ -261,7 +272,7 @@ class Conversation:
         marks |= {
             owner: "stale"
             for index, owner in enumerate(owners)
-            if is_stale(turns, index, held[index])
+            if is_stale(turns, index, held[index], self.cells)
         }
         marks |= {
             slot.owner: "instructions taken back"
@@ -278,11 +289,13 @@ class Conversation:
         if turn not in turns:
             return False
         index = turns.index(turn)
-        return is_stale(turns, index, self.instructions[index])
+        return is_stale(turns, index, self.instructions[index], self.cells)
 
     def stale_turns(self) -> tuple[Turn, ...]:
         """Return the live turns that would be asked otherwise now, in their order (rule 9)."""
         turns, held = self.turns, self.instructions
         return tuple(
-            turn for index, turn in enumerate(turns) if is_stale(turns, index, held[index])
+            turn
+            for index, turn in enumerate(turns)
+            if is_stale(turns, index, held[index], self.cells)
         )

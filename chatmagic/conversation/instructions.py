@@ -92,17 +92,15 @@ class Instructions:
 
 
 def instructed(
-    messages: tuple[Message, ...], instructions: Value | None, *, system_role: bool = False
+    messages: tuple[Message, ...], instructions: Value, *, system_role: bool = False
 ) -> tuple[Message, ...]:
     """Return the messages of a request with the instructions that hold for it.
 
     Args:
         messages: of the turns that go along and the prompt, oldest first.
-        instructions: with their text; ``None`` for none.
+        instructions: with their text.
         system_role: whether they are a message of their own, of the role ``system``.
     """
-    if instructions is None:
-        return messages
     if system_role:
         return (Message("system", instructions.text or ""), *messages)
     first, *others = messages

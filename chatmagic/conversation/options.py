@@ -14,12 +14,12 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
-from chatmagic._json import exact_count, exact_number
+from chatmagic._json import exact_count, exact_number, word_of
 from chatmagic.conversation import suggestions
 from chatmagic.conversation.blocks import ASKED_OF_AN_ERROR
-from chatmagic.conversation.request_facts import Parameters
+from chatmagic.conversation.request_facts import Format, Parameters
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
 
@@ -31,6 +31,7 @@ _WORD: Final = re.compile(r"\S+")
 _LIKE_AN_OPTION: Final = re.compile(r"--?[A-Za-z]|--\Z")
 _SHOWN: Final = 40
 _SHORT_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({"-m": "model"})
+_UNSET: Final = Parameters()
 _UNSENT: Final = "Nothing was sent."
 
 
@@ -87,6 +88,7 @@ class ParsedLine(Parameters):
         raw: whether ``{{ }}`` is sent as typed.
         quiet: whether the reply is not shown.
         allow_secrets: whether it is sent although it holds a secret.
+        dry: whether the request is shown and not sent.
         prompt: the rest of the line, byte for byte; may be empty.
     """
 
@@ -94,6 +96,7 @@ class ParsedLine(Parameters):
     raw: bool
     quiet: bool
     allow_secrets: bool = False
+    dry: bool = False
     prompt: str
 
     def question(self, body: str) -> str:
@@ -112,6 +115,41 @@ def _name(word: str) -> str:
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError
     return name
+
+
+def _positive(word: str) -> int:
+    number = exact_count(int(word))
+    if number == 0:
+        raise ValueError
+    return number
+
+
+def ranges(numbers: str) -> list[tuple[int, int]]:
+    """Return the first and the last number of each part of ``3-5,7``.
+
+    Args:
+        numbers: as typed.
+
+    Raises:
+        ValueError: it is no such list.
+    """
+    parts = []
+    for part in numbers.split(","):
+        first, dash, last = part.partition("-")
+        begin, end = exact_count(int(first)), exact_count(int(last if dash else first))
+        if begin > end:
+            raise ValueError
+        parts.append((begin, end))
+    return parts
+
+
+def _numbers(word: str) -> str:
+    ranges(word)
+    return word
+
+
+def _names(words: str) -> str:
+    return ".".join(_name(word) for word in words.split("."))
 
 
 OPTIONS: Final[tuple[Option, ...]] = (
@@ -147,12 +185,57 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(("--no-stream",), "stream", "ask for the reply in one piece", "--stream"),
     Option(
+        ("--format",),
+        "format",
+        f"form of the reply: {', '.join(get_args(Format))}",
+        convert=word_of(Format),
+        metavar="FORM",
+        takes=f"one of {', '.join(get_args(Format))}",
+    ),
+    Option(
+        ("--schema",),
+        "schema",
+        "ask for JSON by the schema NAME, and check the reply",
+        convert=_names,
+        metavar="NAME",
+        takes="the name of a variable",
+        configurable=False,
+    ),
+    Option(
         ("-o", "--output"),
         "output",
-        "put the reply into the variable NAME",
+        "put the reply into the variable NAME; of JSON, its value",
         convert=_name,
         metavar="NAME",
         takes="the name of a variable",
+        configurable=False,
+    ),
+    Option(
+        ("--above",),
+        "above",
+        "send the N nearest cells above along, with their outputs",
+        convert=_positive,
+        metavar="N",
+        takes="a whole number, 1 or more",
+        suggested=("1", "2", "3", "5"),
+        configurable=False,
+    ),
+    Option(
+        ("--tag",),
+        "tag",
+        "send the cells along that have this label or tag",
+        convert=str,
+        metavar="LABEL",
+        takes="the label or tag of a cell",
+        configurable=False,
+    ),
+    Option(
+        ("--cells",),
+        "cells",
+        "send the cells with these numbers along, to explore",
+        convert=_numbers,
+        metavar="3-5",
+        takes="numbers of cells, such as 3, 3-5 or 3-5,7",
         configurable=False,
     ),
     Option(("--error",), "with_error", "send the last error of a cell along", configurable=False),
@@ -164,6 +247,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "send it although it holds a secret",
         configurable=False,
     ),
+    Option(("--dry",), "dry", "show the request and send nothing", configurable=False),
 )
 """The options, in the order in which the help shows them."""
 
@@ -221,7 +305,7 @@ def typed(parameters: Parameters) -> list[str]:
     words = []
     for option in OPTIONS:
         value = getattr(parameters, option.dest, None)
-        if option.convert is not None and value is not None:
+        if option.convert is not None and value != _unset(option):
             words.append(f"{option.flags[0]} {value}")
         elif option.convert is None and value is option.on:
             words.append(option.flags[0])
@@ -306,7 +390,14 @@ def _waiting(flag: str, value: str | None) -> Option | None:
 
 def _default(option: Option, defaults: Mapping[str, Any]) -> object:
     value = None if option.trait is None else defaults.get(option.trait)
-    return value if option.convert is not None else bool(value) is option.on
+    if option.convert is None:
+        return bool(value) is option.on
+    return _unset(option) if value is None else value
+
+
+def _unset(option: Option) -> object:
+    """Return what an option's field is where nothing sets it."""
+    return getattr(_UNSET, option.dest, None)
 
 
 def _flag(word: str) -> tuple[str, str | None]:

@@ -101,5 +101,7 @@ def _asked(line: str, body: str) -> Question | None:
         asked = options.parse(line)
     except InputError:
         return None
+    if asked.dry:
+        return None
     prompt = asked.question(body.rstrip("\n"))
     return Question(without_lone_surrogates(prompt), asked.quiet) if prompt.strip() else None

@@ -1,11 +1,11 @@
-"""What is asked: the prompt, what was put into it, how it is asked and where."""
+"""Facts of a question: the prompt, what was put into it, how it is asked and where."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, MISSING, dataclass, replace
+from dataclasses import KW_ONLY, MISSING, dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from chatmagic._json import (
     digest,
@@ -23,8 +23,12 @@ from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 from chatmagic.text import without_lone_surrogates
 
+if TYPE_CHECKING:
+    from chatmagic.conversation.json_schema import Schema
+
 Entry = Literal["cell", "panel", "python"]
-Kind = Literal["cell", "error", "instructions"]
+Format = Literal["markdown", "text", "code", "json"]
+Kind = Literal["cell", "error", "instructions", "format"]
 """What a value is that goes in front of a question; an expression's value has none."""
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -45,6 +49,10 @@ def _where_off(switch: bool) -> bool | None:
     return None if switch else False
 
 
+def _where_asked_for(format: Format) -> Format | None:
+    return None if format == "markdown" else format
+
+
 def _where_on(switch: bool) -> bool | None:
     return switch or None
 
@@ -59,6 +67,7 @@ class Value:
         sha256: digest of the value's text.
         text: the value's text; ``None`` where it is not kept.
         kind: what goes in front of the prompt; ``None`` is the value of ``{{ expression }}``.
+        cell: hash of the cell that it shows, by which it is known whether that has changed.
     """
 
     expression: str = json_field(exact_text, default=MISSING, required=True)
@@ -66,18 +75,22 @@ class Value:
     sha256: str = json_field(exact_digest, default=MISSING, required=True)
     text: str | None = json_field(exact_text)
     kind: Kind | None = json_field(word_of(Kind))
+    cell: str | None = json_field(exact_text)
 
     @classmethod
-    def of(cls, expression: str, text: str, kind: Kind | None = None) -> Self:
+    def of(
+        cls, expression: str, text: str, kind: Kind | None = None, cell: str | None = None
+    ) -> Self:
         """Return a value with its text.
 
         Args:
             expression: as typed between the braces; of what goes in front, its name.
             text: its text as it is sent.
             kind: what goes in front of the prompt; ``None`` for an expression.
+            cell: hash of the cell that it shows.
         """
         expression, text = map(without_lone_surrogates, (expression, text))
-        return cls(expression, len(text), digest(text), text, kind)
+        return cls(expression, len(text), digest(text), text, kind, cell)
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -89,7 +102,7 @@ class Value:
         if not isinstance(value, Mapping):
             raise ValueError("a value is a JSON object")
         read = cls(**fields_from_json(cls, value))
-        if read.text is not None and cls.of(read.expression, read.text, read.kind) != read:
+        if read.text is not None and read.sha256 != digest(read.text):
             raise ValueError("its text is not what its digest says")
         return read
 
@@ -137,7 +150,12 @@ class Parameters:
         last: how many of the newest turns go along at most; ``None`` is all of them.
         stream: whether the reply is asked for as a stream.
         history: whether the turns before go along and this one is kept.
+        format: the form in which the reply is asked for and shown.
+        schema: name of the schema that a reply in JSON has to have; ``None`` for none.
         with_error: whether the last error goes along in front of the question.
+        above: how many of the nearest cells above go along in front of it.
+        tag: label or tag of the cells that go along.
+        cells: numbers of the cells that go along, such as ``3-5,7``.
     """
 
     max_tokens: int | None = json_field(_integer)
@@ -145,7 +163,12 @@ class Parameters:
     last: int | None = json_field(exact_count)
     stream: bool = json_field(_switch, _where_off, default=True)
     history: bool = json_field(_switch, _where_off, default=True)
+    format: Format = json_field(word_of(Format), _where_asked_for, default="markdown")
+    schema: str | None = json_field(exact_text)
     with_error: bool = json_field(_switch, _where_on, default=False)
+    above: int | None = json_field(exact_count)
+    tag: str | None = json_field(exact_text)
+    cells: str | None = json_field(exact_text)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -182,6 +205,7 @@ class RequestFacts(Parameters, AsTyped):
         entry: where it is asked: in a ``cell``, in the ``panel``, or from ``python``.
         asker: name of the asker for people, such as ``cell [3]``.
         shown: whether an output of a cell shows the turn, with its record.
+        form: the schema that ``schema`` names, as this kernel has it; ``None`` where it does not.
     """
 
     prompt: str
@@ -194,6 +218,7 @@ class RequestFacts(Parameters, AsTyped):
     entry: Entry = "cell"
     asker: str = ""
     shown: bool = False
+    form: Schema | None = field(default=None, compare=False, repr=False)
 
     @property
     def missing(self) -> tuple[Value, ...]:

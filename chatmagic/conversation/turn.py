@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from chatmagic._json import digest, shared, turn_digest
@@ -11,7 +12,7 @@ from chatmagic.conversation.request_facts import RequestFacts, Value
 from chatmagic.models import Message, ReplyFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from chatmagic.models import Reply, State
 
@@ -129,15 +130,26 @@ def newest(items: tuple[_T, ...], last: int | None) -> tuple[_T, ...]:
     return items if last is None else items[max(0, len(items) - last) :]
 
 
-def is_stale(turns: tuple[Turn, ...], index: int, instructions: Value | None) -> bool:
-    """Return whether a turn would carry other turns or instructions than it did (rule 9).
+def is_stale(
+    turns: tuple[Turn, ...],
+    index: int,
+    instructions: Value | None,
+    cells: Mapping[str, str] = MappingProxyType({}),
+) -> bool:
+    """Return whether a turn would carry other turns, instructions or cells than it did (rule 9).
 
     Args:
         turns: the live turns in order.
         index: index of the turn among them.
         instructions: those that hold for it now.
+        cells: for each cell that has run, the digest of what would go along of it now.
     """
-    return carries_others(turns, index) or is_instructed_otherwise(turns[index], instructions)
+    turn = turns[index]
+    return (
+        carries_others(turns, index)
+        or is_instructed_otherwise(turn, instructions)
+        or carries_other_cells(turn, cells)
+    )
 
 
 def carries_others(turns: tuple[Turn, ...], index: int) -> bool:
@@ -150,6 +162,17 @@ def carries_others(turns: tuple[Turn, ...], index: int) -> bool:
     turn = turns[index]
     now = newest(turns[:index], turn.last)
     return turn.carried != tuple(other.number for other in now)
+
+
+def carries_other_cells(turn: Turn, cells: Mapping[str, str]) -> bool:
+    """Return whether a cell that went along with a turn says or shows something else now.
+
+    Args:
+        turn: the turn.
+        cells: for each cell that has run, the digest of what would go along of it now.
+    """
+    carried = {value.cell: value.sha256 for value in turn.values if value.cell is not None}
+    return any(cell in cells and cells[cell] != sha256 for cell, sha256 in carried.items())
 
 
 def is_instructed_otherwise(turn: Turn, instructions: Value | None) -> bool:

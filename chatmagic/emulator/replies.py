@@ -44,7 +44,8 @@ _SIGNATURE: Final[str] = _TEXTS["signature"]
 
 _TOKEN: Final = re.compile(r"\S{1,24}\s*|\s+")
 _CONTINUE: Final = re.compile(r"\s*(please\s+)?(continue|go on)\b[\s.!]*", re.IGNORECASE)
-_ECHO: Final = re.compile(r"\s*echo:(.*)", re.IGNORECASE | re.DOTALL)
+# What goes in front of a question ends in an empty line.
+_ECHO: Final = re.compile(r"(?:\A|\n\n)\s*echo:(.*)", re.IGNORECASE | re.DOTALL)
 _COUNT: Final = re.compile(r"\s*count to (\d{1,3}(?:,\d{3}){1,2}|\d{1,9})\b", re.IGNORECASE)
 _LONG: Final = re.compile(r"\s*long (\d{1,9})\b", re.IGNORECASE)
 _EVERYTHING: Final = "markdown|formatting"
@@ -135,7 +136,7 @@ def _answer(messages: Sequence[Message]) -> str:
     """Return the reply to the last message of the user."""
     asked = [without_lone_surrogates(m.content) for m in messages if m.role == "user"]
     question = asked[-1] if asked else ""
-    if match := _ECHO.match(question):
+    if match := _ECHO.search(question):
         return match[1]
     if match := _COUNT.match(question):
         return _count(int(match[1].replace(",", "")))

@@ -117,10 +117,14 @@ def _parsed(kernel: Kernel, line: str) -> options.ParsedLine:
     return options.parse(line, kernel.settings.trait_values(config=True))
 
 
-def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
-    """Ask, and put the reply, whole or in part, into the variable that the line names."""
+def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply | None:
+    """Ask, and put the reply, whole or in part, into the variable that the line names.
+
+    Returns:
+        The reply; ``None`` where the request is only shown.
+    """
     execution = running(kernel.shell)
-    front = in_front.of(kernel, parsed)
+    front = in_front.of(kernel, parsed, execution.cell)
     if front and not text.strip():
         raise InputError(EMPTY)
     descriptions = Descriptions(kernel.shell)
@@ -133,24 +137,32 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply:
         notes=descriptions.notes,
         keep_values=kernel.settings.keep_values,
         allow_secrets=parsed.allow_secrets,
+        fit=kernel.settings.fit,
         owner=execution.cell,
         execution=execution.id,
         entry="cell",
         asker=execution.label,
         shown=not parsed.quiet,
     )
+    if parsed.dry:
+        from chatmagic.jupyter import request_view  # noqa: PLC0415 - the renderer comes with it
+
+        views.show_html(*request_view.of_preview(kernel.session.preview(ask), kernel))
+        return None
     reply: Reply | None = None
+    result: object = None
     try:
         with kernel.page.following(execution):
             reply = kernel.session.run(ask, _view(kernel, ask, execution)).reply
+        result = reply.parsed if ask.format == "json" else reply
     except (ChatError, ChatInterrupted) as error:
-        reply = error.reply
+        result = reply = error.reply
         if execution.audience == "machine" and (notes := merged(ask)):
             error.hint = " ".join(filter(None, [error.hint, f"Note that {notes[0]}."]))
         raise
     finally:
         if parsed.output and reply is not None:
-            kernel.shell.user_ns[parsed.output] = reply
+            kernel.shell.user_ns[parsed.output] = result
     if ask.shown:
         kernel.shown = (execution.id, reply)
     return reply

@@ -1,4 +1,4 @@
-"""What is noted of the cells that are not ours, from the load of the extension on.
+"""Notes of the cells that are not ours, from the load of the extension on.
 
 Light enough to be loaded in every notebook, and quick enough to run after each cell.
 """
@@ -7,18 +7,33 @@ from __future__ import annotations
 
 import bdb
 import re
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import _lazy
+from chatmagic._json import digest
 from chatmagic._log import swallowed
+from chatmagic.conversation import blocks
+from chatmagic.conversation.request_facts import Value
+from chatmagic.jupyter.execution import running
+from chatmagic.jupyter.output_capture import OutputCapture
 from chatmagic.jupyter.results import is_of_a_magic
 
 if TYPE_CHECKING:
-    from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 
 NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, bdb.BdbQuit)
 """What a person raises to stop a cell; it is nothing to correct."""
+MOST_CELLS: Final = 1_000
+"""How many cells are kept; where a front end names none, each execution is another one."""
+
+_LABEL: Final = re.compile(r"""\s*#\|\s*label:\s*(["']?)(\S+)\1\s*$""")
 _WHOLE: Final = re.compile(r"%%chat(?:_\w+)?(?!\S)")
 _LINE: Final = re.compile(
     r"(?:\w+\s*=\s*)?%chat(?:_\w+)?(?!\S)|%config\s+ChatMagics\b|%(?:re|un)?load_ext\s+chatmagic\b"
@@ -53,23 +68,107 @@ def is_ours(source: str) -> bool:
     return bool(lines) and all(map(_LINE.match, lines))
 
 
-class CellNotes:
-    """What one shell's cells left behind.
+@dataclass(frozen=True)
+class CellRun:
+    """What one cell said and showed when it ran last.
+
+    Args:
+        key: what tells it from other cells: the hash of its identity, or else of its label, or
+            the identity of the execution.
+        is_lasting: whether another execution of the cell has the same key.
+        is_ours: whether it only asks; then nothing else of it is noted.
+        number: its number on the screen.
+        source: what it said.
+        names: its labels and tags.
+        output: what it showed, as text.
+        lost: how many characters of that were not noted.
+        trace: the error that it raised, as text; empty for none.
+    """
+
+    key: str
+    is_lasting: bool
+    is_ours: bool
+    number: int | None
+    source: str = ""
+    names: tuple[str, ...] = ()
+    output: str = ""
+    lost: int = 0
+    trace: str = ""
+
+    @cached_property
+    def text(self) -> str:
+        """The cell as the model reads it."""
+        return blocks.cell(self.source, self.output, len(self.output) + self.lost, self.trace)
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of that text."""
+        return Value.of("", self.text).sha256
+
+
+class CellNotes(Mapping[str, str]):
+    """What one shell's cells left behind; a mapping of cells to the digests of what they show.
 
     Args:
         shell: the shell.
+        has_run_again: called with the key of a cell that shows something else than before.
     """
 
-    def __init__(self, shell: InteractiveShell) -> None:
+    def __init__(self, shell: InteractiveShell, has_run_again: Callable[[str], object]) -> None:
         """Begin, in the cell that is running too."""
         self.error: NotedError | None = None
         """The last error of a cell that is not ours; ``None`` where none has raised one."""
+        self.runs: dict[str, CellRun] = {}
+        """The last run of each cell, in the order in which they ran first."""
         self._shell = shell
+        self._has_run_again = has_run_again
+        self._capture: OutputCapture | None = None
+        self._execution: str | None = None
+        self._source: str | None = None
+        """What the running cell says; ``None`` between two cells."""
+        shell.events.register("pre_run_cell", self._begin)
         shell.events.register("post_run_cell", self._note)
 
     def close(self) -> None:
         """Note nothing more."""
+        self._stop()
+        self._shell.events.unregister("pre_run_cell", self._begin)
         self._shell.events.unregister("post_run_cell", self._note)
+
+    def __getitem__(self, key: str) -> str:
+        """Return the digest of what a cell says and shows."""
+        return self.runs[key].digest
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the cells."""
+        return iter(self.runs)
+
+    def __len__(self) -> int:
+        """Count the cells."""
+        return len(self.runs)
+
+    def quiet(self) -> AbstractContextManager[None]:
+        """Return a context in which what is printed is not noted."""
+        return nullcontext() if self._capture is None else self._capture.quiet()
+
+    def _begin(self, info: ExecutionInfo | None = None) -> None:
+        """Begin to note what a cell shows."""
+        if info is None or not info.store_history:
+            return
+        with swallowed():
+            execution = running(self._shell)
+            if self._source is not None and execution.id == self._execution:
+                return  # a cell that runs another one shows what that shows
+            self._stop()
+            self._execution, self._source = execution.id, str(info.raw_cell)
+            if not is_ours(self._source):
+                self._capture = OutputCapture(self._shell)
+                self._capture.start()
+
+    def _stop(self) -> None:
+        if self._capture is not None:
+            self._capture.stop()
+        self._capture = self._source = None
 
     def _note(self, result: ExecutionResult | None = None) -> None:
         """Take note of a cell that has run."""
@@ -77,14 +176,45 @@ class CellNotes:
             return
         # Nothing of this is worth an error under the user's own cell.
         with swallowed():
-            self._note_error(result, str(result.info.raw_cell))
+            source = str(result.info.raw_cell)
+            if self._source not in {None, source}:
+                return  # of a cell that another one has run
+            capture = self._capture
+            self._stop()
+            trace = "" if is_ours(source) else self._note_error(result, source)
+            if source.strip():
+                self._keep(self._run(source, result.execution_count, capture, trace))
 
-    def _note_error(self, result: ExecutionResult, source: str) -> None:
+    def _run(
+        self, source: str, number: int | None, capture: OutputCapture | None, trace: str
+    ) -> CellRun:
+        """Return the run of the cell that has run now."""
+        execution = running(self._shell)
+        names = (*labels_of(source), *execution.tags)
+        key, is_lasting = execution.cell, True
+        if key is None and names:
+            key = digest(f"name {names[0]}")[:16]
+        elif key is None:
+            key, is_lasting = f"run {execution.id} {number}", False
+        if is_ours(source):
+            return CellRun(key, is_lasting, is_ours=True, number=number)
+        output, lost = ("", 0) if capture is None else (capture.text, capture.lost)
+        return CellRun(key, is_lasting, False, number, source, names, output, lost, trace)
+
+    def _keep(self, run: CellRun) -> None:
+        before = self.runs.get(run.key)
+        runs = {**self.runs, run.key: run}
+        while len(runs) > MOST_CELLS:
+            del runs[next(iter(runs))]
+        self.runs = runs
+        if before is not None and before.digest != run.digest:
+            self._has_run_again(run.key)
+
+    def _note_error(self, result: ExecutionResult, source: str) -> str:
+        """Note the error of a cell that is not ours, and return it as text; empty for none."""
         error = result.error_before_exec or result.error_in_exec
-        if error is None or isinstance(error, NO_ERRORS):
-            return
-        if is_of_a_magic(error) or is_ours(source):
-            return
+        if error is None or isinstance(error, NO_ERRORS) or is_of_a_magic(error):
+            return ""
         # With the first error.
         _lazy.load("chatmagic.jupyter.error_text")
         from chatmagic.jupyter import error_text  # noqa: PLC0415
@@ -94,7 +224,18 @@ class CellNotes:
         def cell_of(file: str) -> str | None:
             return _cell_of(self._shell, file, number)
 
-        self.error = NotedError(type(error).__name__, source, error_text.of(error, cell_of))
+        trace = error_text.of(error, cell_of)
+        self.error = NotedError(type(error).__name__, source, trace)
+        return trace
+
+
+def labels_of(source: str) -> tuple[str, ...]:
+    """Return the labels that a cell's source gives it, as Quarto reads them.
+
+    Args:
+        source: what the cell says.
+    """
+    return tuple(match[2] for match in map(_LABEL.match, source.splitlines()) if match)
 
 
 def _cell_of(shell: InteractiveShell, file: str, number: int | None) -> str | None:

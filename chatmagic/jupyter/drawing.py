@@ -135,7 +135,7 @@ class DrawingLoop:
 
     def _begin(self, ask: Ask) -> None:
         self._ask, self._pieces, self._due, self._not_before = ask, [], None, 0.0
-        _html("")  # warms the renderer while the headers are awaited
+        _html("", ask)  # warms the renderer while the headers are awaited
 
     def _add(self, text: str) -> None:
         self._pieces.append(text)
@@ -153,7 +153,7 @@ class DrawingLoop:
         if self._ask is None or not self._listeners:
             return
         self._pieces = ["".join(self._pieces)]
-        html = _html(self._pieces[0])
+        html = _html(self._pieces[0], self._ask)
         with self._telling:
             self._tell(Drawn(self._ask, html))
         self._not_before = time.monotonic() + pause(html)
@@ -168,8 +168,8 @@ def pause(html: str) -> float:
     return max(SECONDS_BETWEEN, len(html.encode()) / BYTES_A_SECOND)
 
 
-def _html(text: str) -> str:
+def _html(text: str, ask: Ask) -> str:
     # The renderer comes with the first reply that is drawn.
-    from chatmagic.render import markdown  # noqa: PLC0415
+    from chatmagic.render import reply_forms  # noqa: PLC0415
 
-    return markdown.to_html(text, live=True)
+    return reply_forms.to_html(text, ask.format, live=True)

@@ -26,6 +26,7 @@ class Execution:
         label: its name for a person, such as ``cell [3]``.
         piped: whether a terminal's output goes into a pipe or a file, where nothing that is
             printed can be taken back.
+        tags: the cell's tags, where the front end sends them.
     """
 
     cell: str | None = None
@@ -33,6 +34,7 @@ class Execution:
     audience: Audience = "text"
     label: str = "Python"
     piped: bool = False
+    tags: tuple[str, ...] = ()
 
 
 def running(shell: InteractiveShell) -> Execution:
@@ -52,6 +54,8 @@ def running(shell: InteractiveShell) -> Execution:
     metadata = parent.get("metadata") or {}
     cell = metadata.get("cellId")
     owner = record.owner_of(cell) if isinstance(cell, str) and cell else None
+    # JupyterLab 4 and Notebook 7 send the cell's own metadata along.
+    tags = metadata.get("tags")
     audience: Audience = "text" if owner is None else "page"
     if not (parent.get("content") or {}).get("allow_stdin", False):
         audience = "machine"
@@ -60,6 +64,7 @@ def running(shell: InteractiveShell) -> Execution:
         id=(parent.get("header") or {}).get("msg_id"),
         audience=audience,
         label=label,
+        tags=tuple(filter(_is_text, tags)) if isinstance(tags, list) else (),
     )
 
 
@@ -67,6 +72,10 @@ def cell_source(shell: InteractiveShell) -> str:
     """Return the running cell as it was typed; empty where it is not known."""
     history = shell.history_manager
     return str(history.input_hist_raw[-1]) if history else ""
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _number(shell: InteractiveShell) -> int:

@@ -29,7 +29,8 @@ def history(kernel: Kernel, line: str) -> None:
     Raises:
         InputError: there is no such turn.
     """
-    from chatmagic.jupyter import transcript  # noqa: PLC0415 - the renderer comes with it
+    # The renderer comes with them.
+    from chatmagic.jupyter import request_view, transcript  # noqa: PLC0415
 
     owner, _ = kernel.cell()
     kernel.session.follow_pages(owner)
@@ -38,7 +39,16 @@ def history(kernel: Kernel, line: str) -> None:
     owners = [turn.owner for turn in turns if turn.owner is not None]
     notebooks = None if pages is None else pages.names(owners)
     word = line.strip()
-    if not word:
+    asked_for = re.fullmatch(r"(\d+)\s+--request|--request\s+(\d+)", word)
+    number = int(asked_for[1] or asked_for[2]) if asked_for else 0
+    if asked_for and 1 <= number <= len(turns):
+        views.show_html(*request_view.of_turn(conversation, number))
+    elif asked_for or "--request" in word.split():
+        raise InputError(
+            "%chat_history --request takes the number of a turn.",
+            hint="%chat_history 2 --request shows what went with turn 2.",
+        )
+    elif not word:
         is_on_page = kernel.settings.order == "page" and pages is not None and owner in pages.cells
         order = transcript.AS_ON_PAGE if is_on_page else transcript.AS_RUN
         views.show_html(*transcript.table(conversation, order, notebooks))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from chatmagic._log import log_swallowed
 from chatmagic.cassette.mode import CassetteOptions, resolve
 from chatmagic.cassette.pruning import Pruning
 from chatmagic.client import config, extras, keystore
@@ -18,6 +19,8 @@ from chatmagic.jupyter.page import LivePage
 from chatmagic.protocol import url
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.current import current_session
+from chatmagic.session.events import Changed
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.models import Reply
     from chatmagic.session.session import Session
+
+
+_SHOWN: Final = 60
 
 
 class Kernel:
@@ -64,8 +70,11 @@ class Kernel:
 
     @property
     def session(self) -> Session:
-        """The session of this process."""
-        return current_session()
+        """The session of this process, whose turns are stale by what this kernel's cells show."""
+        session = current_session()
+        if self.settings.notes is not None:
+            session.conversation.cells = self.settings.notes
+        return session
 
     @property
     def page(self) -> LivePage:
@@ -124,6 +133,24 @@ class Kernel:
         if self.settings.order == "run":
             return cell_order.AS_RUN
         return None if self.pages is None else self.pages.layout(owner)
+
+    def named(self, name: str) -> object:
+        """Return what a name of the user's namespace stands for.
+
+        Args:
+            name: an identifier, or several with dots between them.
+
+        Raises:
+            InputError: there is no such name.
+        """
+        try:
+            return eval(name, self.shell.user_global_ns, self.shell.user_ns)  # noqa: S307 - a name
+        except Exception as error:  # noqa: BLE001 - an attribute may be the user's own code
+            log_swallowed(error)
+            raise InputError(
+                f"There is no {one_line(name, _SHOWN)} in this notebook yet. Nothing was sent.",
+                hint="Run the cell that defines the schema.",
+            ) from None
 
     def start_emulator(self) -> tuple[str, Secret]:
         """Start this kernel's emulator, once; return its address, and a key of its own."""
@@ -244,6 +271,16 @@ class Kernel:
         except ChatError:
             return (*config.known_keys(), *self.typed.values())
         return endpoint.known_keys
+
+    def has_run_again(self, cell: str) -> None:
+        """Tell the pages that a cell shows something else than before, where a turn carries it.
+
+        Args:
+            cell: its hash.
+        """
+        session = self.session
+        if any(value.cell == cell for turn in session.conversation for value in turn.values):
+            session.followers.tell(Changed())
 
     def has_shown(self, value: object) -> bool:
         """Return whether this reply is what the running cell has shown last."""

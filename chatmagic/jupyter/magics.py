@@ -82,9 +82,9 @@ class ChatMagics(KernelSettings, Magics):
 
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
-        self._results = Results(self._shell, self._has_shown)
+        self.notes = CellNotes(self._shell, self._has_run_again)
+        self._results = Results(self._shell, self._has_shown, self.notes.quiet)
         self._completions = Completions(self._shell, self.magics, self, self._turn_count)
-        self.notes = CellNotes(self._shell)
         current.use_environment(lambda: self.kernel)
 
     def leave(self) -> None:
@@ -100,6 +100,10 @@ class ChatMagics(KernelSettings, Magics):
         if self._kernel is not None:
             self._kernel.close()
             self._kernel = None
+
+    def _has_run_again(self, cell: str) -> None:
+        if self._kernel is not None:
+            self._kernel.has_run_again(cell)
 
     def _turn_count(self) -> int:
         """Return how many turns the conversation has; 0 where nothing was used yet."""
@@ -152,6 +156,7 @@ class ChatMagics(KernelSettings, Magics):
         ``%chat_history`` gives a line a turn, ``%chat_history 2`` the second turn in full,
         ``%chat_history all`` everything, ``%chat_history WORD`` the turns that hold the word in
         prompt or reply; quotes around it make a word of a number, too.
+        ``%chat_history 2 --request`` shows what went with the second turn.
         """
         self._run("history", line)
 

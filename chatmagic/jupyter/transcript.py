@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic.archive import output
 from chatmagic.jupyter.panel.snapshot import prompt_html
-from chatmagic.render import gauge, markdown
+from chatmagic.render import gauge, markdown, reply_forms
 from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def in_full(title: str, prompt: str, turn: Turn) -> tuple[str, str]:
     states = output.state_lines(turn.reply)
     html = (
         f"<p><strong>{escape(title)}</strong></p>{prompt}"
-        f"<p><strong>Reply</strong></p>{markdown.to_html(turn.reply.text)}"
+        f"<p><strong>Reply</strong></p>{reply_forms.to_html(turn.reply.text, turn.format)}"
         + "".join(f"<p><strong>{escape(visible(line))}</strong></p>" for line in states)
     )
     parts = (title, turn.as_typed, "", "Reply", turn.reply.text, *states)

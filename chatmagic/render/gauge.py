@@ -63,11 +63,14 @@ def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
         model: the model that was asked for; ``None`` where none was named.
     """
     temperature, most = parameters.get("temperature"), parameters.get("max_tokens")
+    schema = parameters.get("schema")
     # Written in one way, also where a page has saved 1.0 as 1, and -0.0 as 0.
     parts = (
         None if temperature is None else f"t {temperature + 0.0:g}",
         None if most is None else f"max {most:,}",
         None if model is None else f"model {text.one_line(model, _SHOWN)}",
+        parameters.get("format"),
+        None if schema is None else f"as {text.one_line(schema, _SHOWN)}",
     )
     return " · ".join(part for part in parts if part)
 

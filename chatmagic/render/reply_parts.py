@@ -70,7 +70,7 @@ def markdown(text: str) -> str:
             continue
         # Pages read no other delimiters in a Markdown cell, and no HTML if they end it elsewhere.
         mark = "$$" if match.lastgroup in {"dollars", "square"} else "$"
-        formula = _BEGINS.sub(_apart, tex.replace("<", r"\lt "))
+        formula = _BEGINS.sub(_apart, tex.replace("<", "< "))
         between = _harmless(text[at : match.start()]) or JOINER * bool(kept)  # not one "$$"
         kept += [between, mark, formula, mark]
         at = match.end()

@@ -1,19 +1,24 @@
-"""What a session needs of the place where it runs, as one object that is handed to it."""
+"""Environment of a session: what it needs of the place where it runs, as one object."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from chatmagic.cassette import active
 from chatmagic.client import config
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
+from chatmagic.errors import InputError
 from chatmagic.protocol import url
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.cassette import AnswerSource
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.protocol.auth import Secret
+
+
+_SHOWN: Final = 60
 
 
 class Environment(Protocol):
@@ -47,6 +52,16 @@ class Environment(Protocol):
             owner: the hash of the cell; ``None`` takes the page that reported last.
         """
 
+    def named(self, name: str) -> object:
+        """Return what a name of the user's namespace stands for.
+
+        Args:
+            name: an identifier, or several with dots between them.
+
+        Raises:
+            InputError: there is no such name.
+        """
+
     def start_emulator(self) -> tuple[str, Secret]:
         """Start the emulator of this place, if it is not running; return its address and a key.
 
@@ -74,6 +89,13 @@ class PlainPython:
         """Return ``None``, as there is no page."""
         del owner
         return None
+
+    def named(self, name: str) -> object:
+        """Raise an error, as there is no namespace."""
+        raise InputError(
+            f"The schema {one_line(name, _SHOWN)} is not known here. Nothing was sent.",
+            hint="Give the schema itself: ask(…, schema=…).",
+        )
 
     def start_emulator(self) -> tuple[str, Secret]:
         """Return the address and a key of this process's emulator, where a kernel has one."""

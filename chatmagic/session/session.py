@@ -5,17 +5,18 @@ Python, magic and panel all come through :meth:`Session.run`, one at a time.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from chatmagic.cassette import reproducibility, transports
-from chatmagic.cassette.active import ActiveCassette
-from chatmagic.cassette.interaction import Interaction
-from chatmagic.cassette.matching import Query
+from chatmagic._log import log_swallowed
+from chatmagic.cassette import transports
+from chatmagic.cassette.active import CASSETTE, ActiveCassette
 from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.session import forms, schema_reader
 from chatmagic.session.ask import AskState, interrupted, read, refuse_empty, set_aside_note
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import PlainPython, setup_for
@@ -30,17 +31,20 @@ from chatmagic.session.events import (
     Listener,
 )
 from chatmagic.session.lock import AskLock
+from chatmagic.session.preview import Preview
 from chatmagic.session.secret_check import SecretCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.cassette.cassette import Cassette, Lookup
     from chatmagic.client.client import Client
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.stream import ReplyStream
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.instructions import Instructions
+    from chatmagic.conversation.request_facts import Format
+    from chatmagic.conversation.request_parts import TokenRate
+    from chatmagic.conversation.turn import Turn
     from chatmagic.models import Credits, Reply
     from chatmagic.session.environment import Environment
     from chatmagic.session.events import Event, View
@@ -64,6 +68,8 @@ class Session:
         """Where the session runs; another one counts from the next ask on."""
         self._clients = ClientPool(client)
         self._took: int | None = None
+        self.token_rate: TokenRate | None = None
+        """Tokens of the latest request whose service told them; ``None`` before the first."""
         self.followers = Followers()
         self._lock = AskLock()
         self._secret_check = SecretCheck()
@@ -100,7 +106,10 @@ class Session:
         stream: bool = True,
         history: bool = True,
         last: int | None = None,
+        format: Format = "markdown",
+        schema: object = None,
         allow_secrets: bool = False,
+        fit: bool = False,
         on_fragment: Callable[[str], object] | None = None,
     ) -> Reply:
         """Ask, keep the turn and give the reply; shows nothing itself.
@@ -112,17 +121,25 @@ class Session:
             stream: whether the reply is asked for as a stream.
             history: whether the conversation is sent along and the turn kept.
             last: how many of the newest turns are sent along at most.
+            format: form of the reply: ``markdown``, ``text``, ``code`` or ``json``; of JSON,
+                :attr:`Reply.parsed` has the value.
+            schema: what the JSON has to be: a pydantic model, a dataclass, a TypedDict or a
+                JSON schema; :attr:`Reply.parsed` is the instance.
             allow_secrets: whether it is sent although it holds a secret.
+            fit: whether it is sent once more, without the oldest turns, where the service says
+                that the conversation is too long.
             on_fragment: called with each fragment as it comes.
 
         Raises:
             InputError: the prompt is empty, an argument cannot be sent, or what is sent
                 holds a secret.
+            ReplyFormatError: the reply came whole, and is no such JSON; its turn is kept.
             ChatError: as the tree in :mod:`chatmagic.errors` has it. With a part of a
                 reply the turn is kept, marked; without one the conversation is as before.
             ChatInterrupted: a person stopped it; the same holds.
         """
         owner, execution = self.environment.cell()
+        name = None if schema is None else schema_reader.name_of(schema)
         ask = Ask(
             text,
             max_tokens=max_tokens,
@@ -130,7 +147,11 @@ class Session:
             stream=stream,
             history=history,
             last=last,
+            format=format,
+            schema=name,
+            form=None if name is None else schema_reader.read(schema, name),
             allow_secrets=allow_secrets,
+            fit=fit,
             owner=owner,
             execution=execution,
         )
@@ -156,6 +177,33 @@ class Session:
             raise
         self.followers.tell(Ended(ask, answer, None))
         return answer
+
+    def preview(self, ask: Ask) -> Preview:
+        """Return what an ask would send; nothing is sent, kept or changed.
+
+        Args:
+            ask: what would be asked.
+
+        Raises:
+            ChatError: the ask would fail before it is sent, or it holds a secret.
+        """
+        refuse_empty(ask)
+        state = AskState(ask, Halt())
+        state.cassette = setup = self.environment.cassette()
+        is_replay = setup is not None and setup.config.mode == "replay"
+        endpoint: Endpoint | None = None
+        # A replay needs no service; where one is set, its key is not shown either.
+        try:
+            endpoint = self._endpoint(state)
+        except ChatError as error:
+            if not is_replay:
+                raise
+            log_swallowed(error)
+        conversation = copy(self.conversation)
+        self._compose(state, conversation)
+        to = CASSETTE if endpoint is None else endpoint
+        self._secret_check.refuse(state, to, conversation.turns, is_sent=False)
+        return Preview.of(state, conversation.turns, endpoint, self.token_rate)
 
     def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
         """Call a function with each event of this session from now on.
@@ -292,61 +340,34 @@ class Session:
         cassette = self.cassette.insert(setup)
         if setup is None and self._clients.given is None:
             state.service = self.environment.service()
-        aside = self._follow_page(state)
-        if state.ask.history:
-            state.context = self.conversation.context(
-                state.ask.owner, state.ask.execution, last=state.ask.last, order=state.order
-            )
-        given = self._clients.given
-        source = given.setup if given is not None else setup or state.service
-        state.make_request(
-            (source and source.extra_body) or {},
-            system_role=source is not None and source.system_role,
-        )
+        aside = self._compose(state, self.conversation)
         if cassette is not None:
-            state.lookup = self._look_up(state, cassette)
+            state.lookup = state.look_up(
+                cassette, self.conversation, lambda: self._endpoint(state).is_emulator
+            )
         if state.source == "service":
             self._secret_check.refuse(state, self._endpoint(state), self.conversation.turns)
         state.notes = [*set_aside_note(aside), *self.cassette.news(), *state.what_is_sent()]
 
-    def _follow_page(self, state: AskState) -> Change | None:
-        """Put the turns in the order of the page's cells; the ask goes by it."""
-        ask = state.ask
-        state.order = ask.order
-        if not ask.history or ask.order is not None:
-            return None
-        # The panel is in no page's list; the page that reported last counts.
-        layout = self.environment.layout(None if ask.entry == "panel" else ask.owner)
-        if layout is None:
-            return None
-        state.order = layout.order
-        return self.conversation.follow(layout)
+    def _compose(self, state: AskState, conversation: Conversation) -> Change | None:
+        """Make the request; return the change of a conversation that follows its page."""
+        aside = state.follow_page(conversation, self.environment)
+        above: tuple[Turn, ...] = ()
+        if state.ask.history:
+            who = state.ask.owner, state.ask.execution
+            state.context = conversation.context(*who, last=state.ask.last, order=state.order)
+            above = conversation.context(*who, order=state.order).turns
+        state.ask = forms.formed(state.ask, above, state.context.turns, self.environment.named)
+        self._make_request(state)
+        return aside
 
-    def _look_up(self, state: AskState, cassette: Cassette) -> Lookup:
-        """Return what answers the request while a cassette is active."""
-        ask = state.ask
-        asked = Interaction.asked(
-            state.request,
-            state.messages,
-            state.context.instructions,
-            typed=ask.typed,
-            owner=ask.owner,
-        )
-        query = Query(asked, ask.execution, state.order, state.messages)
-        before = self.conversation.context(ask.owner, ask.execution, order=state.order).turns
-        below = [
-            turn
-            for turn in self.conversation
-            if ask.owner is not None and turn.owner != ask.owner and turn not in before
-        ]
-        warnings = reproducibility.warnings(
-            self.conversation,
-            state.context,
-            below if ask.history else [],
-            ask.prompt if ask.values or ask.entry == "python" else "",
-        )
-        return cassette.look_up(
-            query, warnings=warnings, is_emulator=lambda: self._endpoint(state).is_emulator
+    def _make_request(self, state: AskState) -> None:
+        """Make the request of what is asked and what goes along."""
+        given = self._clients.given
+        source = given.setup if given is not None else state.cassette or state.service
+        state.make_request(
+            (source and source.extra_body) or {},
+            system_role=source is not None and source.system_role,
         )
 
     def _endpoint(self, state: AskState) -> Endpoint:
@@ -373,6 +394,14 @@ class Session:
         state.stream = stream = client.send(state.request, state.halt, through)
         return stream
 
+    def _send_shortened(self, state: AskState) -> ReplyStream:
+        """Hand over the request once more without the oldest turns, as the user has set."""
+        state.shorten()
+        self._make_request(state)
+        if self.cassette.current is not None and state.lookup is not None:
+            state.lookup = self._look_up(state, self.cassette.current)
+        return self._send(state)
+
     def _receive(self, state: AskState, stream: ReplyStream, view: View) -> None:
         """Read the reply to its end, or to what ends it early; keep what came."""
 
@@ -382,9 +411,14 @@ class Session:
 
         try:
             state.problem = read(stream, show)
+            if state.may_be_shortened() and not stream.reply.text:
+                stream = self._send_shortened(state)
+                state.problem = read(stream, show)
+                state.say_shortened()
             if state.problem is not None and not stream.reply.text:
                 raise state.problem
             self._keep(state, stream.reply)
+            state.parse()
         except KeyboardInterrupt:
             stream.close()
             reply = stream.reply
@@ -402,6 +436,7 @@ class Session:
             self._took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=state.lookup.by_order)
         turn = state.turn(replace(reply, took=self._took))
+        self.token_rate = state.token_rate(reply) or self.token_rate
         if ask.allow_secrets:
             self._secret_check.allow(reply.text)
         if isinstance(state.problem, ChatError | ChatInterrupted):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -16,11 +16,15 @@ from chatmagic._json import digest
 from chatmagic.archive import archive
 from chatmagic.conversation import seal
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import NewerVersionError
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
+
+if TYPE_CHECKING:
+    from chatmagic.conversation.slots import Item
 
 texts = st.text(max_size=12)
 replies = st.builds(
@@ -45,6 +49,12 @@ turns = st.builds(
     last=st.none() | st.integers(0, 2),
     stream=st.booleans(),
 )
+items = turns | st.builds(
+    Instructions,
+    st.builds(Value.of, texts, texts, st.just("instructions")),
+    owner=st.sampled_from(["a", "b", None]),
+    execution=st.sampled_from(["1", "2"]),
+)
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
@@ -52,12 +62,16 @@ json_values = st.recursive(
 )
 
 
-def talked(given: list[Turn]) -> Conversation:
+def talked(given: list[Item]) -> Conversation:
     """Give a conversation to which these were added, each carrying what stood above it."""
     talk = Conversation()
     for turn in given:
+        if isinstance(turn, Instructions):
+            talk.add(turn)
+            continue
         context = talk.context(turn.owner, turn.execution, last=turn.last)
-        asked = replace(turn, carried=context.numbers)
+        held = context.instructions and context.instructions.bare
+        asked = replace(turn, carried=context.numbers, instructions=held)
         talk.add(replace(asked, record=asked.to_record(context.digests, "0" * 64)))
     return talk
 
@@ -74,8 +88,8 @@ def with_value(*, kept: bool = True) -> Conversation:
     return talked([turn])
 
 
-@given(st.lists(turns, max_size=5))
-def test_what_is_dumped_is_loaded(given: list[Turn]) -> None:
+@given(st.lists(items, max_size=5))
+def test_what_is_dumped_is_loaded(given: list[Item]) -> None:
     """Through JSON and back, turns, owners and records are the same; nothing can be undone."""
     talk = talked(given)
     again = archive.load(json.loads(json.dumps(archive.dump(talk))))
@@ -85,12 +99,13 @@ def test_what_is_dumped_is_loaded(given: list[Turn]) -> None:
         )
         assert before.record == after.record
     assert [owner for owner, held in talk.slots if held] == [owner for owner, _ in again.slots]
+    assert again.instructions == talk.instructions
     assert again.undo_depth == 0
     assert archive.dump(again) == archive.dump(talk)
 
 
-@given(st.lists(turns, max_size=5))
-def test_a_loaded_turn_is_stale_where_other_words_stand_above_it(given: list[Turn]) -> None:
+@given(st.lists(items, max_size=5))
+def test_a_loaded_turn_is_stale_where_other_words_stand_above_it(given: list[Item]) -> None:
     """A turn that was asked again, and answered with the same words, makes none stale."""
     talk = talked(given)
     stale = []
@@ -98,7 +113,9 @@ def test_a_loaded_turn_is_stale_where_other_words_stand_above_it(given: list[Tur
         assert turn.record is not None
         above = [other.digest for other in talk.turns[:index]]
         above = above if turn.last is None else above[max(0, index - turn.last) :]
-        stale += [index] if list(turn.record.carried) != above else []
+        now = talk.instructions[index]
+        is_same = list(turn.record.carried) == above and turn.instructions == (now and now.bare)
+        stale += [] if is_same else [index]
     again = archive.load(archive.dump(talk))
     assert [again.turns.index(turn) for turn in again.stale_turns()] == stale
 
@@ -175,6 +192,19 @@ def test_what_is_damaged_is_told(path: list[Any], item: Any, said: str) -> None:
     part[path[-1]] = item
     with pytest.raises((ValueError, InputError), match=said):
         archive.load(whole)
+
+
+def test_instructions_are_read_as_carefully() -> None:
+    """With their text alone; and they are in what is there to read."""
+    talk = talked(
+        [Instructions.of("Be ```terse```.", owner="a"), Turn(prompt="p", reply=Reply("r"))]
+    )
+    text = archive.markdown(talk)
+    assert "## Instructions\n\n````text\nBe ```terse```.\n````\n\n## 1. You" in text
+    whole = archive.dump(talk)
+    del whole["turns"][0]["instructions"]["text"], whole["seal"]
+    with pytest.raises(ValueError, match="'instructions' cannot be read"):
+        archive.load(seal.sealed(whole, {}))
 
 
 @pytest.mark.parametrize(

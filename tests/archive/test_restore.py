@@ -11,6 +11,7 @@ from talks import ask
 
 from chatmagic.archive import notebook_file, restore
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import note, owner_of
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Turn
@@ -40,6 +41,22 @@ def test_owners() -> None:
     assert [turn.owner for turn in restored(*cells[1:], by_id=False)] == [
         owner_of("a"), owner_of("c"), "elsewhere", None,
     ]  # fmt: skip
+
+
+def test_instructions_stand_where_their_cell_stands() -> None:
+    """Above the turns that carried them, which are stale with others; owned as a turn is."""
+    terse = Instructions.of("Be terse.", owner=owner_of("a"))
+    told = [output({"text/plain": "…"}, {"chatmagic": terse.to_json()})]
+    given = cell("%%chat_instructions\nBe terse.", told, id="a")
+    copied = cell("%%chat_instructions\nBe terse.", told, id="b")
+    asked = page("p", id="c", instructions=terse.value.bare)
+    talk = restored(given, copied, asked, page("q", id="d"))
+    assert [owner for owner, _ in talk.slots] == [owner_of(id) for id in "abcd"]
+    assert talk.instructions == (*[terse.value] * 3,)
+    assert [turn.prompt for turn in talk.stale_turns()] == ["q"]
+    assert [turn.prompt for turn in restored(asked).stale_turns()] == ["p"]
+    talk.add(Instructions.of("", owner=owner_of("b"), execution="new"))
+    assert talk.instructions == (None, None, None)
 
 
 def test_what_a_request_carried_is_known_by_its_digests() -> None:

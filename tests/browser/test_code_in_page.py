@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hostile import CORPUS
+
+from chatmagic.render import reply_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,6 +143,7 @@ def test_the_code_of_a_reply_has_quiet_buttons(front: str, request: pytest.Fixtu
     """By mouse and by key; the file has nothing of them."""
     book = asked(request.getfixturevalue(front), "x = 1", "y = 2")
     names = ["Copy this code", "Put this code into a new cell"]
+    book.until("document.querySelectorAll('.cm-in-cell').length === 2")
     assert tools(book, 1) == names * 2
     page = book.page
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text }")
@@ -172,3 +176,37 @@ def test_the_code_of_a_reply_has_quiet_buttons(front: str, request: pytest.Fixtu
     book.until("document.querySelectorAll('.cm-in-cell').length === 0")
     assert book.shown(1).startswith("Then:")
     assert book.front.heard.errors == []
+
+
+def test_no_text_between_code_acts_in_a_markdown_cell(lab: Open) -> None:
+    """Each hostile reply of the corpus as the Markdown cells that ``--prose`` makes of it."""
+    sources = [
+        reply_parts.markdown(part)
+        for number, hostile in enumerate(CORPUS)
+        if not hostile.long
+        for part in reply_parts.parts(hostile.armed(number, "https://evil.example"))
+        if isinstance(part, str)
+    ]
+    book = lab(["1"])
+    book.js("window.acted = []; window.ran = (number) => window.acted.push(number)")
+    acting = (
+        "img, script, iframe, style, link, object, embed, video, audio, form, input, button, svg, "
+        "mjx-merror, a[href^=javascript], [style]:not(mjx-container, mjx-container *)"
+    )
+    # As a Markdown cell does; a notebook draws those alone that somebody scrolls to.
+    seen = book.js(
+        """const [texts, acting] = given, {rendermime} = notebook, seen = [];
+        for (const text of texts) {
+          const one = rendermime.createRenderer('text/markdown');
+          document.body.append(one.node);
+          await one.renderModel(rendermime.createModel({data: {'text/markdown': text}}));
+          await rendermime.latexTypesetter.typeset(one.node);
+          seen.push(Array.from(one.node.querySelectorAll(acting), (node) => node.outerHTML));
+        }
+        return [seen.flat(), document.querySelectorAll('body > * mjx-container').length];""",
+        [sources, acting],
+    )
+    assert seen[0] == []
+    assert seen[1] > 0
+    assert book.js("return window.acted") == []
+    assert book.front.heard.fetched == []

@@ -97,6 +97,22 @@ def test_another_model_is_named(now: str | None, then: str | None, words: str) -
     assert said == f"The messages are the same, but {words}."
 
 
+@pytest.mark.parametrize(
+    ("now", "then", "words"),
+    [
+        ("0a", "0b", "the instructions that go along are not the recorded ones"),
+        ("0a", None, "this one carries instructions, and the recorded one carried none"),
+        (None, "0b", "this one carries no instructions, and the recorded one carried some"),
+    ],
+)
+def test_other_instructions_are_named(now: str | None, then: str | None, words: str) -> None:
+    """They are no part of the messages that are compared."""
+    other = asked("What is a mean?")
+    query = replace(other, asked=replace(other.asked, instructions=now))
+    said = difference(query, replace(other.asked, instructions=then))
+    assert said == f"The messages are the same, but {words}."
+
+
 def test_what_the_file_lacks_is_told_as_a_turn() -> None:
     """It is known by a digest alone."""
     one = Interaction(request="d", parameters={}, prompt="two", before=("ab" * 8,))
@@ -173,3 +189,5 @@ def test_the_nearest_is_the_one_with_the_same_prompt() -> None:
     )
     assert nearest(asked("Why so?"), [asked("Who?"), other]) == other.asked
     assert nearest(other, []) is None
+    told = replace(other, asked=replace(other.asked, instructions="0a"))
+    assert nearest(told, [other, told]) == told.asked

@@ -26,6 +26,15 @@ def test_a_long_output_says_how_much_of_it_is_there() -> None:
     assert "[the first 100,000 of 100,001 characters]" in long
 
 
+def test_a_cell_that_raised() -> None:
+    """Its error stands below what it showed."""
+    raised = blocks.cell("x", "out", trace="NameError: x")
+    assert (
+        raised
+        == f"{blocks.cell('x', 'out')}\n\nThe error that it raised:\n\n```\nNameError: x\n```"
+    )
+
+
 def test_an_error_with_its_cell() -> None:
     """The source, and the error as text."""
     assert blocks.error("1 / 0", "\x1b[31mZeroDivisionError\x1b[0m") == (

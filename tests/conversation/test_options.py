@@ -62,6 +62,9 @@ def refusal(line: str, defaults: dict[str, Any] | None = None) -> InputError:
         ("--raw", {"raw": True}),
         ("-q", {"quiet": True}),
         ("-o=reply", {"output": "reply"}),
+        ("--format json", {"format": "json"}),
+        ("--format=json --format markdown", {}),
+        ("--schema models.Person", {"schema": "models.Person"}),
         ("--quiet --no-quiet --raw --no-raw", {}),
         ("--no-history --history --no-stream --stream", {}),
         ("-t 1 -n 2 -t 3", {"temperature": 3.0, "max_tokens": 2}),
@@ -220,14 +223,15 @@ def test_configured_defaults_hold_until_the_line_says_otherwise() -> None:
         "no_stream": True,
         "raw": True,
         "quiet": True,
+        "format": "code",
         "output": "never",
         "stream": "auto",
     }
     assert parse("x", configured) == ParsedLine(
         temperature=0.2, max_tokens=9, last=3, history=False, stream=False,
-        output=None, raw=True, quiet=True, prompt="x",
+        format="code", output=None, raw=True, quiet=True, prompt="x",
     )  # fmt: skip
-    back = "-t 1 -n 2 --last 0 --history --stream --no-raw --no-quiet x"
+    back = "-t 1 -n 2 --last 0 --history --stream --no-raw --no-quiet --format markdown x"
     assert parse(back, configured) == ParsedLine(
         temperature=1.0, max_tokens=2, last=0, output=None, raw=False, quiet=False, prompt="x"
     )
@@ -244,10 +248,16 @@ def test_the_table_is_whole() -> None:
         "last",
         "no_history",
         "no_stream",
+        "format",
+        None,
+        None,
+        None,
+        None,
         None,
         None,
         "raw",
         "quiet",
+        None,
         None,
     ]
     configurable = [option for option in OPTIONS if option.configurable]
@@ -263,6 +273,16 @@ def test_a_question_about_an_error_need_not_be_typed() -> None:
     assert parse("").question("") == ""
     assert parse("--error x").with_error
     assert options.typed(parse("--error x")) == ["--error"]
+
+
+def test_cells_are_named_by_place_label_or_number() -> None:
+    """As typed, so that the cell that asks again says the same."""
+    parsed = parse("--above 2 --tag load --cells 3-5,7 x")
+    assert (parsed.above, parsed.tag, parsed.cells) == (2, "load", "3-5,7")
+    assert options.ranges("3-5,7") == [(3, 5), (7, 7)]
+    assert options.typed(parsed) == ["--above 2", "--tag load", "--cells 3-5,7"]
+    for line in ("--above 0", "--above -1", "--above x", "--cells 5-3", "--cells x", "--cells 3-"):
+        assert "takes" in refusal(f"{line} y").message
 
 
 def test_the_help_comes_from_the_table() -> None:

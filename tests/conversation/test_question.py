@@ -48,6 +48,7 @@ def test_a_quiet_question_is_known(source: str) -> None:
         "%%chat --no-such-option\nWhy?",
         "%chat --last many Why?",
         "%chat?",
+        "%chat --dry Why?",
         "%chat ?",
         "%chat ??",
         "%chat Why\\",

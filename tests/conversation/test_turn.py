@@ -64,6 +64,17 @@ def test_a_turn_is_stale_that_would_carry_others_now(
     assert is_stale((first, second, turn), 2, None) == stale
 
 
+@pytest.mark.parametrize(("now", "stale"), [("1", False), ("2", True), (None, False)])
+def test_a_turn_is_stale_when_a_cell_that_went_along_has_changed(
+    now: str | None, *, stale: bool
+) -> None:
+    """Known by the digest of the cell; one that has not run here tells nothing."""
+    values = Value.of("x", "7"), Value.of("load", "1", "cell", "a"), Value.of("", "e", "error")
+    turn = Turn(prompt="p", reply=Reply("r"), values=values)
+    cells = {"b": digest("0")} if now is None else {"a": digest(now)}
+    assert is_stale((turn,), 0, None, cells) == stale
+
+
 def test_the_newest_are_the_last() -> None:
     """More than there are is all of them."""
     three = (1, 2, 3)

@@ -633,7 +633,7 @@ def test_a_value_that_holds_the_key_is_not_sent(
         monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
         monkeypatch.setenv("CHATMAGIC_API_KEY", key)
         shell.do("import os\n%xmode Verbose")
-        for cell in ("{{ os.environ }}", "{{ os.environ['CHATMAGIC_API_KEY'] }}"):
+        for cell in ("{{ str(os.environ) }}", "{{ os.environ['CHATMAGIC_API_KEY'] }}"):
             ran = shell.fails(f"%%chat\nWhat is {cell}?")
             assert "holds your API key" in ran.traceback[0]
             look(key, ran.everything)
@@ -641,7 +641,7 @@ def test_a_value_that_holds_the_key_is_not_sent(
         assert "holds your API key" in shell.fails("%chat hello").traceback[0]
         shell.do("%config ChatMagics.extra_body = {}")
         shell.do("%chat_connect emulator")
-        assert "holds your API key" in shell.fails("%chat {{ os.environ }}").traceback[0]
+        assert "holds your API key" in shell.fails("%chat {{ str(os.environ) }}").traceback[0]
         assert emulator.requests == []
         assert len(chatmagic.current_session().conversation) == 0
 

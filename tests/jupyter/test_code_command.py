@@ -121,6 +121,16 @@ def test_a_page_that_makes_no_cells_shows_the_code(page: Page) -> None:
     assert '<div class="highlight">' in ran.html
 
 
+def test_without_a_reply_in_the_page_it_opens_the_bridge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after ``%chat_load``: the first run shows the code, the next one has cells made."""
+    page = Page(monkeypatch)
+    page.shell.machine(ASK)
+    assert page.shell.page("%chat_code", "b").texts == [f"{module.UNKNOWN}\n\nx = 1\n\nls"]
+    page.cells("ab")
+    assert page.shell.page("%chat_code 1", "b").texts == ["2 cells for this page."]
+    assert len(page.code()["cells"]) == 2
+
+
 def test_a_message_that_answers_nothing_is_left_alone(page: Page) -> None:
     """Such as one of a page that was sent to before."""
     page.say({"kind": "coded", "key": 99, "outcome": "made", "made": 1})

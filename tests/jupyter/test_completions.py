@@ -104,10 +104,11 @@ def test_names_between_braces(shell: Shell, *, use_jedi: bool) -> None:
 
 def test_turns_and_words_of_commands(shell: Shell) -> None:
     """The numbers of the turns that there are, and what the help of each command shows."""
-    assert tab(shell, "%chat_history ") == ["%chat_history all"]
+    assert sorted(tab(shell, "%chat_history ")) == ["%chat_history --request", "%chat_history all"]
     shell.machine("%chat echo:a")
     shell.machine("%chat echo:b")
-    assert tab(shell, "%chat_history ") == [f"%chat_history {word}" for word in ("all", "1", "2")]
+    words = ("--request", "1", "2", "all")
+    assert sorted(tab(shell, "%chat_history ")) == [f"%chat_history {word}" for word in words]
     assert tab(shell, "%chat_history 2") == ["%chat_history 2"]
     assert tab(shell, "%chat_history wor") == []
     assert tab(shell, "%chat_connect em") == ["%chat_connect emulator"]

@@ -61,4 +61,6 @@ test("a page that does not allow it says so", () => {
   const { model, put } = open();
   model.widget_manager.context.model.sharedModel.insertCell = () => { throw new Error("read-only"); };
   assert.deepEqual(put("d1", "1"), ["refused", 0, 0, 0]);
+  delete model.cells[0].executionState;
+  assert.deepEqual(put("d1", "1"), ["refused", 0, 0, 0]);
 });

@@ -60,7 +60,7 @@ def test_a_block_that_was_cut_off_is_one() -> None:
         ("<img src=x> <!-- <?", f"<{JOINER}img src=x> <{JOINER}!-- <{JOINER}?"),
         ("> ```mermaid", f"> ``{JOINER}`mermaid"),
         ("~~~", f"~~{JOINER}~"),
-        ("$x<y^2$ and \\( a \\)", r"$x\lt y^2$ and $a$"),
+        ("$x<y^2$ and \\( a \\)", "$x< y^2$ and $a$"),
         ("\\[\na\n\\] $$b$$", "$$a$$ $$b$$"),
         (r"\(a\)\(b\)", f"$a${JOINER}$b$"),
         (r"from $5 to \$6", "from \uff045 to \uff046"),

@@ -168,13 +168,22 @@ class Shell:
         kernel: Kernel = self.shell.magics_manager.registry["ChatMagics"].kernel
         return kernel
 
-    def run(self, code: str, *, cell: str | None = None, person: bool = True) -> Ran:
+    def run(
+        self,
+        code: str,
+        *,
+        cell: str | None = None,
+        person: bool = True,
+        tags: list[Any] | None = None,
+    ) -> Ran:
         """Run a cell as JupyterLab (with ``cell``), a console, or a machine would."""
-        request = {
+        request: dict[str, Any] = {
             "header": {"msg_id": f"execution-{next(self._count)}"},
             "metadata": {} if cell is None else {"cellId": cell, "deletedCells": []},
             "content": {"allow_stdin": person},
         }
+        if tags is not None:
+            request["metadata"] = {**request["metadata"], "tags": tags}
         vars(self.shell)["get_parent"] = lambda: request
         self._now = ran = Ran()
         before = len(self._page.messages)

@@ -165,7 +165,7 @@ class Actions:
         text, nonce = message["text"], message["nonce"]
         old = self._turn(message["replaces"])
         if text is None:
-            text = "" if old is None else old.prompt  # which pages may show otherwise
+            text = "" if old is None else old.as_typed  # which pages may show otherwise
         for pending in tuple(self._pending.values()):
             if pending.stage == "asked":
                 # Its page has gone before it could say go.

@@ -18,7 +18,7 @@ from chatmagic.archive import output
 from chatmagic.conversation.turn import is_stale
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
-from chatmagic.render import gauge, markdown
+from chatmagic.render import gauge, markdown, reply_forms
 from chatmagic.session.events import HELD_BACK
 from chatmagic.text import PROSE, one_line, visible
 
@@ -66,6 +66,7 @@ class Entries:
         """Note which turns are live now."""
         still = copy(conversation)
         self._turns, self._instructions = still.turns, still.instructions
+        self._cells = conversation.cells
         self._asides = asides
 
     def window(self, count: int = 0) -> tuple[list[tuple[int, str]], int]:
@@ -107,9 +108,8 @@ class Entries:
     def _notes(self, index: int) -> list[str]:
         """Return what is particular about a turn."""
         turn = self._turns[index]
-        notes = output.turn_notes(
-            turn, is_stale=is_stale(self._turns, index, self._instructions[index])
-        )
+        held = self._instructions[index]
+        notes = output.turn_notes(turn, is_stale=is_stale(self._turns, index, held, self._cells))
         if turn.reply.held_back:
             notes.append(HELD_BACK)
         return notes
@@ -122,16 +122,21 @@ class Entries:
             **prompt(turn.as_typed, turn.asker, turn.entry),
             "notes": self._notes(index),
             "took": turn.reply.took,
-            "reply": reply(turn.reply),
+            "reply": reply(turn.reply, turn.format),
             "problem": None,
         }
 
 
-def reply(reply: models.Reply) -> messages.Reply:
-    """Return a reply, whole or in part."""
+def reply(reply: models.Reply, format: str = "markdown") -> messages.Reply:
+    """Return a reply, whole or in part.
+
+    Args:
+        reply: the reply.
+        format: the form in which it was asked for.
+    """
     # The gauge above the log shows the credits, once and as they are now.
     return {
-        "html": reply_html(reply.text),
+        "html": reply_html(reply.text, format),
         "text": visible(reply.text),
         "states": [visible(line) for line in output.state_lines(reply)],
         "tokens": gauge.usage_words(reply.usage),
@@ -152,9 +157,14 @@ def prompt(text: str, asker: str, entry: str) -> messages.Prompt:
 
 
 @lru_cache(maxsize=MOST_DRAWN)
-def reply_html(text: str) -> str:
-    """Return a whole reply as safe HTML."""
-    return markdown.to_html(text)
+def reply_html(text: str, format: str = "markdown") -> str:
+    """Return a whole reply as safe HTML.
+
+    Args:
+        text: the reply.
+        format: the form in which it was asked for.
+    """
+    return reply_forms.to_html(text, format)
 
 
 @lru_cache(maxsize=MOST_DRAWN)

@@ -142,7 +142,8 @@ export class Bridge {
     this.stopped = false;
     this.observer = new MutationObserver(() => this.draw());
     this.outputs = new MutationObserver((records) => {
-      for (const { target } of records) if (target instanceof Element) this.addTools(target);
+      const changed = new Set(records.map(({ target }) => target));
+      for (const node of changed) if (node instanceof Element) this.addTools(node);
     });
     this.views = new MutationObserver(() => TITLED_MS.map((ms) => setTimeout(this.draw, ms)));
     this.changed = this.changed.bind(this);
@@ -158,6 +159,7 @@ export class Bridge {
     this.sayFirst();
     this.prompts.watch(cellList(this.cells));
     this.tell(true);
+    this.draw();
   }
 
   /**

@@ -81,7 +81,8 @@ export function placeCode(model, { cell: by, digest, cells }) {
   const all = cellList(notebook?.cells);
   const nothing = { made: 0, removed: 0, left: 0 };
   const at = all.findIndex(({ id }) => id === by);
-  if (!notebook || at < 0) return { outcome: "refused", ...nothing };
+  // Before JupyterLab 4.3 a page does not tell which cells wait.
+  if (!notebook || !all[at]?.executionState) return { outcome: "refused", ...nothing };
   const own = all.filter((cell) => cell.getMetadata?.(OURS)?.code?.by === by);
   if (own.some((cell) => cell.getMetadata?.(OURS).code.digest === digest)) {
     return { outcome: "same", ...nothing };

@@ -1,7 +1,8 @@
-"""What every description rests on: its bound, how it is cut, and texts of single objects."""
+"""Base of every description: its bound, how it is cut, and texts of single objects."""
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from datetime import date, time, timedelta
@@ -22,8 +23,12 @@ LIMIT: Final = 4_000
 """The most characters of a description, with what it says of what was left out."""
 COUNTED: Final = 100_000
 """How far a text is made to tell how long it is; a longer one is longer than that."""
-_CELL: Final = 40
+_CELL: Final = 60
+_NAME: Final = 40
 _CELL_READ: Final = 1_000
+_WORD: Final = 12
+_CUT_WORD: Final = re.compile(rf"(?<![\w.+=-])([\w.+=-]{{{_WORD}}})[\w.+=-]{{1,200}}\Z")
+"""A word that a cut goes through: of a password, most of it would be one that no check knows."""
 _SCALARS: Final = (Number, date, time, timedelta)
 _SIZED: Final = (list, tuple, set, frozenset, dict)
 
@@ -52,7 +57,7 @@ class Description:
             return ""
         size = counted(len(self.text), "character")
         how = "in" if self.whole else "described in"
-        return f"{one_line(expression, _CELL)}: {self.what} {how} {size}"
+        return f"{one_line(expression, _NAME)}: {self.what} {how} {size}"
 
 
 def whole_or_cut(text: str, what: str, of: str, *, complete: bool = True) -> Description:
@@ -68,7 +73,7 @@ def whole_or_cut(text: str, what: str, of: str, *, complete: bool = True) -> Des
         return Description(text, what, whole=True)
     total = f"{len(text):,}" if complete else f"more than {COUNTED:,}"
     line = f"\n[cut: the first {{:,}} of {total} characters of {of}]"
-    kept = text[: LIMIT - len(line.format(LIMIT))]
+    kept = _CUT_WORD.sub(r"\1", text[: LIMIT - len(line.format(LIMIT))])
     return Description(kept + line.format(len(kept)), what)
 
 
@@ -88,7 +93,7 @@ def is_a(value: object, package: str, *names: str) -> bool:
 def kind_of(value: object) -> str:
     """Return the name of an object's type, with its size where that is a built-in container."""
     kind = type(value)
-    name = one_line(type.__dict__["__name__"].__get__(kind), _CELL)
+    name = one_line(type.__dict__["__name__"].__get__(kind), _NAME)
     if kind not in _SIZED:
         return name
     return f"{name} of {counted(len(value), 'item')}"  # type: ignore[arg-type]
@@ -172,13 +177,20 @@ def cell(value: object, limit: int = _CELL) -> str:
     """
     try:
         if issubclass(type(value), str):
-            return one_line(str(value)[:_CELL_READ], limit)
+            return _short(str(value)[:_CELL_READ], limit)
         if issubclass(type(value), _SCALARS) or is_a(value, "numpy", "generic"):
-            return one_line(str(value), limit)
-        return one_line(printed(value, limit=_CELL_READ)[0], limit)
+            return _short(str(value), limit)
+        return _short(printed(value, limit=_CELL_READ)[0], limit)
     except Exception as error:  # noqa: BLE001 - an object's own methods may raise anything
         log_swallowed(error)
         return one_line(f"<{kind_of(value)}>", limit)
+
+
+def _short(text: str, limit: int) -> str:
+    line = one_line(text, limit + 1)
+    if len(line) <= limit:
+        return line
+    return _CUT_WORD.sub(r"\1", line[: limit - 1]).rstrip() + "…"
 
 
 def ends(total: int, most: int) -> list[int]:

@@ -47,19 +47,31 @@ def _source(value: Any, shell: InteractiveShell) -> str | None:
 
 
 def _class_of_a_cell(value: type, shell: InteractiveShell) -> str | None:
-    """Return the source of a class from the latest cell that defines one of its name."""
+    """Return the source of a class from the latest cell that defines one of its name.
+
+    A class that the namespace has no more was defined by an earlier cell, which is not known.
+    """
+    names = value.__qualname__.split(".")
+    held: Any = shell.user_ns.get(names[0])
+    for name in names[1:]:
+        held = getattr(held, name, None)
+    if held is not value:
+        return None
     for source in reversed(shell.user_ns.get("In", ())):
-        if f"class {value.__name__}" not in source:
+        if f"class {names[-1]}" not in source:
             continue
         try:
-            tree = ast.parse(source)
+            nodes: list[ast.AST] = [ast.parse(source)]
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and node.name == value.__name__:
-                begin = min([node.lineno, *(part.lineno for part in node.decorator_list)])
-                lines = source.splitlines()[begin - 1 : node.end_lineno]
-                return textwrap.dedent("\n".join(lines))
+        for name in names:
+            inside = (node for parent in nodes for node in ast.walk(parent) if node is not parent)
+            nodes = [
+                node for node in inside if isinstance(node, ast.ClassDef) and node.name == name
+            ]
+        if nodes and isinstance(node := nodes[-1], ast.ClassDef):
+            begin = min([node.lineno, *(part.lineno for part in node.decorator_list)])
+            return textwrap.dedent("\n".join(source.splitlines()[begin - 1 : node.end_lineno]))
     return None
 
 

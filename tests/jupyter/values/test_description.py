@@ -33,6 +33,18 @@ def test_a_text_is_cut_to_the_bound_and_no_shorter() -> None:
     assert len(more) == LIMIT
 
 
+def test_a_cut_leaves_no_more_than_the_beginning_of_a_word() -> None:
+    """Most of a password would be sent, and no check of what is sent would know it."""
+    password = "pass-" + "w0rd.+=_" * 10
+    assert cell(f"its {password}") == "its pass-w0rd.+=…"
+    assert cell({"key": password}) == "{'key': 'pass-w0rd.+=…"
+    assert cell(password[:60]) == password[:60]
+    cut = whole_or_cut(" " * 3_900 + password + " " * 200, "w", "it").text
+    assert cut.endswith("  pass-w0rd.+=\n[cut: the first 3,912 of 4,185 characters of it]")
+    long = whole_or_cut("x" * 5_000, "w", "it").text
+    assert len(long) == LIMIT
+
+
 def test_the_words_for_a_person_are_one_line() -> None:
     """The expression, what it is, and its size; nothing of a text or number."""
     assert Description("text").words("x") == ""
@@ -73,6 +85,8 @@ def test_a_cell_is_short_and_in_one_line() -> None:
     assert cell(date(2026, 1, 2)) == "2026-01-02"
     assert cell(["a", None]) == "['a', None]"
     assert cell("x" * 50, 10) == f"{'x' * 9}…"
+    assert cell("word " * 50, 12) == "word word w…"
+    assert cell("word " * 50, 11) == "word word…"
     assert cell(10**5_000) == "<int>"
 
 

@@ -29,6 +29,12 @@ class Point:
 class Old:
     was = 1
 
+before = Old
+
+class Outer:
+    class Inner:
+        pass
+
 if True:
     class Inner:
         def method(self):
@@ -52,6 +58,7 @@ half = lambda x: x / 2
         ("twice", "@functools.cache\ndef twice(x):\n    return 2 * x"),
         ("half", "half = lambda x: x / 2"),
         ("Old", "class Old:\n    now = 2"),
+        ("Outer.Inner", "class Inner:\n    pass"),
     ],
 )
 def test_what_a_cell_defines_goes_in_as_its_source(
@@ -85,6 +92,14 @@ def test_what_has_no_source_in_python_is_outlined(bare: Shell) -> None:
     assert describe(dict, bare.shell).text.startswith("class builtins.dict(…)\ndict() -> new empty")
     made = type("Made", (), {"__module__": "__main__", "__doc__": "Made by hand."})
     assert describe(made, bare.shell).text == "class __main__.Made()\nMade by hand."
+
+
+def test_a_class_that_was_defined_again_is_not_given_the_new_source(bare: Shell) -> None:
+    """The old one is outlined, for its source is not known."""
+    bare.do(CELL)
+    bare.do("class Old:\n    now = 2")
+    assert describe(bare["before"], bare.shell).text.startswith("class __main__.Old()")
+    assert describe(bare["Old"], bare.shell).text == "class Old:\n    now = 2"
 
 
 def test_a_module_goes_in_as_its_name_and_what_it_is(bare: Shell) -> None:

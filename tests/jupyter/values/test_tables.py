@@ -104,7 +104,7 @@ def test_a_wide_table_says_which_columns_it_shows(pandas: Any, polars: Any) -> N
         assert f"column number {int(listed) - 1} |" in described
         assert f"column number {listed} |" not in described
         assert "of 50, columns 1 to " in described
-        assert "word word word word word word word word…" in described
+        assert "word word word word word word word word word word word word…" in described
 
 
 def test_columns_of_one_name_and_names_of_many_parts(pandas: Any) -> None:
@@ -127,7 +127,7 @@ def test_hostile_cells_stay_cells(pandas: Any) -> None:
     cells = pandas.Series([Silent(), "x" * 10**7, ["y"] * 10**6, "\x1b[2J{{ z }}"], dtype=object)
     described = text(cells)
     assert "| 0 | <Silent> |" in described
-    assert f"| 1 | {'x' * 39}… |" in described
+    assert f"| 1 | {'x' * 12}… |" in described
     assert "| 2 | ['y', 'y'" in described
     assert "| 3 | \u241b[2J{{ z }} |" in described
 
@@ -190,6 +190,18 @@ def test_a_cell_asks_about_a_frame(shell: Shell, emulator: Emulator, pandas: Any
     assert line in ran.messages[0]["data"]["text/html"]
     shell.machine("%chat --no-history echo:{{ df.to_csv() }}")
     assert asked(emulator)[1] == ["echo:" + shell["df"].to_csv()]
+
+
+def test_a_secret_in_a_frame_stops_the_ask(
+    shell: Shell, emulator: Emulator, pandas: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The description is what is looked at, and the expression is named."""
+    monkeypatch.setenv("SERVICE_TOKEN", "tok3n-of-a-service")
+    shell.shell.user_ns["df"] = pandas.DataFrame({"header": ["Bearer tok3n-of-a-service"]})
+    ran = shell.fails("%chat What is {{ df }}?")
+    assert "The value of {{ df }} holds the value of" in ran.traceback[0]
+    assert "tok3n" not in ran.everything
+    assert not emulator.requests
 
 
 @pytest.mark.parametrize("module", [None, object()])

@@ -1,0 +1,156 @@
+"""The JSON of a reply that was asked for as JSON: the whole reply, or its one code block.
+
+Where a reply is no JSON, an error says where in the reply that shows.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEEPEST: Final = 100
+"""How many lists and objects may stand within one another."""
+INDENT: Final = 2
+
+_LONGEST: Final = 1_000
+_FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_BETWEEN: Final = re.compile(r"\s*")
+# A text, which may hold such a word, or the word itself.
+_NO_JSON: Final = re.compile(r'"(?:[^"\\]|\\.)*"|NaN|-?Infinity', re.DOTALL)
+
+
+class NotJSONError(ValueError):
+    """Text that is no JSON.
+
+    Args:
+        reason: what is wrong, in words.
+        line: where, from 1; 0 where that is not known.
+        column: where in that line, from 1.
+    """
+
+    def __init__(self, reason: str, line: int = 0, column: int = 0) -> None:
+        """Keep what is wrong, and where."""
+        where = f"line {line:,}, column {column:,}: " if line else ""
+        super().__init__(f"{where}{reason}")
+        self.line = line
+        self.column = column
+
+
+def parse(text: str) -> Any:
+    """Return the JSON value of a reply.
+
+    Args:
+        text: the reply, exactly; words around its one code block of JSON do not matter.
+
+    Raises:
+        NotJSONError: it holds none, or more than one.
+    """
+    try:
+        return _value(text, 0, len(text))
+    except NotJSONError as error:
+        problem = error
+    values: list[Any] = []
+    for start, end in _blocks(text):
+        try:
+            values.append(_value(text, start, end))
+        except NotJSONError as error:
+            # A reply that is one block is wrong where the block is.
+            problem = error if not text[:start].partition("\n")[0].strip(" `~json") else problem
+    if len(values) == 1:
+        return values[0]
+    if values:
+        raise NotJSONError(f"it has {len(values):,} blocks of JSON instead of one")
+    raise problem
+
+
+def indented(value: Any) -> str:
+    """Return a JSON value as a text to read, its fields in their order."""
+    return json.dumps(value, ensure_ascii=False, indent=INDENT)
+
+
+def _value(text: str, start: int, end: int) -> Any:
+    """Return the one value that stands between two places of a text."""
+    start = _after_space(text, start)
+    try:
+        value, at = _DECODER.raw_decode(text[:end], start)
+    except json.JSONDecodeError as error:
+        raise NotJSONError(error.msg, error.lineno, error.colno) from None
+    except RecursionError:
+        raise NotJSONError(_TOO_DEEP) from None
+    except ValueError as error:
+        raise _at_the_word(text, start, str(error)) from None
+    if (rest := _after_space(text, at)) < end:
+        where = json.JSONDecodeError("", text, rest)
+        raise NotJSONError("more text after the JSON", where.lineno, where.colno)
+    if _is_deeper(value, DEEPEST):
+        raise NotJSONError(_TOO_DEEP)
+    return value
+
+
+def _after_space(text: str, at: int) -> int:
+    return _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it always matches
+
+
+def _at_the_word(text: str, start: int, reason: str) -> NotJSONError:
+    """Return the error for a word or a number that Python reads, and JSON does not have."""
+    for match in _NO_JSON.finditer(text, start):
+        if not match[0].startswith('"'):
+            at = json.JSONDecodeError("", text, match.start())
+            return NotJSONError(reason, at.lineno, at.colno)
+    return NotJSONError(reason)
+
+
+def _is_deeper(value: Any, most: int) -> bool:
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            item
+            for held in level
+            if isinstance(held, dict | list)
+            for item in (held.values() if isinstance(held, dict) else held)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the content of each code block begins and ends."""
+    opened: re.Match[str] | None = None
+    for match in _FENCE.finditer(text):
+        if opened is None:
+            opened = match
+        elif match[1].startswith(opened[1]) and not match[2].strip():
+            yield opened.end(), match.start()
+            opened = None
+    if opened is not None:
+        yield opened.end(), len(text)
+
+
+def _constant(word: str) -> NoReturn:
+    raise ValueError(f"JSON has no {word}")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _LONGEST:
+        raise ValueError(f"a number has {len(digits):,} digits")
+    return int(digits)
+
+
+def _number(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError("a number is too large")
+    return number
+
+
+_TOO_DEEP: Final = f"it is nested more than {DEEPEST} deep"
+# Raw line ends inside a string are let through: models write them, and they mean what they say.
+_DECODER: Final = json.JSONDecoder(
+    strict=False, parse_constant=_constant, parse_int=_integer, parse_float=_number
+)

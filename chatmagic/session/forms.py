@@ -1,0 +1,96 @@
+"""The form of a reply: what is sent along to ask for it, and the value that comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, get_args
+
+from chatmagic import _json_reply
+from chatmagic._json_reply import NotJSONError
+from chatmagic._log import log_swallowed
+from chatmagic.conversation import formats, template
+from chatmagic.conversation.request_facts import Format
+from chatmagic.errors import InputError, ReplyFormatError
+from chatmagic.session import schema_reader
+from chatmagic.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from chatmagic.conversation.json_schema import Schema
+    from chatmagic.conversation.turn import Turn
+    from chatmagic.models import Reply
+    from chatmagic.session.events import Ask
+
+KEPT: Final = "Its text was paid for and is kept, as a turn of the conversation and in the output."
+NOT_A_TURN: Final = "Its text was paid for and is kept in the output, and as the error's reply."
+_SHOWN: Final = 60
+
+
+def formed(
+    ask: Ask, above: Sequence[Turn], sent: Sequence[Turn], named: Callable[[str], object]
+) -> Ask:
+    """Return an ask with its schema, and with what is said of the form in front of its prompt.
+
+    Args:
+        ask: what is asked.
+        above: the turns above it, of which a question for JSON takes the nearest schema.
+        sent: those that its request carries.
+        named: gives what a name of the namespace stands for.
+
+    Raises:
+        InputError: the schema does not go with the form, or cannot be used.
+    """
+    if ask.format not in get_args(Format):
+        raise InputError(
+            f"format is one of {', '.join(get_args(Format))}, not "
+            f"{one_line(repr(ask.format), _SHOWN)}. Nothing was sent."
+        )
+    if ask.schema is not None and ask.format != "json":
+        raise InputError(
+            f"A schema goes with the format json, not {ask.format}. Nothing was sent.",
+            hint="Leave --format out, or %config ChatMagics.format; or take --schema away.",
+        )
+    name, schema = ask.schema, ask.form
+    if ask.format == "json" and name is None and (turn := formats.nearest(above)) is not None:
+        name, schema = turn.schema, turn.form
+    if name is not None and schema is None:
+        schema = schema_reader.read(named(name), name)
+    value = formats.in_front(ask.format, schema, sent)
+    if value is None:
+        return ask
+    return replace(
+        ask,
+        prompt=template.in_front([value], ask.prompt),
+        typed=ask.as_typed,
+        values=(value, *ask.values),
+        schema=name,
+        form=schema,
+    )
+
+
+def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:
+    """Return a reply in JSON with its value, or the instance of its schema.
+
+    Args:
+        reply: the whole reply.
+        schema: the schema; ``None`` for any JSON.
+        kept: whether its turn is kept.
+
+    Raises:
+        ReplyFormatError: it is no JSON, or has another form.
+    """
+    try:
+        value = _json_reply.parse(reply.text)
+        return replace(reply, parsed=value if schema is None else schema.read(value))
+    except NotJSONError as error:
+        what = f"The reply is no JSON: {error}."
+    except Exception as error:  # noqa: BLE001 - a schema's own code may raise anything
+        log_swallowed(error)
+        name = "the schema" if schema is None else schema.name
+        what = f"The reply is JSON, and not of the form {name}: {schema_reader.problem(error)}."
+    if reply.finish_reason == "length":
+        what += " It ended at its limit of tokens."
+    raise ReplyFormatError(
+        what, hint=KEPT if kept else NOT_A_TURN, reply=reply, credits=reply.credits
+    )

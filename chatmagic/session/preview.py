@@ -1,0 +1,83 @@
+"""Preview of an ask: the request as it would go, its parts, and where it would go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+from chatmagic.client import config
+from chatmagic.conversation.request_parts import Part, TokenRate, parts_of
+from chatmagic.protocol.auth import refuse_keys
+from chatmagic.session.ask import merged
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chatmagic.cassette.mode import CassetteConfig
+    from chatmagic.client.endpoint import Endpoint
+    from chatmagic.conversation.turn import Turn
+    from chatmagic.protocol.wire import Request
+    from chatmagic.session.ask import AskState
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Request as it would go.
+
+    Args:
+        request: the request.
+        parts: what it carries.
+        endpoint: where it would go; ``None`` in a replay where no service is set.
+        cassette: the cassette that is chosen; ``None`` for none.
+        extra_headers: names of the headers beside the connection's own.
+        rate: what the tokens are estimated by; ``None`` where none were told yet.
+        notes: what to say of the request, a line each.
+    """
+
+    request: Request
+    parts: tuple[Part, ...]
+    endpoint: Endpoint | None
+    cassette: CassetteConfig | None
+    extra_headers: tuple[str, ...]
+    rate: TokenRate | None
+    notes: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def of(
+        cls,
+        state: AskState,
+        turns: Sequence[Turn],
+        endpoint: Endpoint | None,
+        rate: TokenRate | None,
+    ) -> Self:
+        """Return the preview of an ask whose request is made.
+
+        Args:
+            state: the ask.
+            turns: the live turns in order.
+            endpoint: where it would go.
+            rate: what the tokens are estimated by.
+
+        Raises:
+            InputError: it holds the API key, which is never shown.
+        """
+        request = state.request
+        texts = [request.encode().decode(), *(message.content for message in request.messages)]
+        refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
+        places = {turn.number: place for place, turn in enumerate(turns, 1)}
+        context = state.context
+        sizes = [
+            (places[turn.number], len(turn.prompt) + len(turn.reply.text)) for turn in context.turns
+        ]
+        along = []
+        if len(context.turns) < context.total:
+            along.append(f"the last {len(context.turns):,} of {context.total:,} turns go along")
+        return cls(
+            request,
+            tuple(parts_of(sizes, context.instructions, state.ask)),
+            endpoint,
+            None if state.cassette is None else state.cassette.config,
+            tuple((state.service and state.service.extra_headers) or ()),
+            rate,
+            (*along, *state.ask.notes, *merged(state.ask)),
+        )

@@ -1,0 +1,244 @@
+"""``--format`` and ``--schema``: what is asked for, what is shown, and what a variable gets."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from shells import Shell, asked, bodies
+
+from chatmagic.conversation.seal import check
+from chatmagic.errors import InputError, ReplyFormatError
+from chatmagic.models import Reply
+from chatmagic.session.current import current_session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from logged import Emulator
+
+PERSON = """
+from dataclasses import dataclass, field
+from typing import Literal
+
+@dataclass
+class Person:
+    name: str = field(metadata={"description": "the full name"})
+    age: int | None = None
+    role: Literal["author", "reader"] = "reader"
+"""
+JSON_ALONE = "Reply with one JSON value alone, without a code fence and without other words."
+OF_PERSON = f"""{JSON_ALONE} It is of the type Person:
+
+Person: object with these fields
+- "name", required: string. the full name
+- "age": integer or null
+- "role": one of "author", "reader"
+
+"""
+
+
+def test_json_is_parsed_shown_as_a_tree_and_put_into_a_variable(
+    shell: Shell, emulator: Emulator
+) -> None:
+    """The question stays as typed; what asks for the form goes in front of it."""
+    ran = shell.machine('%%chat --format json -o data\necho:{"a": [1, "<b>"], "c": {}}')
+    assert asked(emulator) == [[f'{JSON_ALONE}\n\necho:{{"a": [1, "<b>"], "c": {{}}}}']]
+    assert shell["data"] == {"a": [1, "<b>"], "c": {}}
+    assert ran.texts == ['{\n  "a": [\n    1,\n    "<b>"\n  ],\n  "c": {}\n}']
+    assert "<strong>&quot;a&quot;</strong>: 2 items" in ran.html
+    assert "<b>" not in ran.html
+    (record,) = ran.records
+    assert record["prompt"] == 'echo:{"a": [1, "<b>"], "c": {}}'
+    assert record["parameters"] == {"format": "json"}
+    assert [(value["kind"], value["expression"]) for value in record["values"]] == [
+        ("format", "json")
+    ]
+    assert record["text"] == '{"a": [1, "<b>"], "c": {}}'
+    assert current_session().conversation.turns[0].reply.text == '{"a": [1, "<b>"], "c": {}}'
+
+
+def test_a_schema_checks_the_reply_and_gives_an_instance(shell: Shell, emulator: Emulator) -> None:
+    """A schema asks for JSON by itself, and is told in words of ours."""
+    shell.do(PERSON)
+    ran = shell.machine('%%chat --schema Person -o p\necho:{"name": "Ada", "age": 36}')
+    assert asked(emulator) == [[f'{OF_PERSON}echo:{{"name": "Ada", "age": 36}}']]
+    assert repr(shell["p"]) == "Person(name='Ada', age=36, role='reader')"
+    assert ran.records[0]["parameters"] == {"format": "json", "schema": "Person"}
+    assert "json · as Person" in ran.html
+
+
+def test_what_is_no_json_fails_the_cell_and_is_kept(shell: Shell) -> None:
+    """Run All stops; the text was paid for, so it is a turn, shown, and in the variable."""
+    ran = shell.fails('%%chat --format json -o data\necho:{"a": 1,\n "b" 2}', person=False)
+    assert isinstance(ran.error, ReplyFormatError)
+    assert ran.error.message == "The reply is no JSON: line 2, column 6: Expecting ':' delimiter."
+    assert ran.error.hint == (
+        "Its text was paid for and is kept, as a turn of the conversation and in the output."
+    )
+    assert ran.texts == ['{"a": 1,\n "b" 2}']
+    assert "No JSON at line 2, column 6." in ran.html
+    (turn,) = current_session().conversation
+    assert (turn.state, turn.reply.text) == ("complete", '{"a": 1,\n "b" 2}')
+    assert isinstance(shell["data"], Reply)
+    assert shell["data"].text == turn.reply.text
+    assert ran.error.reply == turn.reply
+
+
+def test_json_of_another_form_fails_the_cell_and_is_kept(shell: Shell) -> None:
+    """The error says which field is wrong; the reply is shown as the JSON that it is."""
+    shell.do(PERSON)
+    ran = shell.fails('%%chat --schema Person --no-history\necho:{"name": 3}', person=False)
+    assert isinstance(ran.error, ReplyFormatError)
+    assert ran.error.message == (
+        "The reply is JSON, and not of the form Person: name: expected string, not 3."
+    )
+    assert ran.error.hint == (
+        "Its text was paid for and is kept in the output, and as the error's reply."
+    )
+    assert ran.texts == ['{\n  "name": 3\n}']
+    assert len(current_session().conversation) == 0
+
+
+def test_a_reply_that_a_limit_ended_says_so(shell: Shell) -> None:
+    """JSON that is not whole is most often cut by the limit of tokens."""
+    ran = shell.fails('%chat --format json -n 1 echo:{"a": 1}', person=False)
+    assert isinstance(ran.error, ReplyFormatError)
+    assert ran.error.message.endswith("It ended at its limit of tokens.")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("%chat --schema Nobody echo:1", "There is no Nobody in this notebook yet."),
+        ("%chat --schema Person.nothing echo:1", "There is no Person.nothing in this notebook yet"),
+        ("%chat --schema number echo:1", "number is no schema that can be used: 3 is a type"),
+        ("%chat --schema Person --format code echo:1", "A schema goes with the format json, not"),
+        (
+            "%chat --format xml echo:1",
+            "--format takes one of markdown, text, code, json, not 'xml'",
+        ),
+        ("%chat --schema 1x echo:1", "--schema takes the name of a variable, not '1x'"),
+    ],
+)
+def test_a_form_that_cannot_be_asked_for_is_refused(
+    shell: Shell, emulator: Emulator, line: str, message: str
+) -> None:
+    """Nothing is sent."""
+    shell.do(f"{PERSON}\nnumber = 3")
+    ran = shell.fails(line, person=False)
+    assert isinstance(ran.error, InputError)
+    assert ran.error.message.startswith(message)
+    assert "Nothing was sent." in ran.error.message
+    assert emulator.requests == []
+
+
+def test_a_follow_up_takes_the_nearest_schema_and_one_without_asks_for_prose(
+    shell: Shell, emulator: Emulator
+) -> None:
+    """A second Run All sends the same."""
+    shell.do(PERSON)
+    cells = [
+        '%%chat --schema Person\necho:{"name": "Ada"}',
+        '%%chat --format json -o other\necho:{"name": "Bo"}',
+        "%%chat\necho:prose",
+        "%%chat\necho:more prose",
+        '%%chat --format json -o third\necho:{"name": "Cy"}',
+    ]
+    for number, cell in enumerate(cells):
+        shell.page(cell, f"cell-{number}")
+    newest = [messages[-1] for messages in asked(emulator)]
+    prose = "Reply in prose again, as Markdown; the form of the earlier reply holds no longer."
+    assert newest == [
+        f'{OF_PERSON}echo:{{"name": "Ada"}}',
+        f'{OF_PERSON}echo:{{"name": "Bo"}}',
+        f"{prose}\n\necho:prose",
+        "echo:more prose",
+        f'{OF_PERSON}echo:{{"name": "Cy"}}',
+    ]
+    assert (shell["other"].name, shell["third"].name) == ("Bo", "Cy")
+    for number, cell in enumerate(cells):
+        shell.page(cell, f"cell-{number}")
+    assert bodies(emulator)[5:] == bodies(emulator)[:5]
+
+
+def test_a_form_is_set_for_every_question_and_taken_back_for_one(
+    shell: Shell, emulator: Emulator
+) -> None:
+    """By %config, and by --format markdown."""
+    shell.do("%config ChatMagics.format = 'text'")
+    ran = shell.machine("%chat echo:*one*")
+    shell.machine("%chat --no-history --format markdown echo:two")
+    assert [messages[-1] for messages in asked(emulator)] == [
+        "Reply in plain text, without Markdown.\n\necho:*one*",
+        "echo:two",
+    ]
+    assert "*one*" in ran.html
+    assert "<em>" not in ran.html
+
+
+def test_code_is_shown_as_code_fenced_or_not(shell: Shell, emulator: Emulator) -> None:
+    """A model may leave the fence out."""
+    for reply in ("x = '*a*'", "```python\nx = '*a*'\n```"):
+        ran = shell.machine(f"%%chat --format code\necho:{reply}")
+        assert ran.texts == [reply]
+        assert "<em>" not in ran.html
+        assert "<pre" in ran.html
+    assert asked(emulator)[0][0].startswith("Reply with code alone, in one fenced code block")
+
+
+def test_values_go_along_as_they_do_without_a_form(shell: Shell, emulator: Emulator) -> None:
+    """Only what stands between braces in the question is an expression."""
+    shell.do("x = '{{ 1 }}'")
+    shell.machine('%%chat --format json\necho:{"a": "{{ x }}"}')
+    assert asked(emulator) == [[f'{JSON_ALONE}\n\necho:{{"a": "{{{{ 1 }}}}"}}']]
+
+
+def test_a_reply_from_python_has_its_value(shell: Shell, emulator: Emulator) -> None:
+    """``ask(…, schema=…)`` gives the reply, and with it the instance."""
+    shell.do(PERSON)
+    shell.do("import chatmagic")
+    shell.do("""r = chatmagic.ask('echo:{"name": "Ada"}', schema=Person)""")
+    assert repr(shell["r"].parsed).startswith("Person(name='Ada'")
+    assert asked(emulator) == [[f'{OF_PERSON}echo:{{"name": "Ada"}}']]
+    ran = shell.fails("chatmagic.ask('echo:1', format='xml')")
+    assert "format is one of markdown, text, code, json, not 'xml'" in str(ran.error)
+
+
+def test_json_in_a_code_block_is_read_and_its_words_are_folded(shell: Shell) -> None:
+    """Nothing that came is hidden, and the whole text goes along with the next question."""
+    ran = shell.machine('%%chat --format json -o data\necho:Sure!\n```json\n{"a":1}\n```')
+    assert shell["data"] == {"a": 1}
+    assert "<summary>As it came</summary>" in ran.html
+    assert "Sure!" in ran.html
+    assert ran.records[0]["text"].startswith("Sure!")
+    assert check(ran.records[0], ran.outputs[0]["data"]) == "sealed"
+
+
+def test_a_form_is_saved_and_loaded(shell: Shell, emulator: Emulator, tmp_path: Path) -> None:
+    """As options of the cell, and with the text as it came; the schema is found by its name."""
+    shell.do(PERSON)
+    shell.do("%config ChatMagics.keep_values = True")
+    shell.machine('%%chat --schema Person\necho:{"name":"Ada"}')
+    (before,) = current_session().conversation
+    shell.do(f"%chat_save {tmp_path}/talk.ipynb\n%chat_save {tmp_path}/talk.json")
+    cells = json.loads((tmp_path / "talk.ipynb").read_text("utf-8"))["cells"]
+    source = "".join(cells[1]["source"])
+    assert source == '%%chat --format json --schema Person\necho:{"name":"Ada"}'
+    for name in ("talk.ipynb", "talk.json"):
+        shell.do(f"%chat_reset\n%chat_load {tmp_path}/{name}")
+        (turn,) = current_session().conversation
+        assert (turn.reply.text, turn.prompt) == (before.reply.text, before.prompt)
+        assert (turn.format, turn.schema, turn.form) == ("json", "Person", None)
+        shell.machine('%%chat --format json -o p\necho:{"name":"Bo"}')
+        assert shell["p"].name == "Bo"
+        assert asked(emulator)[-1][:2] == [before.prompt, before.reply.text]
+
+
+def test_history_and_export_show_the_form(shell: Shell) -> None:
+    """A turn in JSON is a tree there, too, with its form among its notes."""
+    shell.machine('%%chat --format json\necho:{"a":1}')
+    ran = shell.machine("%chat_history 1")
+    assert "<strong>&quot;a&quot;</strong>: 1" in ran.html
+    assert "1. You (json" in ran.html

@@ -1,0 +1,62 @@
+"""A reply as HTML and as text, in each form."""
+
+from __future__ import annotations
+
+import pytest
+
+from chatmagic.render import markdown
+from chatmagic.render.reply_forms import to_html, to_text
+
+HOSTILE = '<img src=x onerror=alert(1)>\u202e</pre>"\x1b[31m'
+
+
+@pytest.mark.parametrize("format", ["markdown", "text", "code", "json"])
+@pytest.mark.parametrize("live", [True, False])
+@pytest.mark.parametrize("text", [HOSTILE, f'["{HOSTILE[:30]}"]', f"```\n{HOSTILE}\n```", ""])
+def test_no_form_lets_a_reply_act(format: str, text: str, *, live: bool) -> None:
+    """Each escapes what it shows."""
+    html = to_html(text, format, live=live)
+    assert "<img" not in html
+    assert "\u202e" not in html
+    assert "\x1b" not in html
+    assert html.count("<pre") == html.count("</pre>")
+
+
+def test_markdown_is_markdown() -> None:
+    """As without any form."""
+    assert to_html("*a*", "markdown") == markdown.to_html("*a*")
+    assert to_text("*a*", "markdown") == "*a*"
+
+
+def test_text_is_shown_as_it_came() -> None:
+    """Nothing in it is Markdown."""
+    assert "*a*\n# b" in to_html("*a*\n# b", "text")
+    assert to_text("*a*", "text") == "*a*"
+
+
+def test_code_without_a_fence_is_code() -> None:
+    """Also where it holds what looks like one, and as it comes."""
+    assert "*a* = 1" in to_html("*a* = 1", "code")
+    assert "<em>" not in to_html("*a* = `1`", "code", live=True)
+    assert to_html("```python\nx\n```", "code") == markdown.to_html("```python\nx\n```")
+    assert to_html("``", "code", live=True) == markdown.to_html("``", live=True)
+    assert to_html("~~~\nx", "code") == markdown.to_html("~~~\nx")
+
+
+def test_json_is_a_tree() -> None:
+    """While it comes it is code; where its text is another one, that is there too."""
+    whole = '{\n  "a": 1\n}'
+    assert "As it came" not in to_html(whole, "json")
+    assert "<summary>1 field</summary>" in to_html(whole, "json")
+    assert "As it came" in to_html('{"a":1}', "json")
+    assert "<summary>" not in to_html('{"a":1', "json", live=True)
+    assert to_text('{"a":1}', "json") == whole
+
+
+def test_what_is_no_json_is_shown_with_where_it_fails() -> None:
+    """As it came, fences and all."""
+    html = to_html('{"a"\n1}', "json")
+    assert "<strong>No JSON at line 2, column 1.</strong>" in html
+    assert "{&quot;a&quot;\n1}" in html or '{"a"\n1}' in html
+    assert "<strong>No JSON.</strong>" in to_html("[1e999]", "json")
+    assert to_text("```", "json") == "```"

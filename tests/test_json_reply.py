@@ -1,0 +1,69 @@
+"""The JSON of a reply: what is read, and where what is none fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chatmagic._json_reply import DEEPEST, NotJSONError, indented, parse
+
+DEEP = "[" * (DEEPEST + 2) + "]" * (DEEPEST + 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("null", None),
+        (' {"a": [1, 2.5, "é"]}\n', {"a": [1, 2.5, "é"]}),
+        ('["two\nlines"]', ["two\nlines"]),
+        ('```json\n{"a": 1}\n```', {"a": 1}),
+        ("~~~\n[1]\n~~~", [1]),
+        ("````\n[1]\n```\n````", None),
+        ('Here it is:\n\n```json\n{"a": 1}\n```\n\nAnything else?', {"a": 1}),
+        ("Code:\n```python\nx = 1\n```\nData:\n```json\n[2]\n```\n", [2]),
+        ("```json\n[1]", [1]),
+        ("[" * DEEPEST + "]" * DEEPEST, ...),
+    ],
+)
+def test_json_is_read(text: str, value: Any) -> None:
+    """The whole reply, or its one code block of JSON, whatever stands around that."""
+    if value is None and text != "null":
+        with pytest.raises(NotJSONError):
+            parse(text)
+    elif value is ...:
+        assert parse(text)
+    else:
+        assert parse(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "reason"),
+    [
+        ("", (1, 1), "Expecting value"),
+        ("Lima, I think.", (1, 1), "Expecting value"),
+        ('{"a": 1,\n "b" 2}', (2, 6), "Expecting ':' delimiter"),
+        ('```json\n{"a": 1,\n "b" 2}\n```', (3, 6), "Expecting ':' delimiter"),
+        ("Sure.\n```json\n[1 2]\n```", (1, 1), "Expecting value"),
+        ("[1] and more", (1, 5), "more text after the JSON"),
+        ('{"NaN": "NaN",\n "a": NaN}', (2, 7), "JSON has no NaN"),
+        ("[1, -Infinity]", (1, 5), "JSON has no -Infinity"),
+        ("[1e999]", (0, 0), "a number is too large"),
+        ("9" * 1_001, (0, 0), "a number has 1,001 digits"),
+        ("```\n[1]\n```\n```\n[2]\n```", (0, 0), "it has 2 blocks of JSON instead of one"),
+        (DEEP, (0, 0), f"it is nested more than {DEEPEST} deep"),
+        ("[" * 100_000, (0, 0), f"it is nested more than {DEEPEST} deep"),
+    ],
+)
+def test_what_is_no_json_says_where(text: str, where: tuple[int, int], reason: str) -> None:
+    """By line and column of the reply as it came, where there is one place."""
+    with pytest.raises(NotJSONError) as caught:
+        parse(text)
+    assert (caught.value.line, caught.value.column) == where
+    place = f"line {where[0]}, column {where[1]}: " if where[0] else ""
+    assert str(caught.value) == place + reason
+
+
+def test_json_is_written_to_be_read() -> None:
+    """Its fields stay in their order, and its letters what they are."""
+    assert indented({"b": "é", "a": [1]}) == '{\n  "b": "é",\n  "a": [\n    1\n  ]\n}'
