@@ -191,6 +191,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         convert=word_of(Format),
         metavar="FORM",
         takes=f"one of {', '.join(get_args(Format))}",
+        suggested=get_args(Format),
     ),
     Option(
         ("--schema",),
