@@ -48,7 +48,7 @@ class Option:
         metavar: its value's name in the help.
         takes: what its value is, for messages.
         suggested: the values that Tab offers; a ``FILE`` is completed by the names of files, a
-            ``NAME`` by those of the namespace.
+            ``NAME`` by those of the namespace, a ``LABEL`` by those of the cells that have run.
         configurable: whether a ``ChatMagics`` trait gives its default.
     """
 
