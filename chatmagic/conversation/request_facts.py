@@ -1,4 +1,4 @@
-"""What is asked: the prompt, what was put into it, how it is asked and where."""
+"""Facts of a question: the prompt, what was put into it, how it is asked and where."""
 
 from __future__ import annotations
 

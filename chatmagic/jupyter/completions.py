@@ -74,7 +74,7 @@ class _Typed:
 
 @dataclass(slots=True)
 class _Usage:
-    """What a command takes, as the help of its magic shows it."""
+    """Arguments that a command takes, as the help of its magic shows them."""
 
     words: list[str] = field(default_factory=list)
     flags: dict[str, list[str]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What every description rests on: its bound, how it is cut, and texts of single objects."""
+"""Base of every description: its bound, how it is cut, and texts of single objects."""
 
 from __future__ import annotations
 
