@@ -8,7 +8,7 @@ a cell runs, the methods that write and publish are wrapped, and each calls the 
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from chatmagic._log import log_swallowed
@@ -42,7 +42,7 @@ class OutputCapture:
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
-        """Begin to note."""
+        """Note nothing yet."""
         self._shell = shell
         self._pieces: list[_Piece] = []
         self._kept = self._lost = 0
@@ -55,6 +55,10 @@ class OutputCapture:
         self._clear_next = False
         self._runs = True
         self._restore: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        """Begin to note; an interrupt leaves what :meth:`stop` can take back."""
+        shell = self._shell
         for stream in (sys.stdout, sys.stderr):
             self._wrap(stream, "write", self._noting_write)
         self._wrap(shell.display_pub, "publish", self._noting(self._published))
@@ -65,8 +69,8 @@ class OutputCapture:
         """Note nothing more, and leave all as it was."""
         self._take()
         self._runs = False
-        while self._restore:
-            self._restore.pop()()
+        for restore in reversed(self._restore):
+            restore()
 
     @property
     def text(self) -> str:
@@ -102,14 +106,10 @@ class OutputCapture:
         if method is None:
             return
         function = wrapped(method)
-        try:
-            setattr(owner, name, function)
-        except AttributeError:
-            return  # a stream that takes no attribute is not noted
 
         def restore() -> None:
             # What was wrapped since by another stays, and calls this one, which notes nothing.
-            if vars(owner).get(name) is not function:
+            if not hasattr(owner, "__dict__") or vars(owner).get(name) is not function:
                 return
             if own is None:
                 delattr(owner, name)
@@ -117,6 +117,8 @@ class OutputCapture:
                 setattr(owner, name, own)
 
         self._restore.append(restore)
+        with suppress(AttributeError):  # a stream that takes no attribute is not noted
+            setattr(owner, name, function)
 
     def _noting(self, note: Callable[..., None]) -> Callable[[Any], Callable[..., Any]]:
         """Return what wraps a method so that a function is called after it, with its arguments."""

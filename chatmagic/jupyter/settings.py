@@ -101,6 +101,11 @@ class KernelSettings(Configurable):
     keep_values = Bool(
         False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
     ).tag(config=True)
+    fit = Bool(
+        False,
+        help="Send a question once more without the oldest turns where the service says that the "
+        "conversation is too long.",
+    ).tag(config=True)
     cassette = Unicode(None, allow_none=True, help="File to record and replay.").tag(config=True)
     mode = Unicode(
         None, allow_none=True, help="What is done with it: record, replay, refresh, live."

@@ -15,7 +15,7 @@ from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.request_parts import TokenRate
 from chatmagic.conversation.turn import Context, Turn
-from chatmagic.errors import ChatInterrupted, InputError, ReplyFormatError
+from chatmagic.errors import ChatError, ChatInterrupted, InputError, ReplyFormatError, TooLongError
 from chatmagic.models import Message
 from chatmagic.session import forms
 from chatmagic.text import counted, one_line
@@ -54,6 +54,7 @@ class AskState:
         service: where and how the service is asked; ``None`` until that is needed.
         order: hashes of the page's cells from top to bottom, which the ask goes by.
         context: the turns that the request carries.
+        left_out: how many of the oldest turns it does not carry as they made it too long.
         request: the request; from :meth:`make_request` on.
         digest: the request's digest.
         lookup: what the cassette says of the request.
@@ -71,6 +72,7 @@ class AskState:
     service: ServiceSetup | None = None
     order: tuple[str, ...] | None = None
     context: Context = NOTHING
+    left_out: int = 0
     request: Request = field(init=False, repr=False)
     digest: str = ""
     lookup: Lookup | None = None
@@ -165,6 +167,27 @@ class AskState:
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
 
+    def may_be_shortened(self) -> bool:
+        """Return whether the service refused the request for its length, and it may go shorter."""
+        may = self.ask.fit and not self.left_out and bool(self.context.turns)
+        return may and isinstance(self.problem, TooLongError)
+
+    def shorten(self) -> None:
+        """Leave out the oldest turns, at least one, so that half of the request's text is left."""
+        turns = self.context.turns
+        size = sum(len(message.content) for message in self.request.messages)
+        left = size
+        while self.left_out < len(turns) and (not self.left_out or left > size // 2):
+            left -= sum(len(message.content) for message in turns[self.left_out].messages)
+            self.left_out += 1
+        self.context = replace(self.context, turns=turns[self.left_out :])
+
+    def say_shortened(self) -> None:
+        """Say with an error that the request was sent a second time, and without what."""
+        if self.left_out and isinstance(self.problem, ChatError):
+            again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
+            self.problem.hint = " ".join(filter(None, [again, self.problem.hint]))
+
     def what_is_sent(self) -> list[str]:
         """Return what to say of the request, where it is not simply what stands above."""
         carried, total, panel = len(self.context.turns), self.context.total, self.context.from_panel
@@ -192,6 +215,10 @@ class AskState:
         facts = shared(self.ask, RequestFacts)
         facts["asked_model"] = _json.word(self.request.extra.get("model"))
         instructions = self.context.instructions
+        if self.left_out:
+            # It stands in the conversation as a turn that was asked with --last.
+            facts["last"] = len(self.context.turns)
+            reply = replace(reply, left_out=self.left_out)
         return Turn(
             **facts,
             reply=reply,

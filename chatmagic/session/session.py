@@ -109,6 +109,7 @@ class Session:
         format: Format = "markdown",
         schema: object = None,
         allow_secrets: bool = False,
+        fit: bool = False,
         on_fragment: Callable[[str], object] | None = None,
     ) -> Reply:
         """Ask, keep the turn and give the reply; shows nothing itself.
@@ -125,6 +126,8 @@ class Session:
             schema: what the JSON has to be: a pydantic model, a dataclass, a TypedDict or a
                 JSON schema; :attr:`Reply.parsed` is the instance.
             allow_secrets: whether it is sent although it holds a secret.
+            fit: whether it is sent once more, without the oldest turns, where the service says
+                that the conversation is too long.
             on_fragment: called with each fragment as it comes.
 
         Raises:
@@ -148,6 +151,7 @@ class Session:
             schema=name,
             form=None if name is None else schema_reader.read(schema, name),
             allow_secrets=allow_secrets,
+            fit=fit,
             owner=owner,
             execution=execution,
         )
@@ -354,13 +358,17 @@ class Session:
             state.context = conversation.context(*who, last=state.ask.last, order=state.order)
             above = conversation.context(*who, order=state.order).turns
         state.ask = forms.formed(state.ask, above, state.context.turns, self.environment.named)
+        self._make_request(state)
+        return aside
+
+    def _make_request(self, state: AskState) -> None:
+        """Make the request of what is asked and what goes along."""
         given = self._clients.given
         source = given.setup if given is not None else state.cassette or state.service
         state.make_request(
             (source and source.extra_body) or {},
             system_role=source is not None and source.system_role,
         )
-        return aside
 
     def _endpoint(self, state: AskState) -> Endpoint:
         """Return where the service is asked, where that is what answers."""
@@ -386,6 +394,14 @@ class Session:
         state.stream = stream = client.send(state.request, state.halt, through)
         return stream
 
+    def _send_shortened(self, state: AskState) -> ReplyStream:
+        """Hand over the request once more without the oldest turns, as the user has set."""
+        state.shorten()
+        self._make_request(state)
+        if self.cassette.current is not None and state.lookup is not None:
+            state.lookup = self._look_up(state, self.cassette.current)
+        return self._send(state)
+
     def _receive(self, state: AskState, stream: ReplyStream, view: View) -> None:
         """Read the reply to its end, or to what ends it early; keep what came."""
 
@@ -395,6 +411,10 @@ class Session:
 
         try:
             state.problem = read(stream, show)
+            if state.may_be_shortened() and not stream.reply.text:
+                stream = self._send_shortened(state)
+                state.problem = read(stream, show)
+                state.say_shortened()
             if state.problem is not None and not stream.reply.text:
                 raise state.problem
             self._keep(state, stream.reply)
