@@ -88,6 +88,7 @@ class Completions:
         magics: the functions of its magics, by kind (``line``, ``cell``) and name.
         settings: their settings.
         turn_count: returns how many turns the conversation has.
+        labels: returns the labels and tags of the cells that have run.
     """
 
     def __init__(
@@ -96,12 +97,14 @@ class Completions:
         magics: Mapping[str, Mapping[str, Any]],
         settings: KernelSettings,
         turn_count: Callable[[], int],
+        labels: Callable[[], Iterable[str]],
     ) -> None:
         """Add the matcher to the shell's."""
         self._shell = shell
         self._magics = magics
         self._settings = settings
         self._turn_count = turn_count
+        self._labels = labels
         self._completer: Any = shell.Completer
         self._completer.custom_matchers.append(self.match)
 
@@ -201,9 +204,12 @@ class Completions:
 
     def _values(self, option: Option, word: str) -> list[SimpleCompletion]:
         """Return the values of an option that begin with a word."""
-        if option.suggested or option.metavar not in {"FILE", "NAME"}:
-            return _kind("value", _beginning(word, option.suggested))
-        return _files(word) if option.metavar == "FILE" else self._names(word)
+        if option.metavar == "FILE":
+            return _files(word)
+        if option.metavar == "NAME":
+            return self._names(word)
+        labels = dict.fromkeys(self._labels()) if option.metavar == "LABEL" else ()
+        return _kind("value", _beginning(word, [*option.suggested, *labels]))
 
     def _in_braces(self, expression: str) -> tuple[str, list[SimpleCompletion]]:
         """Return the completions of an expression, as IPython completes it in a cell of its own."""
