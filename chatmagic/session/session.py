@@ -37,6 +37,7 @@ from chatmagic.session.secret_check import SecretCheck
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from chatmagic.cassette.cassette import Cassette, Lookup
     from chatmagic.client.client import Client
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.stream import ReplyStream
@@ -342,12 +343,14 @@ class Session:
             state.service = self.environment.service()
         aside = self._compose(state, self.conversation)
         if cassette is not None:
-            state.lookup = state.look_up(
-                cassette, self.conversation, lambda: self._endpoint(state).is_emulator
-            )
+            state.lookup = self._look_up(state, cassette)
         if state.source == "service":
             self._secret_check.refuse(state, self._endpoint(state), self.conversation.turns)
         state.notes = [*set_aside_note(aside), *self.cassette.news(), *state.what_is_sent()]
+
+    def _look_up(self, state: AskState, cassette: Cassette) -> Lookup:
+        """Return what answers the request while a cassette is active."""
+        return state.look_up(cassette, self.conversation, lambda: self._endpoint(state).is_emulator)
 
     def _compose(self, state: AskState, conversation: Conversation) -> Change | None:
         """Make the request; return the change of a conversation that follows its page."""
