@@ -9,6 +9,7 @@
         ├── AuthenticationError         no key for this address, or the service refused it
         ├── RateLimitError              the credits are used up, or too many requests: wait
         ├── RequestRejectedError        the service refused the request: change it
+        │   └── TooLongError            the conversation is too long: send less of it
         ├── ServiceError                the service, or a proxy before it, failed: ask again later
         ├── ConnectError                no connection, so nothing was sent: address, network, TLS
         ├── RequestTimeoutError         a time-out of ours ran out; says which
@@ -138,6 +139,10 @@ class RequestRejectedError(ChatError):
     """Request that the service refused; asking the same again will not help."""
 
     fault: Fault = "you"
+
+
+class TooLongError(RequestRejectedError):
+    """Conversation that is too long for the service, which refused it."""
 
 
 class ServiceError(ChatError):

@@ -143,6 +143,8 @@ class ReplyFacts(BodyFacts):
         origin: ``live``, ``replay`` or ``emulator``.
         recorded: of a replayed reply, who answered when it was recorded.
         by_order: whether it was replayed for its place, as the request was another one.
+        left_out: how many of the oldest turns were left out of its request, as the service
+            refused it for its length with them; ``None`` where it was not sent again so.
     """
 
     took: int | None = json_field(whole_number)
@@ -151,6 +153,7 @@ class ReplyFacts(BodyFacts):
     state: State = json_field(word_of(State), default="complete")
     origin: Origin = json_field(word_of(Origin), default="live")
     recorded: Origin | None = json_field(word_of(Origin))
+    left_out: int | None = json_field(whole_number)
     by_order: bool = json_field(lambda value: value is True, lambda value: value or None, False)
 
 

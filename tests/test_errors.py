@@ -118,6 +118,7 @@ def test_faults() -> None:
         "RequestRejectedError": "you",
         "RequestTimeoutError": "network",
         "ServiceError": "service",
+        "TooLongError": "you",
     }
 
 

@@ -191,6 +191,7 @@ def every_error_is_caught_as_one() -> None:
         errors.RateLimitError,
         errors.RequestRejectedError,
         errors.ServiceError,
+        errors.TooLongError,
         errors.ConnectError,
         errors.RequestTimeoutError,
         errors.CutOffError,

@@ -139,6 +139,11 @@ def frame(html: str) -> str:
 def state_lines(reply: Reply) -> list[str]:
     """Return how a reply ended, in lines; none for the normal end of a text."""
     lines = [STATE_WORDS[reply.state]]
+    if reply.left_out:
+        turns = counted(reply.left_out, "turn")
+        lines.append(
+            f"The conversation was too long for the service: sent without the oldest {turns}."
+        )
     if reply.refusal:
         lines.append(f"The model refused: {reply.refusal}")
     if reply.finish_reason not in (None, "stop"):

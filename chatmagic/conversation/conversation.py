@@ -133,6 +133,10 @@ class Conversation:
         """Return by number the turns that are live, and those that can still be brought back."""
         return history.known_turns(self._all)
 
+    def known_instructions(self) -> dict[str, Value]:
+        """Return by digest the instructions that are live, or can still be brought back."""
+        return history.known_instructions(self._all)
+
     def context(
         self,
         owner: str | None = None,

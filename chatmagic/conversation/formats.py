@@ -1,4 +1,4 @@
-"""What goes along with a question on the form of its reply, and which schema a follow-up takes."""
+"""Words on the form of a reply that go along with a question, and the schema of a follow-up."""
 
 from __future__ import annotations
 

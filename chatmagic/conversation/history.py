@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from chatmagic.conversation.cell_order import Layout
+    from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item
 
 Kind = Literal["ask", "re-run", "instructions", "reset", "set aside", "load"]
@@ -95,9 +96,19 @@ def added(now: Snapshot, item: Item, order: Sequence[str] | None) -> tuple[Snaps
 
 def known_turns(now: Snapshot) -> dict[int, Turn]:
     """Return by number the turns that are live, and those of the changes that are kept."""
+    return {item.number: item for item in _known(now) if isinstance(item, Turn)}
+
+
+def known_instructions(now: Snapshot) -> dict[str, Value]:
+    """Return by digest the instructions that are live, and those of the changes that are kept."""
+    given = (item.value for item in _known(now) if isinstance(item, Instructions))
+    return {value.sha256: value for value in given}
+
+
+def _known(now: Snapshot) -> list[Item]:
     sides = [side for step in (*now.done, *now.undone) for side in (step.before, step.after)]
     lists = [*(items for side in sides for items in side.values()), *(s.items for s in now.slots)]
-    return {item.number: item for items in lists for item in items if isinstance(item, Turn)}
+    return [item for items in lists for item in items]
 
 
 def reset(now: Snapshot) -> tuple[Snapshot, Change]:

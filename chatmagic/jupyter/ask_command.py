@@ -137,6 +137,7 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply | None:
         notes=descriptions.notes,
         keep_values=kernel.settings.keep_values,
         allow_secrets=parsed.allow_secrets,
+        fit=kernel.settings.fit,
         owner=execution.cell,
         execution=execution.id,
         entry="cell",

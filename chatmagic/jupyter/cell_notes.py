@@ -1,4 +1,4 @@
-"""What is noted of the cells that are not ours, from the load of the extension on.
+"""Notes of the cells that are not ours, from the load of the extension on.
 
 Light enough to be loaded in every notebook, and quick enough to run after each cell.
 """
@@ -163,11 +163,12 @@ class CellNotes(Mapping[str, str]):
             self._execution, self._source = execution.id, str(info.raw_cell)
             if not is_ours(self._source):
                 self._capture = OutputCapture(self._shell)
+                self._capture.start()
 
     def _stop(self) -> None:
-        capture, self._capture, self._source = self._capture, None, None
-        if capture is not None:
-            capture.stop()
+        if self._capture is not None:
+            self._capture.stop()
+        self._capture = self._source = None
 
     def _note(self, result: ExecutionResult | None = None) -> None:
         """Take note of a cell that has run."""

@@ -73,11 +73,11 @@ def code(kernel: Kernel, line: str) -> None:
     context = contextvars.copy_context()
 
     def heard(answer: Coded) -> str:
-        said = _outcome(answer)
+        words = _outcome(answer)
         copied = blocks if answer["outcome"] == "refused" else ()
-        data, metadata = output.note(*_note(said, copied))
+        data, metadata = output.note(*_note(words, copied))
         context.run(shown.update, data, metadata=metadata, raw=True)
-        return said
+        return words
 
     bridge = kernel.page.bridge
     data, metadata = output.note(*_note(f"{_cells(len(cells))} for this page.", ()))
@@ -148,27 +148,27 @@ def _outcome(answer: Coded) -> str:
     fixed = {"same": SAME, "queued": QUEUED, "refused": REFUSED}.get(answer["outcome"])
     if fixed is not None:
         return fixed
-    said = f"{_cells(answer['made'])} put below; nothing of it was run."
+    words = f"{_cells(answer['made'])} put below; nothing of it was run."
     if answer["removed"]:
-        said += f" {_cells(answer['removed'])} of before removed."
+        words += f" {_cells(answer['removed'])} of before removed."
     if answer["left"]:
-        said += f" {_cells(answer['left'])} of before left, as edited or run since."
-    return said
+        words += f" {_cells(answer['left'])} of before left, as edited or run since."
+    return words
 
 
 def _cells(count: int) -> str:
     return counted(count, "cell")
 
 
-def _show(said: str, blocks: Sequence[CodeBlock] = ()) -> None:
-    views.show_html(*_note(said, blocks))
+def _show(words: str, blocks: Sequence[CodeBlock] = ()) -> None:
+    views.show_html(*_note(words, blocks))
 
 
-def _note(said: str, blocks: Sequence[CodeBlock]) -> tuple[str, str]:
+def _note(words: str, blocks: Sequence[CodeBlock]) -> tuple[str, str]:
     """Return a sentence and code to copy, as HTML and as text."""
     from chatmagic.render import markdown, reply_parts  # noqa: PLC0415 - as above
 
     shown = "\n\n".join(reply_parts.fenced(block.code) for block in blocks)
     html = markdown.to_html(shown) if shown else ""
-    texts = [said, *(to_terminal(block.code) for block in blocks)]
-    return f'<div class="chatmagic"><p>{escape(said)}</p>{html}</div>', "\n\n".join(texts)
+    texts = [words, *(to_terminal(block.code) for block in blocks)]
+    return f'<div class="chatmagic"><p>{escape(words)}</p>{html}</div>', "\n\n".join(texts)

@@ -1,4 +1,4 @@
-"""What goes in front of a question by the options of its cell: cells, and the last error."""
+"""Values in front of a question, by the options of its cell: cells, and the last error."""
 
 from __future__ import annotations
 

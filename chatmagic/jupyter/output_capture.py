@@ -8,7 +8,7 @@ a cell runs, the methods that write and publish are wrapped, and each calls the 
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from chatmagic._log import log_swallowed
@@ -42,26 +42,35 @@ class OutputCapture:
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
-        """Begin to note."""
+        """Note nothing yet."""
         self._shell = shell
         self._pieces: list[_Piece] = []
         self._kept = self._lost = 0
         self._may_shrink = True
         self._quiet = False
+        self._waiting: list[str] = []
+        self._waiting_size = 0
+        # A terminal prints an error, and its shell knows that since IPython 9.
+        self._prints_errors = not hasattr(shell, "kernel")
         self._clear_next = False
         self._runs = True
         self._restore: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        """Begin to note; an interrupt leaves what :meth:`stop` can take back."""
+        shell = self._shell
         for stream in (sys.stdout, sys.stderr):
-            self._wrap(stream, "write", self._printed)
-        self._wrap(shell.display_pub, "publish", self._published, alone=True)
-        self._wrap(shell.display_pub, "clear_output", self._cleared, alone=True)
-        self._wrap(shell.displayhook, "log_output", self._resulted)
+            self._wrap(stream, "write", self._noting_write)
+        self._wrap(shell.display_pub, "publish", self._noting(self._published))
+        self._wrap(shell.display_pub, "clear_output", self._noting(self._cleared))
+        self._wrap(shell.displayhook, "log_output", self._noting(self._resulted))
 
     def stop(self) -> None:
         """Note nothing more, and leave all as it was."""
+        self._take()
         self._runs = False
-        while self._restore:
-            self._restore.pop()()
+        for restore in reversed(self._restore):
+            restore()
 
     @property
     def text(self) -> str:
@@ -84,43 +93,23 @@ class OutputCapture:
         finally:
             self._quiet = before
 
-    def _wrap(
-        self, owner: Any, name: str, note: Callable[..., None], *, alone: bool = False
-    ) -> None:
-        """Call a function after a method, with the same arguments.
+    def _wrap(self, owner: Any, name: str, wrapped: Callable[[Any], Callable[..., Any]]) -> None:
+        """Put a function in place of a method, until :meth:`stop`.
 
         Args:
             owner: whose method it is.
             name: of the method.
-            note: the function; an error of it is nobody's.
-            alone: whether what the method itself prints is not noted.
+            wrapped: returns the function for the method.
         """
         own = vars(owner).get(name) if hasattr(owner, "__dict__") else None
         method = getattr(owner, name, None)
         if method is None:
             return
-
-        def noted(*words: Any, **named: Any) -> Any:
-            if alone:
-                with self.quiet():
-                    result = method(*words, **named)
-            else:
-                result = method(*words, **named)
-            try:
-                if self._runs:
-                    note(*words, **named)
-            except Exception as error:  # noqa: BLE001 - a cell may publish anything
-                log_swallowed(error)
-            return result
-
-        try:
-            setattr(owner, name, noted)
-        except AttributeError:
-            return  # a stream that takes no attribute is not noted
+        function = wrapped(method)
 
         def restore() -> None:
             # What was wrapped since by another stays, and calls this one, which notes nothing.
-            if vars(owner).get(name) is not noted:
+            if not hasattr(owner, "__dict__") or vars(owner).get(name) is not function:
                 return
             if own is None:
                 delattr(owner, name)
@@ -128,10 +117,50 @@ class OutputCapture:
                 setattr(owner, name, own)
 
         self._restore.append(restore)
+        with suppress(AttributeError):  # a stream that takes no attribute is not noted
+            setattr(owner, name, function)
 
-    def _printed(self, text: Any, *_: Any) -> None:
-        shows = self._quiet or getattr(self._shell, "showing_traceback", False)
-        if not shows and isinstance(text, str) and text:
+    def _noting(self, note: Callable[..., None]) -> Callable[[Any], Callable[..., Any]]:
+        """Return what wraps a method so that a function is called after it, with its arguments."""
+
+        def wrapped(method: Callable[..., Any]) -> Callable[..., Any]:
+            def noted(*words: Any, **named: Any) -> Any:
+                with self.quiet():
+                    result = method(*words, **named)
+                try:
+                    if self._runs:
+                        self._take()
+                        note(*words, **named)
+                except Exception as error:  # noqa: BLE001 - a cell may publish anything
+                    log_swallowed(error)
+                return result
+
+            return noted
+
+        return wrapped
+
+    def _noting_write(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what wraps the ``write`` of a stream; a cell may call it a million times."""
+        shell, prints_errors = self._shell, self._prints_errors
+
+        def write(text: str, *words: Any, **named: Any) -> Any:
+            result = method(text, *words, **named)
+            if self._quiet or not self._runs:
+                return result
+            if prints_errors and getattr(shell, "showing_traceback", False):
+                return result
+            self._waiting.append(text)
+            self._waiting_size += len(text)
+            if self._waiting_size > MOST:
+                self._take()
+            return result
+
+        return write
+
+    def _take(self) -> None:
+        """Add what was printed since to the pieces."""
+        waiting, self._waiting, self._waiting_size = self._waiting, [], 0
+        if text := "".join(waiting):
             self._add(text, is_stream=True)
 
     def _published(
@@ -168,21 +197,23 @@ class OutputCapture:
         if self._clear_next:
             self._forget()
         last = self._pieces[-1] if self._pieces else None
-        if is_stream and last is not None and last.is_stream:
-            if self._kept + len(text) > MOST and self._may_shrink:
-                self._shrink(last)
-            if fitting := self._fitting(text):
-                last.texts.append(fitting)
-        else:
-            self._pieces.append(_Piece(self._fitting(text), display, is_stream=is_stream))
+        if last is None or not (is_stream and last.is_stream):
+            last = _Piece("", display, is_stream=is_stream)
+            self._pieces.append(last)
+        if is_stream and self._may_shrink and self._kept + len(text) > MOST:
+            text = self._shrunk(last, text)
+        if fitting := self._fitting(text):
+            last.texts.append(fitting)
 
-    def _shrink(self, piece: _Piece) -> None:
-        """Leave out what a progress bar has written over."""
+    def _shrunk(self, piece: _Piece, text: str) -> str:
+        """Return what was printed so far without what a progress bar has written over."""
         before = "".join(piece.texts)
-        text = as_shown(before) + ("\r" if before.endswith("\r") else "")
-        piece.texts = [text]
-        self._kept -= len(before) - len(text)
-        self._may_shrink = len(text) < MOST // 2
+        self._kept -= len(before)
+        piece.texts = []
+        printed = before + text
+        shown = as_shown(printed) + ("\r" if printed.endswith("\r") else "")
+        self._may_shrink = len(shown) < MOST // 2
+        return shown
 
     def _fitting(self, text: str) -> str:
         """Return as much of a text as there is room for."""

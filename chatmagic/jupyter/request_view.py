@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Final
 
+from chatmagic.conversation.instructions import instructed
 from chatmagic.conversation.request_parts import TokenRate, parts_of
 from chatmagic.models import Message
 from chatmagic.protocol import credits as crediting
@@ -17,9 +19,12 @@ if TYPE_CHECKING:
 
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.request_parts import Part
+    from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.protocol.auth import Auth
+    from chatmagic.protocol.wire import Request
     from chatmagic.session.preview import Preview
 
 MOST_SHOWN: Final = 100_000
@@ -74,7 +79,12 @@ def of_turn(conversation: Conversation, place: int) -> tuple[str, str]:
     request = turn.request(before, extra)
     notes = [f"What went with turn {place:,}:"]
     if turn.instructions is not None:
-        notes.append(f"Its {turn.instructions.name} went in front; the text below is without them.")
+        given = conversation.known_instructions().get(turn.instructions.sha256)
+        if given is not None:
+            request = _instructed(request, given, turn)
+        else:
+            name = turn.instructions.name
+            notes.append(f"Its {name} went in front; the text below is without them.")
     if turn.missing:
         notes.append("The values whose text was not kept are named in their place.")
     is_whole = turn.record is not None and request.digest() == turn.record.request
@@ -86,6 +96,22 @@ def of_turn(conversation: Conversation, place: int) -> tuple[str, str]:
     parts = parts_of(sizes, turn.instructions, turn)
     body = json.dumps(request.to_json(), ensure_ascii=False, indent=2)
     return _shown(notes, parts, None, end, body)
+
+
+def _instructed(request: Request, given: Value, turn: Turn) -> Request:
+    """Return a turn's request with its instructions, in the role in which they went along.
+
+    Args:
+        request: without them.
+        given: the instructions, with their text.
+        turn: the turn, whose record tells the request's digest.
+    """
+    in_user, in_system = (
+        replace(request, messages=instructed(request.messages, given, system_role=role))
+        for role in (False, True)
+    )
+    is_system = turn.record is not None and in_system.digest() == turn.record.request
+    return in_system if is_system else in_user
 
 
 _LOST: Final = (

@@ -94,12 +94,15 @@ class KernelSettings(Configurable):
     raw = Bool(False, help="Default of --raw.").tag(config=True)
     quiet = Bool(False, help="Default of --quiet.").tag(config=True)
     format = Enum(
-        ["markdown", "text", "code", "json"],
-        "markdown",
-        help="Default of --format.",
+        ["markdown", "text", "code", "json"], None, allow_none=True, help="Default of --format."
     ).tag(config=True)
     keep_values = Bool(
         False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
+    ).tag(config=True)
+    fit = Bool(
+        False,
+        help="Send a question once more without the oldest turns where the service says that the "
+        "conversation is too long.",
     ).tag(config=True)
     cassette = Unicode(None, allow_none=True, help="File to record and replay.").tag(config=True)
     mode = Unicode(

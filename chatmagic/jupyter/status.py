@@ -96,7 +96,9 @@ class Status:
 
     def defaults(self) -> dict[str, Any]:
         """Return the parameters of the panel's questions, which are every cell's defaults."""
-        return shared(options.parse("", self.kernel.settings.trait_values()), Parameters)
+        settings = self.kernel.settings
+        parameters = shared(options.parse("", settings.trait_values()), Parameters)
+        return {**parameters, "fit": settings.fit}
 
     def streams(self) -> bool:
         """Return whether pages show a reply while it comes."""
@@ -182,6 +184,7 @@ class Status:
             "stream_usage",
             "system_role",
             "keep_values",
+            "fit",
         ]
         return [
             f"{name} = {configured[name]}"

@@ -23,6 +23,7 @@ from chatmagic.errors import (
     RateLimitError,
     RequestRejectedError,
     ServiceError,
+    TooLongError,
 )
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.body_text import decoded, excerpt, quoted
@@ -81,9 +82,7 @@ _BAD_KEY: Final = _Rule(
     "%chat shows where the key comes from; %chat_login asks for another one.",
 )
 _LIMITED: Final = _Rule(RateLimitError, "The service says that the limit is reached", None)
-_TOO_LONG: Final = _Rule(
-    RequestRejectedError, "The conversation is too long for the service", LESS_HINT
-)
+_TOO_LONG: Final = _Rule(TooLongError, "The conversation is too long for the service", LESS_HINT)
 _FIREWALL: Final = _REFUSED._replace(
     hint="A firewall or a proxy in front of the service may have refused: ask its operator, or try "
     "from another network."

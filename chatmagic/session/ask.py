@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
+from chatmagic.cassette import reproducibility
+from chatmagic.cassette.interaction import Interaction
+from chatmagic.cassette.matching import Query
 from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.request_parts import TokenRate
 from chatmagic.conversation.turn import Context, Turn
-from chatmagic.errors import ChatInterrupted, InputError, ReplyFormatError
+from chatmagic.errors import ChatError, ChatInterrupted, InputError, ReplyFormatError, TooLongError
 from chatmagic.models import Message
 from chatmagic.session import forms
 from chatmagic.text import counted, one_line
@@ -21,13 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.cassette.active import CassetteSetup
-    from chatmagic.cassette.cassette import AnswerSource, Lookup
+    from chatmagic.cassette.cassette import AnswerSource, Cassette, Lookup
     from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
+    from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.history import Change
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
+    from chatmagic.session.environment import Environment
     from chatmagic.session.events import Answer, Ask, View
 
 _SHOWN: Final = 60
@@ -49,6 +54,7 @@ class AskState:
         service: where and how the service is asked; ``None`` until that is needed.
         order: hashes of the page's cells from top to bottom, which the ask goes by.
         context: the turns that the request carries.
+        left_out: how many of the oldest turns it does not carry as they made it too long.
         request: the request; from :meth:`make_request` on.
         digest: the request's digest.
         lookup: what the cassette says of the request.
@@ -66,6 +72,7 @@ class AskState:
     service: ServiceSetup | None = None
     order: tuple[str, ...] | None = None
     context: Context = NOTHING
+    left_out: int = 0
     request: Request = field(init=False, repr=False)
     digest: str = ""
     lookup: Lookup | None = None
@@ -86,6 +93,61 @@ class AskState:
         """The messages of the turns that go along and the prompt, without any instructions."""
         return (*self.context.messages, Message("user", self.ask.prompt))
 
+    def follow_page(self, conversation: Conversation, environment: Environment) -> Change | None:
+        """Put the turns in the order of the page's cells; the ask goes by it.
+
+        Args:
+            conversation: whose turns they are.
+            environment: knows the page.
+
+        Returns:
+            The change, if turns of cells that are gone were set aside.
+        """
+        ask = self.ask
+        self.order = ask.order
+        if not ask.history or ask.order is not None:
+            return None
+        # The panel is in no page's list; the page that reported last counts.
+        layout = environment.layout(None if ask.entry == "panel" else ask.owner)
+        if layout is None:
+            return None
+        self.order = layout.order
+        return conversation.follow(layout)
+
+    def look_up(
+        self, cassette: Cassette, conversation: Conversation, is_emulator: Callable[[], bool]
+    ) -> Lookup:
+        """Return what answers the request while a cassette is active.
+
+        Args:
+            cassette: the active one.
+            conversation: the turns that the request may carry.
+            is_emulator: returns whether the service is this kernel's emulator.
+        """
+        ask = self.ask
+        asked = Interaction.asked(
+            self.request,
+            self.messages,
+            self.context.instructions,
+            typed=ask.typed,
+            owner=ask.owner,
+        )
+        query = Query(asked, ask.execution, self.order, self.messages)
+        before = conversation.context(ask.owner, ask.execution, order=self.order).turns
+        below = [
+            turn
+            for turn in conversation
+            if ask.owner is not None and turn.owner != ask.owner and turn not in before
+        ]
+        warnings = reproducibility.warnings(
+            conversation,
+            self.context,
+            below if ask.history else [],
+            ask.prompt if ask.values or ask.entry == "python" else "",
+            by_number=ask.cells is not None,
+        )
+        return cassette.look_up(query, warnings=warnings, is_emulator=is_emulator)
+
     def make_request(self, extra_body: Mapping[str, Any], *, system_role: bool) -> None:
         """Make the request and its digest, before anything is spent on it.
 
@@ -104,6 +166,27 @@ class AskState:
             self.digest = self.request.digest()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
+
+    def may_be_shortened(self) -> bool:
+        """Return whether the service refused the request for its length, and it may go shorter."""
+        may = self.ask.fit and not self.left_out and bool(self.context.turns)
+        return may and isinstance(self.problem, TooLongError)
+
+    def shorten(self) -> None:
+        """Leave out the oldest turns, at least one, so that half of the request's text is left."""
+        turns = self.context.turns
+        size = sum(len(message.content) for message in self.request.messages)
+        left = size
+        while self.left_out < len(turns) and (not self.left_out or left > size // 2):
+            left -= sum(len(message.content) for message in turns[self.left_out].messages)
+            self.left_out += 1
+        self.context = replace(self.context, turns=turns[self.left_out :])
+
+    def say_shortened(self) -> None:
+        """Say with an error that the request was sent a second time, and without what."""
+        if self.left_out and isinstance(self.problem, ChatError):
+            again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
+            self.problem.hint = " ".join(filter(None, [again, self.problem.hint]))
 
     def what_is_sent(self) -> list[str]:
         """Return what to say of the request, where it is not simply what stands above."""
@@ -132,6 +215,10 @@ class AskState:
         facts = shared(self.ask, RequestFacts)
         facts["asked_model"] = _json.word(self.request.extra.get("model"))
         instructions = self.context.instructions
+        if self.left_out:
+            # It stands in the conversation as a turn that was asked with --last.
+            facts["last"] = len(self.context.turns)
+            reply = replace(reply, left_out=self.left_out)
         return Turn(
             **facts,
             reply=reply,

@@ -1,4 +1,4 @@
-"""What a session needs of the place where it runs, as one object that is handed to it."""
+"""Environment of a session: what it needs of the place where it runs, as one object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked, what comes of it, and the events of an ask for views and followers."""
+"""Asks, their answers, and the events of an ask for views and followers."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class Ask(RequestFacts):
     Args:
         keep_values: whether the record keeps the values themselves, for all to see.
         allow_secrets: whether it is sent although it holds a secret.
+        fit: whether it is sent once more, without the oldest turns, where the service says that
+            the conversation is too long.
         order: hashes of the page's cells from top to bottom; ``None`` is as the session's
             pages report them, if they do.
         notes: lines on what went into the prompt, to show while the reply is awaited.
@@ -40,6 +42,7 @@ class Ask(RequestFacts):
     asker: str = "Python"
     keep_values: bool = False
     allow_secrets: bool = False
+    fit: bool = False
     order: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
 

@@ -10,10 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from chatmagic._log import log_swallowed
-from chatmagic.cassette import reproducibility, transports
+from chatmagic.cassette import transports
 from chatmagic.cassette.active import CASSETTE, ActiveCassette
-from chatmagic.cassette.interaction import Interaction
-from chatmagic.cassette.matching import Query
 from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
@@ -39,7 +37,6 @@ from chatmagic.session.secret_check import SecretCheck
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.cassette.cassette import Cassette, Lookup
     from chatmagic.client.client import Client
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.stream import ReplyStream
@@ -112,6 +109,7 @@ class Session:
         format: Format = "markdown",
         schema: object = None,
         allow_secrets: bool = False,
+        fit: bool = False,
         on_fragment: Callable[[str], object] | None = None,
     ) -> Reply:
         """Ask, keep the turn and give the reply; shows nothing itself.
@@ -128,6 +126,8 @@ class Session:
             schema: what the JSON has to be: a pydantic model, a dataclass, a TypedDict or a
                 JSON schema; :attr:`Reply.parsed` is the instance.
             allow_secrets: whether it is sent although it holds a secret.
+            fit: whether it is sent once more, without the oldest turns, where the service says
+                that the conversation is too long.
             on_fragment: called with each fragment as it comes.
 
         Raises:
@@ -151,6 +151,7 @@ class Session:
             schema=name,
             form=None if name is None else schema_reader.read(schema, name),
             allow_secrets=allow_secrets,
+            fit=fit,
             owner=owner,
             execution=execution,
         )
@@ -336,72 +337,41 @@ class Session:
     def _prepare(self, state: AskState) -> None:
         """Decide what is sent, and what answers it; nothing is sent yet."""
         state.cassette = setup = self.environment.cassette()
-        cassette = self.cassette.insert(setup)
+        self.cassette.insert(setup)
         if setup is None and self._clients.given is None:
             state.service = self.environment.service()
         aside = self._compose(state, self.conversation)
-        if cassette is not None:
-            state.lookup = self._look_up(state, cassette)
+        self._look_up(state)
         if state.source == "service":
             self._secret_check.refuse(state, self._endpoint(state), self.conversation.turns)
         state.notes = [*set_aside_note(aside), *self.cassette.news(), *state.what_is_sent()]
 
+    def _look_up(self, state: AskState) -> None:
+        """Look up what answers the request while a cassette is active."""
+        if self.cassette.current is not None:
+            state.lookup = state.look_up(
+                self.cassette.current, self.conversation, lambda: self._endpoint(state).is_emulator
+            )
+
     def _compose(self, state: AskState, conversation: Conversation) -> Change | None:
         """Make the request; return the change of a conversation that follows its page."""
-        aside = self._follow_page(state, conversation)
+        aside = state.follow_page(conversation, self.environment)
         above: tuple[Turn, ...] = ()
         if state.ask.history:
             who = state.ask.owner, state.ask.execution
             state.context = conversation.context(*who, last=state.ask.last, order=state.order)
             above = conversation.context(*who, order=state.order).turns
         state.ask = forms.formed(state.ask, above, state.context.turns, self.environment.named)
+        self._make_request(state)
+        return aside
+
+    def _make_request(self, state: AskState) -> None:
+        """Make the request of what is asked and what goes along."""
         given = self._clients.given
         source = given.setup if given is not None else state.cassette or state.service
         state.make_request(
             (source and source.extra_body) or {},
             system_role=source is not None and source.system_role,
-        )
-        return aside
-
-    def _follow_page(self, state: AskState, conversation: Conversation) -> Change | None:
-        """Put the turns in the order of the page's cells; the ask goes by it."""
-        ask = state.ask
-        state.order = ask.order
-        if not ask.history or ask.order is not None:
-            return None
-        # The panel is in no page's list; the page that reported last counts.
-        layout = self.environment.layout(None if ask.entry == "panel" else ask.owner)
-        if layout is None:
-            return None
-        state.order = layout.order
-        return conversation.follow(layout)
-
-    def _look_up(self, state: AskState, cassette: Cassette) -> Lookup:
-        """Return what answers the request while a cassette is active."""
-        ask = state.ask
-        asked = Interaction.asked(
-            state.request,
-            state.messages,
-            state.context.instructions,
-            typed=ask.typed,
-            owner=ask.owner,
-        )
-        query = Query(asked, ask.execution, state.order, state.messages)
-        before = self.conversation.context(ask.owner, ask.execution, order=state.order).turns
-        below = [
-            turn
-            for turn in self.conversation
-            if ask.owner is not None and turn.owner != ask.owner and turn not in before
-        ]
-        warnings = reproducibility.warnings(
-            self.conversation,
-            state.context,
-            below if ask.history else [],
-            ask.prompt if ask.values or ask.entry == "python" else "",
-            by_number=ask.cells is not None,
-        )
-        return cassette.look_up(
-            query, warnings=warnings, is_emulator=lambda: self._endpoint(state).is_emulator
         )
 
     def _endpoint(self, state: AskState) -> Endpoint:
@@ -428,6 +398,13 @@ class Session:
         state.stream = stream = client.send(state.request, state.halt, through)
         return stream
 
+    def _send_shortened(self, state: AskState) -> ReplyStream:
+        """Hand over the request once more without the oldest turns, as the user has set."""
+        state.shorten()
+        self._make_request(state)
+        self._look_up(state)
+        return self._send(state)
+
     def _receive(self, state: AskState, stream: ReplyStream, view: View) -> None:
         """Read the reply to its end, or to what ends it early; keep what came."""
 
@@ -437,6 +414,10 @@ class Session:
 
         try:
             state.problem = read(stream, show)
+            if state.may_be_shortened() and not stream.reply.text:
+                stream = self._send_shortened(state)
+                state.problem = read(stream, show)
+                state.say_shortened()
             if state.problem is not None and not stream.reply.text:
                 raise state.problem
             self._keep(state, stream.reply)

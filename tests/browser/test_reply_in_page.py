@@ -369,3 +369,28 @@ def test_a_live_cell_says_what_went_into_the_prompt(lab: Open, service: Emulator
     book.ended(1)
     assert "three hundred" in book.shown(1)
     assert line not in book.shown(1)
+
+
+def test_json_is_a_tree_that_folds(lab: Open) -> None:
+    """By a click and by keys; its texts are neither HTML nor formulas, in both themes."""
+    value = '{"cities": [{"name": "Lima <b>$x$</b>", "people": 10}, null], "of": "Peru"}'
+    failing = "%%chat --format json\necho:[1,\n2 3]"
+    book = lab(["%load_ext chatmagic", f"%%chat --format json\necho:{value}", failing])
+    for number in range(3):
+        book.run(number)
+    tree = book.page.locator(".chatmagic-json")
+    assert "Lima <b>$x$</b>" in tree.inner_text()
+    assert tree.locator("b, mjx-container").count() == 0
+    assert tree.locator("details[open]").count() == 3
+    tree.locator("summary").nth(1).click()
+    assert "Lima" not in tree.inner_text()
+    tree.locator("summary").nth(1).press("Enter")
+    assert "Lima" in tree.inner_text()
+    assert "No JSON at line 2, column 3." in book.shown(2)
+    assert "The reply is no JSON: line 2, column 3" in book.shown(2)
+    for theme in (LIGHT, DARK):
+        book.front.theme(theme)
+        for output in range(book.page.locator(".chatmagic").count()):
+            assert book.js(f"return ({CONTRAST})({ROOT})", output) == [], (theme, output)
+    book.front.theme(LIGHT)
+    book.screenshot("json")

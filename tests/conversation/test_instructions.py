@@ -93,6 +93,17 @@ def test_undo_takes_them_back_and_redo_gives_them_again() -> None:
     assert talk.added == 0
 
 
+def test_those_of_before_are_known_by_their_digest() -> None:
+    """As long as an undo could bring them back."""
+    talk = Conversation()
+    give(talk, "one", "i", "1")
+    give(talk, "two", "i", "2")
+    known = {Value.of("", text).sha256: text for text in ("one", "two")}
+    assert {key: value.text for key, value in talk.known_instructions().items()} == known
+    talk.forget_changes()
+    assert [value.text for value in talk.known_instructions().values()] == ["two"]
+
+
 def test_a_reset_leaves_them() -> None:
     """Rule 15: it takes out the turns, also those beside them in their slot."""
     talk = abc()

@@ -70,6 +70,7 @@ WATCHED: Final = (
         "protocol/reply_builder",
         "session/events",
         "conversation/history",
+        "conversation/instructions",
         "conversation/conversation",
         "conversation/slots",
         "conversation/turn",
@@ -83,6 +84,7 @@ WATCHED: Final = (
         "jupyter/drawing",
         "jupyter/commands",
         "jupyter/ask_command",
+        "jupyter/instructions_command",
         "jupyter/page",
         "jupyter/kernel",
         "jupyter/status",
@@ -227,6 +229,36 @@ def test_at_each_line_of_a_cell(service: Service) -> None:
     """The same through the magic, the view and the output."""
     outside = {(path, line) for path in BELOW_REPLIES for line in range(1_000)}
     at_each_line(service, in_a_cell(), outside, "whole", fresh=False)
+
+
+def test_at_each_line_of_instructions(service: Service) -> None:
+    """Those that held hold on, or the new ones do; nothing is sent, and nothing stays locked."""
+    shell = Shell()
+    session = current_session()
+    old, new = ("%%chat_instructions\nold", "%%chat_instructions\nnew")
+    for cell in (old, new, old):
+        shell.page(cell, "i")
+    with Strike() as noted:
+        shell.page(new, "i")
+
+    def strike(place: tuple[str, int]) -> None:
+        shell.page(old, "i")
+        depth = session.conversation.undo_depth
+        with Strike(place) as one:
+            shell.run(new, cell="i")
+        held = session.conversation.instructions[-1]
+        assert one.struck, place
+        assert held is not None, place
+        is_new = session.conversation.undo_depth == depth + 1
+        assert held.text == ("new" if is_new else "old"), place
+        session.change(Conversation.undo)
+
+    # The shell of these tests uses it, too, outside of the cell.
+    places = [place for place in noted.places if place[0] != contextlib.__file__]
+    for place in places:
+        apart(strike, place)
+    assert len(places) > 50
+    assert service.served == 0
 
 
 def at_each_line(

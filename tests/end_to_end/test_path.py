@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 PACKAGE: Final = Path(chatmagic.__file__).parent
 WORD: Final = "zebra"
-MOST_DOWN: Final = 22
-"""Twenty, and two for the check for secrets: that of a session, and that of a text."""
+MOST_DOWN: Final = 24
+"""Twenty; and the notes of cells, the form of a reply, two for the check for secrets."""
 MOST_BACK: Final = 10
 DEPTH: Final = 3
 """How deep an argument is looked into."""

@@ -11,6 +11,7 @@ from shells import KEY, Shell
 if TYPE_CHECKING:
     from logged import Emulator
 
+SWITCHES = ("no_history", "no_stream", "raw", "quiet", "keep_values", "fit")
 WRONG = [
     ("mode", '"relive"'),
     ("mode", "1"),
@@ -45,7 +46,10 @@ WRONG = [
     ("last", "False"),
     ("last", '"all"'),
     ("cassette", "5"),
-    *((name, '"yes"') for name in ("no_history", "no_stream", "raw", "quiet", "keep_values")),
+    *(
+        (name, '"yes"')
+        for name in ("no_history", "no_stream", "raw", "quiet", "keep_values", "fit")
+    ),
 ]
 RIGHT = {
     "mode": '"Replay"',
@@ -61,7 +65,7 @@ RIGHT = {
     "max_tokens": "9",
     "last": "0",
     "cassette": '"a.jsonl"',
-    **dict.fromkeys(("no_history", "no_stream", "raw", "quiet", "keep_values"), "True"),
+    **dict.fromkeys(SWITCHES, "True"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,8 @@ from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from logged import Emulator
 
 PERSON = """
@@ -72,7 +75,7 @@ def test_what_is_no_json_fails_the_cell_and_is_kept(shell: Shell) -> None:
     assert isinstance(ran.error, ReplyFormatError)
     assert ran.error.message == "The reply is no JSON: line 2, column 6: Expecting ':' delimiter."
     assert ran.error.hint == (
-        "Its text was paid for and is kept, as a turn of the conversation and in the output."
+        "Its text was paid for and is kept as a turn: %chat_history shows it."
     )
     assert ran.texts == ['{"a": 1,\n "b" 2}']
     assert "No JSON at line 2, column 6." in ran.html
@@ -92,7 +95,7 @@ def test_json_of_another_form_fails_the_cell_and_is_kept(shell: Shell) -> None:
         "The reply is JSON, and not of the form Person: name: expected string, not 3."
     )
     assert ran.error.hint == (
-        "Its text was paid for and is kept in the output, and as the error's reply."
+        "Its text was paid for: its cell shows it, and it is the error's reply."
     )
     assert ran.texts == ['{\n  "name": 3\n}']
     assert len(current_session().conversation) == 0
@@ -164,7 +167,9 @@ def test_a_form_is_set_for_every_question_and_taken_back_for_one(
     shell: Shell, emulator: Emulator
 ) -> None:
     """By %config, and by --format markdown."""
+    assert "format" not in shell.do("%chat").printed
     shell.do("%config ChatMagics.format = 'text'")
+    assert "format = text" in shell.do("%chat").printed
     ran = shell.machine("%chat echo:*one*")
     shell.machine("%chat --no-history --format markdown echo:two")
     assert [messages[-1] for messages in asked(emulator)] == [
@@ -211,3 +216,31 @@ def test_json_in_a_code_block_is_read_and_its_words_are_folded(shell: Shell) -> 
     assert "Sure!" in ran.html
     assert ran.records[0]["text"].startswith("Sure!")
     assert check(ran.records[0], ran.outputs[0]["data"]) == "sealed"
+
+
+def test_a_form_is_saved_and_loaded(shell: Shell, emulator: Emulator, tmp_path: Path) -> None:
+    """As options of the cell, and with the text as it came; the schema is found by its name."""
+    shell.do(PERSON)
+    shell.do("%config ChatMagics.keep_values = True")
+    shell.machine('%%chat --schema Person\necho:{"name":"Ada"}')
+    (before,) = current_session().conversation
+    shell.do(f"%chat_save {tmp_path}/talk.ipynb\n%chat_save {tmp_path}/talk.json")
+    cells = json.loads((tmp_path / "talk.ipynb").read_text("utf-8"))["cells"]
+    source = "".join(cells[1]["source"])
+    assert source == '%%chat --format json --schema Person\necho:{"name":"Ada"}'
+    for name in ("talk.ipynb", "talk.json"):
+        shell.do(f"%chat_reset\n%chat_load {tmp_path}/{name}")
+        (turn,) = current_session().conversation
+        assert (turn.reply.text, turn.prompt) == (before.reply.text, before.prompt)
+        assert (turn.format, turn.schema, turn.form) == ("json", "Person", None)
+        shell.machine('%%chat --format json -o p\necho:{"name":"Bo"}')
+        assert shell["p"].name == "Bo"
+        assert asked(emulator)[-1][:2] == [before.prompt, before.reply.text]
+
+
+def test_history_and_export_show_the_form(shell: Shell) -> None:
+    """A turn in JSON is a tree there, too, with its form among its notes."""
+    shell.machine('%%chat --format json\necho:{"a":1}')
+    ran = shell.machine("%chat_history 1")
+    assert "<strong>&quot;a&quot;</strong>: 1" in ran.html
+    assert "1. You (json" in ran.html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,8 @@ from chatmagic.conversation.blocks import ASKED_OF_AN_ERROR
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from logged import Emulator
 
     from chatmagic.jupyter.cell_notes import CellRun
@@ -215,3 +218,21 @@ def test_run_all_sends_the_same_again(shell: Shell, emulator: Emulator) -> None:
         sent.append(bodies(emulator)[before:])
     assert sent[0] == sent[1] == sent[2]
     assert len(sent[0]) == 3
+
+
+def test_a_saved_conversation_asks_with_the_same_cells(shell: Shell, tmp_path: Path) -> None:
+    """The notebook that is made of it has the options, and the question as typed."""
+    shell.do("#| label: load\nx = 1")
+    shell.machine("%chat -q --above 1 --tag load What is {{ x }}?")
+    shell.run("1 / 0")
+    shell.machine("%chat_fix")
+    shell.do(f"%chat_save {tmp_path / 'talk.ipynb'}")
+    cells = json.loads((tmp_path / "talk.ipynb").read_text())["cells"]
+    sources = ["".join(cell["source"]) for cell in cells]
+    assert sources[1:] == [
+        "%%chat --above 1 --tag load\nWhat is {{ x }}?",
+        f"%%chat --error\n{ASKED_OF_AN_ERROR}",
+    ]
+    loaded = shell.do(f"%chat_load {tmp_path / 'talk.ipynb'}").printed
+    assert "cell load, {{ x }}: the value was not kept" in loaded
+    assert "error ZeroDivisionError: the value was not kept" in loaded

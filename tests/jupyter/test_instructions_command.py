@@ -13,6 +13,7 @@ from shells import KEY, Shell, asked, bodies
 from chatmagic.archive import notebook_file, restore
 from chatmagic.audit import audit
 from chatmagic.session.current import current_session
+from chatmagic.session.events import Ask, View
 
 TERSE = "%%chat_instructions\nBe terse."
 
@@ -39,6 +40,7 @@ def test_they_go_along_with_the_questions_below(shell: Shell, emulator: Emulator
     shell.page("%chat --last 0 echo:c", "c")
     shell.page("%chat --no-history echo:alone", "d")
     shell.page("import chatmagic\nchatmagic.ask('echo:e', last=1)", "e")
+    shell.kernel.session.run(Ask("echo:p", last=0, entry="panel"), View())
     shell.page("%%chat_instructions", "j")
     shell.page("%chat --last 1 echo:f", "f")
     assert sent(emulator) == [
@@ -47,7 +49,8 @@ def test_they_go_along_with_the_questions_below(shell: Shell, emulator: Emulator
         ["Be terse.\n\necho:c"],
         ["echo:alone"],
         ["Be terse.\n\necho:c", "echo:e"],
-        ["echo:e", "echo:f"],
+        ["Be terse.\n\necho:p"],
+        ["echo:p", "echo:f"],
     ]
     assert [turn.prompt for turn in current_session().conversation][:2] == ["echo:above", "echo:b"]
 

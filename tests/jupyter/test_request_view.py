@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from shells import KEY, Shell, bodies
 
 from chatmagic.jupyter import request_view
@@ -13,7 +14,6 @@ from chatmagic.session.current import current_session
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
     from logged import Emulator
 
 
@@ -111,16 +111,42 @@ def test_the_request_of_a_turn_is_shown(shell: Shell, emulator: Emulator) -> Non
         assert "takes the number of a turn" in shell.fails(f"%chat_history {line}").traceback[0]
 
 
+@pytest.mark.parametrize("system_role", [False, True])
+def test_instructions_are_shown_where_they_went(
+    shell: Shell, emulator: Emulator, *, system_role: bool
+) -> None:
+    """In the role in which they were sent, also where others hold now."""
+    shell.do(f"%config ChatMagics.system_role = {system_role}")
+    shell.page("%%chat_instructions\nBe short.", "i")
+    shell.page("%chat echo:one", "a")
+    shell.page("%%chat_instructions\nBe long.", "i")
+    shell.do(f"%config ChatMagics.system_role = {not system_role}")
+    text = shell.machine("%chat_history 1 --request").texts[0]
+    assert body(text) == bodies(emulator)[0]
+    assert "By its digest, this is the request as it was sent." in text
+
+
 def test_what_is_not_known_is_said(shell: Shell) -> None:
     """Instructions are kept by their size, and a turn may be gone for good."""
     shell.page("%%chat_instructions\nBe short.", "i")
     shell.page("%chat echo:one", "a")
     shell.page("%chat echo:two", "b")
+    shell.page("%%chat_instructions\nBe long.", "i")
     session = current_session()
     session.conversation.forget_changes()
     shell.page("%chat echo:other", "a")
     session.conversation.forget_changes()
     text = shell.machine("%chat_history --request 2").texts[0]
     assert "instructions: 9" in text
+    assert "Its instructions went in front; the text below is without them." in text
     assert "[a turn that is not known here]" in text
     assert "By its digest" not in text
+
+
+def test_a_question_about_an_error_can_be_run_dry(shell: Shell, emulator: Emulator) -> None:
+    """The error goes in front, as a part of its own."""
+    shell.run("1 / 0")
+    text = shell.machine("%chat_fix --dry").texts[0]
+    assert "ZeroDivisionError" in text
+    assert "  error" in text
+    assert emulator.requests == []

@@ -91,6 +91,10 @@ def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -
     assert "extra_body = token." in said
     assert kernel.defaults()["temperature"] == 0.5
     assert kernel.defaults()["history"] is False
+    assert kernel.defaults()["fit"] is False
+    shell.do("%config ChatMagics.fit = True")
+    assert kernel.defaults()["fit"] is True
+    assert "fit = True" in shell.do("%chat").printed
     assert kernel.streams() is False
     shell.do("%chat_connect emulator")
     assert kernel.standing()["state"] == "emulator"

@@ -17,6 +17,7 @@ from chatmagic.errors import (
     RateLimitError,
     RequestRejectedError,
     ServiceError,
+    TooLongError,
 )
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.body_text import EXCERPT
@@ -84,7 +85,7 @@ def test_a_rate_limit_without_a_reset_says_so() -> None:
         (405, b"", RequestRejectedError, "you"),
         (407, b"", ServiceError, "service"),
         (408, b"", ServiceError, "service"),
-        (413, b"", RequestRejectedError, "you"),
+        (413, b"", TooLongError, "you"),
         (422, {"detail": [{"msg": "field required"}]}, RequestRejectedError, "you"),
         (429, {"error": "slow down"}, RateLimitError, "you"),
         (500, b"", ServiceError, "service"),
@@ -192,7 +193,7 @@ TOO_LONG = [
 def test_a_conversation_that_is_too_long_is_told_to_be(status: int, body: object) -> None:
     """However a server says it: by its status, by a code, or in its words."""
     error = told(status, body)
-    assert type(error) is RequestRejectedError
+    assert type(error) is TooLongError
     assert error.message.startswith("The conversation is too long for the service: ")
     assert error.hint == "Send less of it: --last N, or %chat_reset."
 
@@ -220,6 +221,7 @@ def test_a_promised_reply_that_is_too_long_is_told_to_be() -> None:
         assert error_body is not None
         error = error_in_reply(Answer(200, [], NOW, KEY), error_body, begun=False)
         assert error.hint == "Send less of it: --last N, or %chat_reset."
+        assert type(error) is TooLongError
 
 
 @pytest.mark.parametrize("part", [b"<title>", b"<title", b"<script>", b"<", b"<!--", b"&lt;"])

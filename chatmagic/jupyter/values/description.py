@@ -1,4 +1,4 @@
-"""What every description rests on: its bound, how it is cut, and texts of single objects."""
+"""Base of every description: its bound, how it is cut, and texts of single objects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CELL: Final = 60
 _NAME: Final = 40
 _CELL_READ: Final = 1_000
 _WORD: Final = 12
-_CUT_WORD: Final = re.compile(rf"(?<![\w+=-])([\w+=-]{{{_WORD}}})[\w+=-]{{1,200}}\Z")
+_CUT_WORD: Final = re.compile(rf"(?<![\w.+=-])([\w.+=-]{{{_WORD}}})[\w.+=-]{{1,200}}\Z")
 """A word that a cut goes through: of a password, most of it would be one that no check knows."""
 _SCALARS: Final = (Number, date, time, timedelta)
 _SIZED: Final = (list, tuple, set, frozenset, dict)

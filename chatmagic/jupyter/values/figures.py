@@ -16,7 +16,7 @@ from chatmagic.jupyter.values.description import (
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 NO_PICTURE: Final = "[no picture is sent: this describes the figure]"
 _POINTS: Final = 12
@@ -42,7 +42,7 @@ def describe(value: Any) -> Description | None:
 
 
 def _plot(axes: Any) -> list[str]:
-    """Return the lines on one plot of a figure."""
+    """Return the description of one plot of a figure, line by line."""
     titles = [axes.get_title(loc) for loc in ("left", "center", "right")]
     named = [
         ("title", "; ".join(filter(None, titles))),
@@ -63,13 +63,20 @@ def _plot(axes: Any) -> list[str]:
 
 
 def _axis(label: str, scale: str) -> str:
+    """Return an axis's label, and its scale unless that is linear."""
     return label if scale == "linear" else f"{label} ({scale} scale)".lstrip()
 
 
-def _each(word: str, marks: Sequence[Any], describe_one: Any) -> list[str]:
-    """Return the description of each of some marks, as many as are wanted."""
+def _each(word: str, marks: Sequence[Any], words: Callable[[Any], str]) -> list[str]:
+    """Return the descriptions of the first marks of one kind.
+
+    Args:
+        word: for the kind.
+        marks: all of it.
+        words: describes one mark.
+    """
     shown = list(marks)[:_MARKS]
-    lines = [f"{word}{_label(mark)}: {describe_one(mark)}" for mark in shown]
+    lines = [f"{word}{_label(mark)}: {words(mark)}" for mark in shown]
     if len(shown) < len(marks):
         lines.append(f"[{word}: {len(shown):,} of {len(marks):,} are described]")
     return lines
@@ -82,6 +89,7 @@ def _label(mark: Any) -> str:
 
 
 def _line(line: Any) -> str:
+    """Return the number of a line's points, a summary, and the first and last of them."""
     # The data as given: the processed ones are made, and kept, when they are asked for.
     numpy: Any = sys.modules["numpy"]
     x, y = (numpy.asarray(data) for data in (line.get_xdata(), line.get_ydata()))
@@ -92,6 +100,7 @@ def _line(line: Any) -> str:
 
 
 def _bars(axes: Any, container: Any) -> str:
+    """Return the sizes of the bars that were drawn together, by what their axis calls them."""
     lying = container.orientation == "horizontal"
     axis = axes.yaxis if lying else axes.xaxis
     at = ends(len(container.patches), _BARS)

@@ -192,6 +192,18 @@ def test_a_cell_asks_about_a_frame(shell: Shell, emulator: Emulator, pandas: Any
     assert asked(emulator)[1] == ["echo:" + shell["df"].to_csv()]
 
 
+def test_a_secret_in_a_frame_stops_the_ask(
+    shell: Shell, emulator: Emulator, pandas: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The description is what is looked at, and the expression is named."""
+    monkeypatch.setenv("SERVICE_TOKEN", "tok3n-of-a-service")
+    shell.shell.user_ns["df"] = pandas.DataFrame({"header": ["Bearer tok3n-of-a-service"]})
+    ran = shell.fails("%chat What is {{ df }}?")
+    assert "The value of {{ df }} holds the value of" in ran.traceback[0]
+    assert "tok3n" not in ran.everything
+    assert not emulator.requests
+
+
 @pytest.mark.parametrize("module", [None, object()])
 def test_what_is_no_table_is_not_taken_for_one(
     monkeypatch: pytest.MonkeyPatch, module: object

@@ -1,0 +1,148 @@
+"""Cells and errors along with a question: run again, headless, replayed, restored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import nbformat
+import pytest
+from kernels import PLAIN_ENVIRONMENT, kernel
+from logged import Emulator
+from nbclient import NotebookClient
+from pages import Paper
+
+from chatmagic.audit import audit
+from chatmagic.emulator.server import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KEY = "sk-context-77ab"
+AWAITS = (
+    "import asyncio, sys\nprint('before')\nawait asyncio.sleep(0)\nsys.stderr.write('after\\n');"
+)
+CHILD = (
+    "#| label: child\nimport sys\nprint('printed', end='')\nsys.stdout.write('\\n')\n"
+    "from IPython.display import display, Markdown\ndisplay(Markdown('**bold** {{ x }}'))\n{'a': 1}"
+)
+PICTURE = "display({'text/plain': '<Figure>', 'image/png': 'iVBORw0KGgo='}, raw=True)"
+RAISES = "key = 'k'\n{'a': 1}[key]  # {{ 1 + 1 }} {os.environ['HOME']}"
+CELLS = [
+    ("load", "%load_ext chatmagic"),
+    ("a", AWAITS),
+    ("b", CHILD),
+    ("p", PICTURE),
+    ("q1", "%%chat --above 3\nWhat {x} {{ 1 + 1 }} $y$?"),
+    ("q2", "%chat --last 0 --above 1 --tag child Why?"),
+    ("e", RAISES),
+    ("q3", "%chat_fix a default?"),
+    ("q4", "%%chat --no-history --error\nWhy {{ 'that' }}?"),
+    ("c", "below = 1"),
+]
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Emulator]:
+    """A service that the environment names."""
+    monkeypatch.chdir(tmp_path)
+    with Emulator(Settings(credits=1000)) as emulator:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+        yield emulator
+
+
+def taken(service: Emulator) -> list[Any]:
+    """Give the bodies of the requests that came since, and forget them."""
+    bodies = [request.body for request in service.requests]
+    service.requests.clear()
+    return bodies
+
+
+def headless(path: Path) -> list[str]:
+    """Run the notebook as nbclient does, and save it; give its replies."""
+    book = nbformat.v4.new_notebook(  # type: ignore[no-untyped-call]
+        cells=[nbformat.v4.new_code_cell(source, id=id) for id, source in CELLS]  # type: ignore[no-untyped-call]
+    )
+    for cell in book.cells:
+        cell.metadata["tags"] = ["raises-exception"] if cell.source == RAISES else []
+    NotebookClient(book, resources={"metadata": {"path": str(path.parent)}}).execute()
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    return [
+        output["data"]["text/plain"]
+        for cell in book.cells
+        for output in cell.outputs
+        if output.get("metadata", {}).get("chatmagic", {}).get("kind") == "turn"
+    ]
+
+
+def test_run_twice_and_headless_and_replayed(
+    service: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All send the same; a replay of the cassette, and of the notebook itself, sends nothing."""
+    runs = []
+    connected = {"CHATMAGIC_BASE_URL": service.url, "CHATMAGIC_API_KEY": KEY}
+    with kernel({**PLAIN_ENVIRONMENT, **connected}) as running:
+        for _ in range(2):
+            for id, source in CELLS:
+                status = running.run(source, cell=id).status
+                assert status == ("error" if source == RAISES else "ok"), source
+            runs.append(taken(service))
+    first, again = runs
+    assert first == again
+    above, tagged, fixed, error = [body["messages"][-1]["content"] for body in first]
+    assert above == (
+        f"A cell of this notebook:\n\n```python\n{AWAITS}\n```\n\n"
+        "Its output:\n\n```\nbefore\nafter\n```\n\n"
+        f"A cell of this notebook:\n\n```python\n{CHILD}\n```\n\n"
+        "Its output:\n\n```\nprinted\n**bold** {{ x }}\n{'a': 1}\n```\n\n"
+        f"A cell of this notebook:\n\n```python\n{PICTURE}\n```\n\n"
+        "Its output:\n\n```\n[picture, image/png, which is not sent: <Figure>]\n```\n\n"
+        "What {x} 2 $y$?"
+    )
+    assert tagged.count("A cell of this notebook:") == 2
+    raised = (
+        f"A cell of this notebook that raised an error:\n\n```python\n{RAISES}\n```\n\n"
+        "The error:\n\n```\nTraceback (most recent call last):\n  this cell, line 2\n"
+        f"    {RAISES.splitlines()[1]}\nKeyError: 'k'\n```\n\n"
+    )
+    assert fixed.startswith(raised)
+    assert error == f"{raised}Why that?"
+    path, tape = tmp_path / "paper.ipynb", tmp_path / "talk.jsonl"
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", str(tape))
+    monkeypatch.setenv("CHATMAGIC_MODE", "record")
+    replies = headless(path)
+    assert taken(service) == first
+    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
+    assert headless(tmp_path / "again.ipynb") == replies
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", str(path))
+    assert headless(tmp_path / "again.ipynb") == replies
+    assert taken(service) == []
+    for found in audit.audit_all([path, tape]):
+        assert (found.problems, found.in_order) == ((), True), found
+    cells = nbformat.read(path, as_version=4).cells  # type: ignore[no-untyped-call]
+    assert "Its output" not in str([cell.outputs for cell in cells])
+
+
+def test_restored_a_turn_is_stale_when_its_cell_has_changed(
+    service: Emulator, tmp_path: Path
+) -> None:
+    """The record knows the cell by its hash; what is not kept is named, and nothing is sent."""
+    paper = Paper(tmp_path / "paper.ipynb")
+    connected = {"CHATMAGIC_BASE_URL": service.url, "CHATMAGIC_API_KEY": KEY}
+    notebook = {"JPY_SESSION_NAME": str(paper.path)}
+    with kernel({**PLAIN_ENVIRONMENT, **connected, **notebook}) as running:
+        for id, source in CELLS[:5]:
+            paper.ran(id, source, running.run(source, cell=id).outputs)
+        paper.save()
+        running.restart()
+        running.run("%load_ext chatmagic")
+        assert "cell 3 above, cell 2 above" in running.run("%chat_load", cell="load").text
+        status = "get_ipython().run_line_magic('chat', '')"
+        running.run("%load_ext chatmagic", cell="load")
+        for id, source in CELLS[1:4]:
+            running.run(source, cell=id)
+        assert "stale" not in running.run(status).text
+        running.run(PICTURE.replace("<Figure>", "<Other>"), cell="p")
+        assert "1 stale" in running.run(status).text
+    assert len(taken(service)) == 1
