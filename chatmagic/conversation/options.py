@@ -48,7 +48,7 @@ class Option:
         metavar: its value's name in the help.
         takes: what its value is, for messages.
         suggested: the values that Tab offers; a ``FILE`` is completed by the names of files, a
-            ``NAME`` by those of the namespace.
+            ``NAME`` by those of the namespace, a ``LABEL`` by those of the cells that have run.
         configurable: whether a ``ChatMagics`` trait gives its default.
     """
 
@@ -191,6 +191,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         convert=word_of(Format),
         metavar="FORM",
         takes=f"one of {', '.join(get_args(Format))}",
+        suggested=get_args(Format),
     ),
     Option(
         ("--schema",),

@@ -17,8 +17,6 @@ from chatmagic import _lazy
 from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.conversation import blocks
-from chatmagic.conversation.request_facts import Value
-from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.output_capture import OutputCapture
 from chatmagic.jupyter.results import is_of_a_magic
 
@@ -27,6 +25,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
+
+    from chatmagic.jupyter.execution import Execution
 
 NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, bdb.BdbQuit)
 """What a person raises to stop a cell; it is nothing to correct."""
@@ -103,6 +103,9 @@ class CellRun:
     @cached_property
     def digest(self) -> str:
         """The digest of that text."""
+        # Loaded with the first digest, not with the extension.
+        from chatmagic.conversation.request_facts import Value  # noqa: PLC0415
+
         return Value.of("", self.text).sha256
 
 
@@ -156,7 +159,7 @@ class CellNotes(Mapping[str, str]):
         if info is None or not info.store_history:
             return
         with swallowed():
-            execution = running(self._shell)
+            execution = _running(self._shell)
             if self._source is not None and execution.id == self._execution:
                 return  # a cell that runs another one shows what that shows
             self._stop()
@@ -189,7 +192,7 @@ class CellNotes(Mapping[str, str]):
         self, source: str, number: int | None, capture: OutputCapture | None, trace: str
     ) -> CellRun:
         """Return the run of the cell that has run now."""
-        execution = running(self._shell)
+        execution = _running(self._shell)
         names = (*labels_of(source), *execution.tags)
         key, is_lasting = execution.cell, True
         if key is None and names:
@@ -245,3 +248,11 @@ def _cell_of(shell: InteractiveShell, file: str, number: int | None) -> str | No
         return None
     # A number would differ when the notebook runs again.
     return "this cell" if named[1] == f"In[{number}]" else "another cell"
+
+
+def _running(shell: InteractiveShell) -> Execution:
+    """Return the running execution; what that takes is loaded with the first cell that is noted."""
+    _lazy.load("chatmagic.jupyter.execution")
+    from chatmagic.jupyter.execution import running  # noqa: PLC0415
+
+    return running(shell)

@@ -88,6 +88,7 @@ class Completions:
         magics: the functions of its magics, by kind (``line``, ``cell``) and name.
         settings: their settings.
         turn_count: returns how many turns the conversation has.
+        labels: returns the labels and tags of the cells that have run.
     """
 
     def __init__(
@@ -96,12 +97,14 @@ class Completions:
         magics: Mapping[str, Mapping[str, Any]],
         settings: KernelSettings,
         turn_count: Callable[[], int],
+        labels: Callable[[], Iterable[str]],
     ) -> None:
         """Add the matcher to the shell's."""
         self._shell = shell
         self._magics = magics
         self._settings = settings
         self._turn_count = turn_count
+        self._labels = labels
         self._completer: Any = shell.Completer
         self._completer.custom_matchers.append(self.match)
 
@@ -117,8 +120,7 @@ class Completions:
         typed = self._typed(lines) if "%chat" in context.full_text else None
         if typed is None:
             return {"completions": []}
-        fragment, texts = self._offered(typed)
-        offered = [SimpleCompletion(text=text) for text in texts]
+        fragment, offered = self._offered(typed)
         return {
             "completions": offered or _Silence(),
             "matched_fragment": fragment if offered else "",
@@ -140,10 +142,10 @@ class Completions:
             return _Typed(line["magic"], line["line"])
         return None
 
-    def _offered(self, typed: _Typed) -> tuple[str, Iterable[str]]:
+    def _offered(self, typed: _Typed) -> tuple[str, list[SimpleCompletion]]:
         """Return the end of the text that completions take the place of, and the completions."""
         if typed.magic not in _ASKING:
-            return self._of_command(typed) if typed.body is None else ("", ())
+            return self._of_command(typed) if typed.body is None else ("", [])
         # With the first Tab, not with the extension.
         _lazy.load("chatmagic.conversation.options")
         from chatmagic.conversation import options  # noqa: PLC0415
@@ -152,33 +154,36 @@ class Completions:
         if typed.body is None and not at_end.in_prompt:
             if at_end.option is not None:
                 return at_end.word, self._values(at_end.option, at_end.word)
-            return at_end.word, options.flags(at_end.word)
+            return at_end.word, _kind("param", options.flags(at_end.word))
         with swallowed(ValueError):
             if options.parse(typed.line, self._settings.trait_values(config=True)).raw:
-                return "", ()
+                return "", []
         text = f"{typed.line}\n{typed.body or ''}" if typed.body is not None else typed.line
         _, opened, expression = text.rpartition("{{")
         # Braces that were opened in an earlier line are LaTeX's, or no one's.
         if not opened or "}}" in expression or "\n" in expression:
-            return "", ()
+            return "", []
         return self._in_braces(expression.lstrip())
 
-    def _of_command(self, typed: _Typed) -> tuple[str, Iterable[str]]:
+    def _of_command(self, typed: _Typed) -> tuple[str, list[SimpleCompletion]]:
         """Return the completions of a command's line."""
         usage = self._usage(typed.magic)
         *words, last = ["", *re.findall(r"\S+", typed.line)]
         if typed.line[-1:].isspace():
             words, last = [*words, last], ""
         if last.startswith("-"):
-            return last, _beginning(last, usage.flags)
+            return last, _kind("param", _beginning(last, usage.flags))
         if values := usage.flags.get(words[-1] if words else ""):
             return last, _named(last, values)
         # A file's name may have spaces, in quotes or without.
         fragment = re.sub(r"^.*(?<!\S)--\S*\s", "", typed.line).lstrip().lstrip("\"'")
         takes_turn = any(word.isdecimal() for word in usage.words)
         turns = map(str, range(1, self._turn_count() + 1)) if takes_turn else ()
-        flags = usage.flags if not fragment else ()
-        return fragment, [*_named(fragment, usage.words), *_beginning(fragment, turns), *flags]
+        return fragment, [
+            *_named(fragment, usage.words),
+            *_kind("turn", _beginning(fragment, turns)),
+            *_kind("param", () if fragment else usage.flags),
+        ]
 
     def _usage(self, magic: str) -> _Usage:
         """Return what the help of a command shows between double backquotes."""
@@ -197,13 +202,16 @@ class Completions:
                     usage.words.append(word)
         return usage
 
-    def _values(self, option: Option, word: str) -> Iterable[str]:
+    def _values(self, option: Option, word: str) -> list[SimpleCompletion]:
         """Return the values of an option that begin with a word."""
-        if option.suggested or option.metavar not in {"FILE", "NAME"}:
-            return _beginning(word, option.suggested)
-        return _files(word) if option.metavar == "FILE" else self._names(word)
+        if option.metavar == "FILE":
+            return _files(word)
+        if option.metavar == "NAME":
+            return self._names(word)
+        labels = dict.fromkeys(self._labels()) if option.metavar == "LABEL" else ()
+        return _kind("value", _beginning(word, [*option.suggested, *labels]))
 
-    def _in_braces(self, expression: str) -> tuple[str, Iterable[str]]:
+    def _in_braces(self, expression: str) -> tuple[str, list[SimpleCompletion]]:
         """Return the completions of an expression, as IPython completes it in a cell of its own."""
         if not expression:
             return "", self._names("")
@@ -214,27 +222,38 @@ class Completions:
                 )
             )
         begin = completions[0].start if completions else len(expression)
-        return expression[begin:], [each.text for each in completions if "%" not in each.text]
+        return expression[begin:], [
+            SimpleCompletion(each.text, type=each.type)
+            for each in completions
+            if "%" not in each.text
+        ]
 
-    def _names(self, beginning: str) -> list[str]:
+    def _names(self, beginning: str) -> list[SimpleCompletion]:
         """Return the user's names that begin so."""
         hidden = self._shell.user_ns_hidden
         names = [name for name in self._shell.user_ns if name not in hidden]
-        return sorted(name for name in _beginning(beginning, names) if name[0] != "_")
+        public = sorted(name for name in _beginning(beginning, names) if name[0] != "_")
+        return _kind("instance", public)
 
 
 def _beginning(fragment: str, texts: Iterable[str]) -> list[str]:
     return [text for text in texts if text.startswith(fragment)]
 
 
-def _named(fragment: str, words: Iterable[str]) -> list[str]:
+def _kind(kind: str, texts: Iterable[str]) -> list[SimpleCompletion]:
+    """Return completions of a kind, which a page shows beside them."""
+    return [SimpleCompletion(text, type=kind) for text in texts]
+
+
+def _named(fragment: str, words: Iterable[str]) -> list[SimpleCompletion]:
     """Return what begins so of the words that a help shows, and of the files, for a ``FILE``."""
     literals = [word for word in words if word.isalpha() and word.islower()]
     takes_file = any(word.startswith("FILE") for word in words)
-    return [*_beginning(fragment, literals), *(_files(fragment) if takes_file else ())]
+    literals = _beginning(fragment, literals)
+    return [*_kind("value", literals), *(_files(fragment) if takes_file else ())]
 
 
-def _files(fragment: str) -> list[str]:
+def _files(fragment: str) -> list[SimpleCompletion]:
     """Return the paths that begin so; a folder's ends in a slash."""
     name = os.path.basename(fragment)  # noqa: PTH119 - the fragment stays as it is typed
     folder = fragment[: len(fragment) - len(name)]
@@ -244,4 +263,4 @@ def _files(fragment: str) -> list[str]:
             is_hidden = entry.name.startswith(".") and not name
             if entry.name.startswith(name) and not is_hidden:
                 paths.append(f"{folder}{entry.name}{'/' if entry.is_dir() else ''}")
-    return sorted(paths)
+    return _kind("path", sorted(paths))

@@ -84,7 +84,9 @@ class ChatMagics(KernelSettings, Magics):
         """Make this shell the environment of this process's session and clients."""
         self.notes = CellNotes(self._shell, self._has_run_again)
         self._results = Results(self._shell, self._has_shown, self.notes.quiet)
-        self._completions = Completions(self._shell, self.magics, self, self._turn_count)
+        self._completions = Completions(
+            self._shell, self.magics, self, self._turn_count, self._labels
+        )
         current.use_environment(lambda: self.kernel)
 
     def leave(self) -> None:
@@ -108,6 +110,11 @@ class ChatMagics(KernelSettings, Magics):
     def _turn_count(self) -> int:
         """Return how many turns the conversation has; 0 where nothing was used yet."""
         return 0 if self._kernel is None else len(self._kernel.session.conversation)
+
+    def _labels(self) -> list[str]:
+        """Return the labels and tags of the cells that have run."""
+        runs = [] if self.notes is None else self.notes.runs.values()
+        return [name for run in runs for name in run.names]
 
     def _has_shown(self, value: object) -> bool:
         return self._kernel is not None and self._kernel.has_shown(value)

@@ -94,9 +94,7 @@ class KernelSettings(Configurable):
     raw = Bool(False, help="Default of --raw.").tag(config=True)
     quiet = Bool(False, help="Default of --quiet.").tag(config=True)
     format = Enum(
-        ["markdown", "text", "code", "json"],
-        "markdown",
-        help="Default of --format.",
+        ["markdown", "text", "code", "json"], None, allow_none=True, help="Default of --format."
     ).tag(config=True)
     keep_values = Bool(
         False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."

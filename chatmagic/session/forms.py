@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from chatmagic.models import Reply
     from chatmagic.session.events import Ask
 
-KEPT: Final = "Its text was paid for and is kept, as a turn of the conversation and in the output."
-NOT_A_TURN: Final = "Its text was paid for and is kept in the output, and as the error's reply."
+KEPT: Final = "Its text was paid for and is kept as a turn: %chat_history shows it."
+NOT_A_TURN: Final = "Its text was paid for: its cell shows it, and it is the error's reply."
 _SHOWN: Final = 60
 
 

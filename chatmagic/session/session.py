@@ -337,17 +337,21 @@ class Session:
     def _prepare(self, state: AskState) -> None:
         """Decide what is sent, and what answers it; nothing is sent yet."""
         state.cassette = setup = self.environment.cassette()
-        cassette = self.cassette.insert(setup)
+        self.cassette.insert(setup)
         if setup is None and self._clients.given is None:
             state.service = self.environment.service()
         aside = self._compose(state, self.conversation)
-        if cassette is not None:
-            state.lookup = state.look_up(
-                cassette, self.conversation, lambda: self._endpoint(state).is_emulator
-            )
+        self._look_up(state)
         if state.source == "service":
             self._secret_check.refuse(state, self._endpoint(state), self.conversation.turns)
         state.notes = [*set_aside_note(aside), *self.cassette.news(), *state.what_is_sent()]
+
+    def _look_up(self, state: AskState) -> None:
+        """Look up what answers the request while a cassette is active."""
+        if self.cassette.current is not None:
+            state.lookup = state.look_up(
+                self.cassette.current, self.conversation, lambda: self._endpoint(state).is_emulator
+            )
 
     def _compose(self, state: AskState, conversation: Conversation) -> Change | None:
         """Make the request; return the change of a conversation that follows its page."""
@@ -398,8 +402,7 @@ class Session:
         """Hand over the request once more without the oldest turns, as the user has set."""
         state.shorten()
         self._make_request(state)
-        if self.cassette.current is not None and state.lookup is not None:
-            state.lookup = self._look_up(state, self.cassette.current)
+        self._look_up(state)
         return self._send(state)
 
     def _receive(self, state: AskState, stream: ReplyStream, view: View) -> None:

@@ -34,7 +34,7 @@ _ATTRIBUTES: Final = """aria-hidden aria-label class dir href referrerpolicy rel
 style tabindex target title"""
 REPLIES: Final = {
     "roots": ".chatmagic",
-    "ours": ".none",
+    "ours": ".cm-in-cell > .cm-code-tools",
     "tags": _TAGS.split(),
     "attributes": _ATTRIBUTES.split(),
     "trusted": True,

@@ -14,6 +14,7 @@ from chatmagic.conversation import history
 from chatmagic.conversation.cell_order import AS_RUN
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.history import Change
+from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply
 
@@ -29,6 +30,19 @@ def test_what_an_ask_says_that_it_did() -> None:
     change = talk.add(turn)
     assert change == Change("re-run", (b,), (dataclasses.replace(turn, number=4),))
     assert talk.add(turn) == Change("ask", (), (dataclasses.replace(turn, number=5),))
+
+
+def test_a_turn_is_known_as_long_as_it_can_come_back() -> None:
+    """A live one, and one that was asked anew, reset or undone; instructions are none."""
+    talk = abc()
+    ask(talk, "B", "b", "2b")
+    talk.add(Instructions.of("Be terse.", owner="i"))
+    talk.reset()
+    talk.undo()
+    known = {number: turn.prompt for number, turn in talk.known_turns().items()}
+    assert known == {1: "a", 2: "b", 3: "c", 4: "B"}
+    talk.forget_changes()
+    assert sorted(talk.known_turns()) == [1, 3, 4]
 
 
 @pytest.mark.parametrize("how", ["undo", "reset", "set aside"])

@@ -24,7 +24,8 @@ def test_a_value_holds_no_lone_surrogates() -> None:
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_value_both_ways(kept: bool, kind: Kind | None) -> None:
     """With its text or without; other fields are ignored, and an expression has no kind."""
-    value = Value.of("x", "1", kind) if kept else Value.of("x", "1", kind).bare
+    value = Value.of("x", "1", kind, kind and "a cell's hash")
+    value = value if kept else value.bare
     assert Value.from_json({**json.loads(json.dumps(value.to_json())), "more": 1}) == value
     assert ("text" in value.to_json()) == kept
     assert ("kind" in value.to_json()) == (kind is not None)
@@ -42,6 +43,7 @@ def test_a_value_has_a_name_for_people() -> None:
     [
         {"text": "2"},
         {"size": None},
+        {"size": 2},
         {"size": -1},
         {"sha256": "?"},
         {"expression": 1},

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from shells import FIXED, Ran, Shell, asked, bodies
+from short_service import ShortService
 
 from chatmagic._json import chain_of
+from chatmagic.client.client import Client
 from chatmagic.conversation import suggestions
 from chatmagic.conversation.seal import check
 from chatmagic.errors import (
@@ -19,7 +21,9 @@ from chatmagic.errors import (
     InputError,
 )
 from chatmagic.models import Reply
+from chatmagic.session import current
 from chatmagic.session.current import current_session
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -408,3 +412,18 @@ def test_a_secret_fails_the_cell_unless_it_allows_it(
     shell.machine("%%chat --allow-secrets\necho:{{ os.environ['DB_PASSWORD'] }}")
     shell.machine("%chat echo:next")
     assert asked(emulator)[-1][0] == "echo:tr0ub4dor&staple"
+
+
+def test_a_conversation_that_is_too_long_goes_once_more_where_the_setting_says_so(
+    bare: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cell says what was left out, in its output and in its record."""
+    service = ShortService(10)
+    monkeypatch.setattr(current, "_current", Session(Client(transport=service)))
+    bare.machine("%chat aaaa")
+    assert "too long" in bare.fails("%chat bbbb").traceback[0]
+    bare.do("%config ChatMagics.fit = True")
+    ran = bare.machine("%chat bbbb")
+    assert service.prompts == ["aaaa", "aaaa bbbb", "aaaa bbbb", "bbbb"]
+    assert "sent without the oldest 1 turn." in ran.html
+    assert ran.records[0]["left_out"] == 1

@@ -52,6 +52,10 @@ def test_values_of_options(shell: Shell, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     assert tab(shell, "%%chat --last=") == [f"%%chat --last={n}" for n in (0, 1, 2, 4, 8)]
     assert tab(shell, "%%chat -t ") == [f"%%chat -t {n}" for n in ("0", "0.2", "0.7", "1")]
+    assert tab(shell, "%%chat --format j") == ["%%chat --format json"]
+    shell.do("#| label: the-data\n1 + 1")
+    shell.do("#| label: other\n1 + 1")
+    assert tab(shell, "%%chat --tag th") == ["%%chat --tag the-data"]
     assert tab(shell, "%%chat -t0.") == ["%%chat -t0.2", "%%chat -t0.7"]
     shell.do("reply_two = rest = _hidden = 1")
     assert tab(shell, "%chat -o re") == ["%chat -o reply_two", "%chat -o rest"]

@@ -75,7 +75,7 @@ def test_what_is_no_json_fails_the_cell_and_is_kept(shell: Shell) -> None:
     assert isinstance(ran.error, ReplyFormatError)
     assert ran.error.message == "The reply is no JSON: line 2, column 6: Expecting ':' delimiter."
     assert ran.error.hint == (
-        "Its text was paid for and is kept, as a turn of the conversation and in the output."
+        "Its text was paid for and is kept as a turn: %chat_history shows it."
     )
     assert ran.texts == ['{"a": 1,\n "b" 2}']
     assert "No JSON at line 2, column 6." in ran.html
@@ -95,7 +95,7 @@ def test_json_of_another_form_fails_the_cell_and_is_kept(shell: Shell) -> None:
         "The reply is JSON, and not of the form Person: name: expected string, not 3."
     )
     assert ran.error.hint == (
-        "Its text was paid for and is kept in the output, and as the error's reply."
+        "Its text was paid for: its cell shows it, and it is the error's reply."
     )
     assert ran.texts == ['{\n  "name": 3\n}']
     assert len(current_session().conversation) == 0
@@ -167,7 +167,9 @@ def test_a_form_is_set_for_every_question_and_taken_back_for_one(
     shell: Shell, emulator: Emulator
 ) -> None:
     """By %config, and by --format markdown."""
+    assert "format" not in shell.do("%chat").printed
     shell.do("%config ChatMagics.format = 'text'")
+    assert "format = text" in shell.do("%chat").printed
     ran = shell.machine("%chat echo:*one*")
     shell.machine("%chat --no-history --format markdown echo:two")
     assert [messages[-1] for messages in asked(emulator)] == [

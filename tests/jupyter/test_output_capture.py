@@ -9,7 +9,7 @@ import pytest
 from shells import Shell
 
 from chatmagic.conversation.blocks import MOST
-from chatmagic.jupyter.output_capture import text_of
+from chatmagic.jupyter.output_capture import OutputCapture, text_of
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.cell_notes import CellRun
@@ -127,3 +127,22 @@ def test_hostile_displays_and_streams(shell: Shell) -> None:
     shell.do("pub.publish({'text/plain': 'x'})")
     assert last(shell).output == "x"
     shell.do("del pub.publish")
+
+
+def test_an_interrupt_while_it_begins_leaves_nothing_behind(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was wrapped by then is taken back after the cell, which has run."""
+    wrap = OutputCapture._wrap
+
+    def interrupted(self: OutputCapture, owner: Any, name: str, wrapped: Any) -> None:
+        wrap(self, owner, name, wrapped)
+        if name == "publish":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(OutputCapture, "_wrap", interrupted)
+    shell.run("x = 1")
+    monkeypatch.undo()
+    assert "publish" not in vars(shell.shell.display_pub)
+    shell.do("print(x)")
+    assert last(shell).output == "1"

@@ -141,3 +141,12 @@ def test_what_is_not_known_is_said(shell: Shell) -> None:
     assert "Its instructions went in front; the text below is without them." in text
     assert "[a turn that is not known here]" in text
     assert "By its digest" not in text
+
+
+def test_a_question_about_an_error_can_be_run_dry(shell: Shell, emulator: Emulator) -> None:
+    """The error goes in front, as a part of its own."""
+    shell.run("1 / 0")
+    text = shell.machine("%chat_fix --dry").texts[0]
+    assert "ZeroDivisionError" in text
+    assert "  error" in text
+    assert emulator.requests == []

@@ -122,7 +122,9 @@ class PendingAsks(dict[int, PendingAsk]):
             **snapshot.prompt(typed, pending.ask.asker, pending.ask.entry),
             "notes": [],
             "took": None,
-            "reply": None if answer is None or kept else snapshot.reply(answer.reply),
+            "reply": (
+                None if answer is None or kept else snapshot.reply(answer.reply, pending.ask.format)
+            ),
             "problem": {"what": what, "hint": hint, "failed": error is not None},
         }
         after = pending.after or (turns[-1].number if turns else 0)

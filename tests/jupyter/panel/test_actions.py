@@ -6,9 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from panel_views import HOSTILE, Service, View, holding
+from panel_views import HOSTILE, Service, View, holding, words
 
 from chatmagic.conversation.record import owner_of
+from chatmagic.errors import ReplyFormatError
 from chatmagic.jupyter.panel import actions
 from chatmagic.session.events import Ask, Listener
 
@@ -129,6 +130,31 @@ def test_asked_again_a_prompt_is_sent_letter_for_letter(page: View, service: Ser
     page.asked(HOSTILE)
     page.asked(None, replaces=1)
     assert service.bodies == [[HOSTILE], [HOSTILE]]
+
+
+def test_a_turn_below_json_asks_for_prose(session: Session, page: View, service: Service) -> None:
+    """Its prompt stays as typed, asked again too; a reply in JSON is a tree in the panel."""
+    service.reply = lambda peer: peer.send(words('{"a": 1}'))
+    session.run(Ask("what?", entry="cell", format="json"), Listener(None))
+    page.asked("why?")
+    page.asked(None, replaces=2)
+    prose = "Reply in prose again, as Markdown; the form of the earlier reply holds no longer."
+    assert [body[-1] for body in service.bodies[1:]] == [f"{prose}\n\nwhy?"] * 2
+    assert [turn.as_typed for turn in session.conversation] == ["what?", "why?"]
+    asked, _ = page.log()
+    assert "<summary>1 field</summary>" in asked["reply"]["html"]
+
+
+def test_what_is_no_json_is_told_in_the_panel(session: Session, page: View) -> None:
+    """Its turn is there, and behind it what is wrong with it."""
+    with pytest.raises(ReplyFormatError):
+        session.run(Ask("what?", entry="cell", format="json"), Listener(None))
+    ended = page.until("snapshot", fine=False)
+    words = "The reply is no JSON: line 1, column 1: Expecting value."
+    assert ended["ended"]["words"].startswith(words)
+    turn, aside = page.log()
+    assert "No JSON at line 1, column 1." in turn["reply"]["html"]
+    assert aside["problem"]["what"] == words
 
 
 def test_a_cells_turn_is_not_the_panels_to_ask_again(session: Session, page: View) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from panel_views import turn
 
 from chatmagic.conversation.record import owner_of
+from chatmagic.conversation.request_facts import Value
 from chatmagic.jupyter.panel import cell_export
 
 
@@ -47,3 +48,16 @@ def test_a_cell_has_the_options_of_its_turn() -> None:
     asked = turn(1, number=1, entry="panel", owner="p1", temperature=0.5, last=2)
     (cell,) = cell_export.planned([asked], None, [])
     assert cell["cell"]["source"].splitlines()[0] == "%%chat -t 0.5 --last 2"
+
+
+def test_a_cell_asks_as_typed_in_the_form_of_its_turn() -> None:
+    """What goes in front of a question for its form is no part of its cell."""
+    form = Value.of("json", "Reply with JSON.", "format")
+    asked = replace(
+        turn(1, number=1, entry="panel", owner="p1", format="json"),
+        prompt="Reply with JSON.\n\nwhy?",
+        typed="why?",
+        values=(form,),
+    )
+    (cell,) = cell_export.planned([asked], None, [])
+    assert cell["cell"]["source"] == "%%chat --format json\nwhy?"
