@@ -156,7 +156,7 @@ class CellNotes(Mapping[str, str]):
 
     def _begin(self, info: ExecutionInfo | None = None) -> None:
         """Begin to note what a cell shows."""
-        if info is None or not info.store_history:
+        if info is None or not self._is_cell(info):
             return
         with swallowed():
             execution = _running(self._shell)
@@ -168,6 +168,13 @@ class CellNotes(Mapping[str, str]):
                 self._capture = OutputCapture(self._shell)
                 self._capture.start()
 
+    def _is_cell(self, info: ExecutionInfo) -> bool:
+        """Return whether an execution is a notebook's cell, and no look-up of an editor's own."""
+        if info.store_history:
+            return True
+        # nbval runs cells without history.
+        return not info.silent and _running(self._shell).audience == "machine"
+
     def _stop(self) -> None:
         if self._capture is not None:
             self._capture.stop()
@@ -175,7 +182,7 @@ class CellNotes(Mapping[str, str]):
 
     def _note(self, result: ExecutionResult | None = None) -> None:
         """Take note of a cell that has run."""
-        if result is None or result.info is None or not result.info.store_history:
+        if result is None or result.info is None or not self._is_cell(result.info):
             return
         # Nothing of this is worth an error under the user's own cell.
         with swallowed():
@@ -222,7 +229,8 @@ class CellNotes(Mapping[str, str]):
         _lazy.load("chatmagic.jupyter.error_text")
         from chatmagic.jupyter import error_text  # noqa: PLC0415
 
-        number = result.execution_count
+        # Without history an execution has no number, and its file has the one that comes next.
+        number = result.execution_count or self._shell.execution_count
 
         def cell_of(file: str) -> str | None:
             return _cell_of(self._shell, file, number)

@@ -58,6 +58,10 @@ def seen(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
             assert seal.check(known, output["data"]) == "sealed"
             alike = known.keys() - {"owner", seal.FIELD}
             metadata["chatmagic"] = {name: known[name] for name in alike}
+            values = known.get("values")
+            if values:
+                kept = [{k: v for k, v in value.items() if k != "cell"} for value in values]
+                metadata["chatmagic"]["values"] = kept
         data = {
             kind: "".join(text) if isinstance(text, list) else text
             for kind, text in output.get("data", {}).items()
