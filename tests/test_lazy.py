@@ -48,7 +48,7 @@ def test_an_interrupt_ends_the_wait_and_not_the_loading(
     def interrupt() -> None:
         loads.append(1)
         signal.pthread_kill(here, signal.SIGINT)
-        assert go_on.wait(5)
+        assert go_on.wait(60)
 
     monkeypatch.setattr(sys.modules[__name__], "at_import", interrupt)
     with pytest.raises(KeyboardInterrupt):

@@ -52,7 +52,7 @@ def ask(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
         ChatError: see :meth:`chatmagic.session.session.Session.ask`.
         ChatInterrupted: an interrupt, wherever it came.
     """
-    return _interruptible(lambda: _run(kernel, line, cell))
+    return _interruptible(kernel, lambda: _run(kernel, line, cell))
 
 
 def fix(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
@@ -78,12 +78,14 @@ def fix(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
         reply = _ask(kernel, parsed, asked if wanted == asked else f"{asked} I wanted: {wanted}")
         return None if cell is not None else reply
 
-    return _interruptible(run)
+    return _interruptible(kernel, run)
 
 
-def _interruptible(run: Callable[[], _T]) -> _T:
-    """Return what a command returns; an interrupt of it becomes one clear line."""
+def _interruptible(kernel: Kernel, run: Callable[[], _T]) -> _T:
+    """Return what a command returns; an interrupt of its cell becomes one clear line."""
     try:
+        if kernel.settings.notes is not None:
+            kernel.settings.notes.raise_interrupt()
         return run()
     except ChatInterrupted:
         raise

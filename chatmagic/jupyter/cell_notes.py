@@ -129,6 +129,7 @@ class CellNotes(Mapping[str, str]):
         self._execution: str | None = None
         self._source: str | None = None
         """What the running cell says; ``None`` between two cells."""
+        self._is_interrupted = False
         shell.events.register("pre_run_cell", self._begin)
         shell.events.register("post_run_cell", self._note)
 
@@ -154,10 +155,27 @@ class CellNotes(Mapping[str, str]):
         """Return a context in which what is printed is not noted."""
         return nullcontext() if self._capture is None else self._capture.quiet()
 
+    def raise_interrupt(self) -> None:
+        """Raise the interrupt that came while the notes of this cell began.
+
+        Raises:
+            KeyboardInterrupt: IPython itself lets no interrupt of a hook out, and the cell runs.
+        """
+        if self._is_interrupted:
+            self._is_interrupted = False
+            raise KeyboardInterrupt
+
     def _begin(self, info: ExecutionInfo | None = None) -> None:
-        """Begin to note what a cell shows."""
-        if info is None or not self._is_cell(info):
-            return
+        """Begin to note what a cell shows; keep an interrupt for the cell that asks."""
+        try:
+            self._is_interrupted = False
+            if info is not None and self._is_cell(info):
+                self._note_from_here(info)
+        except KeyboardInterrupt:
+            self._is_interrupted = True
+
+    def _note_from_here(self, info: ExecutionInfo) -> None:
+        """Note what a cell shows from here on."""
         with swallowed():
             execution = _running(self._shell)
             if self._source is not None and execution.id == self._execution:

@@ -11,8 +11,9 @@ from chatmagic._json import shared
 from chatmagic.cassette import reproducibility
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.matching import Query
+from chatmagic.conversation import template
 from chatmagic.conversation.instructions import in_words, instructed
-from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.request_facts import Parameters, RequestFacts
 from chatmagic.conversation.request_parts import TokenRate
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatError, ChatInterrupted, InputError, ReplyFormatError, TooLongError
@@ -21,7 +22,7 @@ from chatmagic.session import forms
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.cassette import AnswerSource, Cassette, Lookup
@@ -113,6 +114,29 @@ class AskState:
             return None
         self.order = layout.order
         return conversation.follow(layout)
+
+    def ask_for_form(self, above: Sequence[Turn], named: Callable[[str], object]) -> None:
+        """Put what asks for the form of the reply in front of the prompt.
+
+        Args:
+            above: the turns above it, of which a question for JSON takes the nearest schema.
+            named: gives what a name of the namespace stands for.
+
+        Raises:
+            InputError: the schema does not go with the form, or cannot be used.
+        """
+        ask = self.ask
+        options = Parameters(**shared(ask, Parameters))
+        value, name, schema = forms.asked_for(options, ask.form, above, self.context.turns, named)
+        if value is not None:
+            self.ask = replace(
+                ask,
+                prompt=template.in_front([value], ask.prompt),
+                typed=ask.as_typed,
+                values=(value, *ask.values),
+                schema=name,
+                form=schema,
+            )
 
     def look_up(
         self, cassette: Cassette, conversation: Conversation, is_emulator: Callable[[], bool]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, get_args
 from chatmagic import _json_reply
 from chatmagic._json_reply import NotJSONError
 from chatmagic._log import log_swallowed
-from chatmagic.conversation import formats, template
+from chatmagic.conversation import formats
 from chatmagic.conversation.request_facts import Format
 from chatmagic.errors import InputError, ReplyFormatError
 from chatmagic.session import schema_reader
@@ -18,22 +18,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from chatmagic.conversation.json_schema import Schema
+    from chatmagic.conversation.request_facts import Parameters, Value
     from chatmagic.conversation.turn import Turn
     from chatmagic.models import Reply
-    from chatmagic.session.events import Ask
 
 KEPT: Final = "Its text was paid for and is kept as a turn: %chat_history shows it."
 NOT_A_TURN: Final = "Its text was paid for: its cell shows it, and it is the error's reply."
 _SHOWN: Final = 60
 
 
-def formed(
-    ask: Ask, above: Sequence[Turn], sent: Sequence[Turn], named: Callable[[str], object]
-) -> Ask:
-    """Return an ask with its schema, and with what is said of the form in front of its prompt.
+def asked_for(
+    question: Parameters,
+    form: Schema | None,
+    above: Sequence[Turn],
+    sent: Sequence[Turn],
+    named: Callable[[str], object],
+) -> tuple[Value | None, str | None, Schema | None]:
+    """Return what asks for a reply's form, and the name and the schema that it is read by.
 
     Args:
-        ask: what is asked.
+        question: the options of the question.
+        form: the schema itself, where it was given.
         above: the turns above it, of which a question for JSON takes the nearest schema.
         sent: those that its request carries.
         named: gives what a name of the namespace stands for.
@@ -41,32 +46,22 @@ def formed(
     Raises:
         InputError: the schema does not go with the form, or cannot be used.
     """
-    if ask.format not in get_args(Format):
+    if question.format not in get_args(Format):
         raise InputError(
             f"format is one of {', '.join(get_args(Format))}, not "
-            f"{one_line(repr(ask.format), _SHOWN)}. Nothing was sent."
+            f"{one_line(repr(question.format), _SHOWN)}. Nothing was sent."
         )
-    if ask.schema is not None and ask.format != "json":
+    if question.schema is not None and question.format != "json":
         raise InputError(
-            f"A schema goes with the format json, not {ask.format}. Nothing was sent.",
+            f"A schema goes with the format json, not {question.format}. Nothing was sent.",
             hint="Leave --format out, or %config ChatMagics.format; or take --schema away.",
         )
-    name, schema = ask.schema, ask.form
-    if ask.format == "json" and name is None and (turn := formats.nearest(above)) is not None:
+    name, schema = question.schema, form
+    if question.format == "json" and name is None and (turn := formats.nearest(above)) is not None:
         name, schema = turn.schema, turn.form
     if name is not None and schema is None:
         schema = schema_reader.read(named(name), name)
-    value = formats.in_front(ask.format, schema, sent)
-    if value is None:
-        return ask
-    return replace(
-        ask,
-        prompt=template.in_front([value], ask.prompt),
-        typed=ask.as_typed,
-        values=(value, *ask.values),
-        schema=name,
-        form=schema,
-    )
+    return formats.in_front(question.format, schema, sent), name, schema
 
 
 def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:

@@ -16,7 +16,7 @@ from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.session import forms, schema_reader
+from chatmagic.session import schema_reader
 from chatmagic.session.ask import AskState, interrupted, read, refuse_empty, set_aside_note
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import PlainPython, setup_for
@@ -361,7 +361,7 @@ class Session:
             who = state.ask.owner, state.ask.execution
             state.context = conversation.context(*who, last=state.ask.last, order=state.order)
             above = conversation.context(*who, order=state.order).turns
-        state.ask = forms.formed(state.ask, above, state.context.turns, self.environment.named)
+        state.ask_for_form(above, self.environment.named)
         self._make_request(state)
         return aside
 

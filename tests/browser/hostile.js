@@ -131,6 +131,7 @@ window.hostile = {
     addEventListener('auxclick', last);
     for (const root of this.roots(given)) {
       for (const element of root.querySelectorAll('*')) {
+        if (element.closest(given.ours)) continue; // our own buttons make cells
         for (const kind of ['pointerenter', 'mouseover', 'mousedown', 'focus', 'mouseup', 'click', 'auxclick']) {
           element.dispatchEvent(new MouseEvent(kind, { bubbles: true, cancelable: true }));
         }

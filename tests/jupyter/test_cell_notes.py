@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from shells import Shell, asked
 
+from chatmagic.errors import ChatInterrupted
 from chatmagic.jupyter.cell_notes import is_ours
 
 if TYPE_CHECKING:
@@ -67,3 +68,19 @@ def test_an_error_before_the_load_is_not_known(bare: Shell) -> None:
     # The cell that loads may raise, too.
     fresh.run("%reload_ext chatmagic\n%chat_connect emulator\n1 / 0")
     fresh.do("%chat_fix")
+
+
+def test_an_interrupt_before_the_cell_sends_nothing(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """IPython keeps an interrupt of a hook from the cell, which asks nothing all the same."""
+
+    def stopped(_source: str) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("chatmagic.jupyter.cell_notes.is_ours", stopped)
+        assert isinstance(shell.run("%%chat\necho:hi").error, ChatInterrupted)
+    assert emulator.requests == []
+    shell.machine("%%chat\necho:hi")
+    assert len(emulator.requests) == 1
