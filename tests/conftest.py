@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let ``--cov`` measure what the pure modules' own tests reach of them, and no other test.
 
-    Where ``-n 3`` starts three workers, each runs one file after the other: the longest come first.
+    Where ``-n 2`` starts two workers, each runs one file after the other: the longest come first.
     """
     own = {f"test_{path.stem.lstrip('_')}.py" for path in PURE}
     for item in items:

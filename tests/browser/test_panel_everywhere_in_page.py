@@ -216,6 +216,8 @@ def test_in_forced_colours_the_live_bar_is_as_full_as_it_is(
     service.settings = Settings(cost=100 - left)
     book = lab([LOAD, "%chat echo:x", "%chat_credits --live"])
     book.run_all()
+    # Until the figures are there, the bar is not divided.
+    book.until("document.querySelector('.cm-large .cm-fill')?.style.width")
     book.page.emulate_media(forced_colors="active")
     painted = _painted(book.page.locator(".cm-large .cm-bar"))
     book.page.emulate_media(forced_colors=None)
