@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import nbformat
 import pytest
 from kernels import PLAIN_ENVIRONMENT, kernel
 from logged import Emulator
-from nbclient import NotebookClient
 from pages import Paper
+from reruns import sent_each_time, taken
 
-from chatmagic.audit import audit
 from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
@@ -52,44 +51,12 @@ def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Emulato
         yield emulator
 
 
-def taken(service: Emulator) -> list[Any]:
-    """Give the bodies of the requests that came since, and forget them."""
-    bodies = [request.body for request in service.requests]
-    service.requests.clear()
-    return bodies
-
-
-def headless(path: Path) -> list[str]:
-    """Run the notebook as nbclient does, and save it; give its replies."""
-    book = nbformat.v4.new_notebook(  # type: ignore[no-untyped-call]
-        cells=[nbformat.v4.new_code_cell(source, id=id) for id, source in CELLS]  # type: ignore[no-untyped-call]
-    )
-    for cell in book.cells:
-        cell.metadata["tags"] = ["raises-exception"] if cell.source == RAISES else []
-    NotebookClient(book, resources={"metadata": {"path": str(path.parent)}}).execute()
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    return [
-        output["data"]["text/plain"]
-        for cell in book.cells
-        for output in cell.outputs
-        if output.get("metadata", {}).get("chatmagic", {}).get("kind") == "turn"
-    ]
-
-
 def test_run_twice_and_headless_and_replayed(
     service: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All send the same; a replay of the cassette, and of the notebook itself, sends nothing."""
-    runs = []
-    connected = {"CHATMAGIC_BASE_URL": service.url, "CHATMAGIC_API_KEY": KEY}
-    with kernel({**PLAIN_ENVIRONMENT, **connected}) as running:
-        for _ in range(2):
-            for id, source in CELLS:
-                status = running.run(source, cell=id).status
-                assert status == ("error" if source == RAISES else "ok"), source
-            runs.append(taken(service))
-    first, again = runs
-    assert first == again
+    path = tmp_path / "paper.ipynb"
+    first = sent_each_time(service, CELLS, path, monkeypatch, raising=[RAISES])
     above, tagged, fixed, error = [body["messages"][-1]["content"] for body in first]
     assert above == (
         f"A cell of this notebook:\n\n```python\n{AWAITS}\n```\n\n"
@@ -108,18 +75,6 @@ def test_run_twice_and_headless_and_replayed(
     )
     assert fixed.startswith(raised)
     assert error == f"{raised}Why that?"
-    path, tape = tmp_path / "paper.ipynb", tmp_path / "talk.jsonl"
-    monkeypatch.setenv("CHATMAGIC_CASSETTE", str(tape))
-    monkeypatch.setenv("CHATMAGIC_MODE", "record")
-    replies = headless(path)
-    assert taken(service) == first
-    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
-    assert headless(tmp_path / "again.ipynb") == replies
-    monkeypatch.setenv("CHATMAGIC_CASSETTE", str(path))
-    assert headless(tmp_path / "again.ipynb") == replies
-    assert taken(service) == []
-    for found in audit.audit_all([path, tape]):
-        assert (found.problems, found.in_order) == ((), True), found
     cells = nbformat.read(path, as_version=4).cells  # type: ignore[no-untyped-call]
     assert "Its output" not in str([cell.outputs for cell in cells])
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import nbformat
 import pytest
 from kernels import PLAIN_ENVIRONMENT, kernel
 from logged import Emulator
-from nbclient import NotebookClient
 from pages import Paper
+from reruns import sent_each_time, taken
 
-from chatmagic.audit import audit
 from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
@@ -51,41 +49,11 @@ def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Emulato
         yield emulator
 
 
-def taken(service: Emulator) -> list[Any]:
-    """Give the bodies of the requests that came since, and forget them."""
-    bodies = [request.body for request in service.requests]
-    service.requests.clear()
-    return bodies
-
-
-def headless(path: Path) -> list[str]:
-    """Run the notebook as nbclient does, and save it; give its replies."""
-    book = nbformat.v4.new_notebook(  # type: ignore[no-untyped-call]
-        cells=[nbformat.v4.new_code_cell(source, id=id) for id, source in CELLS]  # type: ignore[no-untyped-call]
-    )
-    NotebookClient(book, resources={"metadata": {"path": str(path.parent)}}).execute()
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    return [
-        output["data"]["text/plain"]
-        for cell in book.cells
-        for output in cell.outputs
-        if output.get("metadata", {}).get("chatmagic", {}).get("kind") == "turn"
-    ]
-
-
 def test_run_twice_and_headless_and_replayed(
     service: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All send the same; a replay of the cassette, and of the notebook itself, sends nothing."""
-    runs = []
-    connected = {"CHATMAGIC_BASE_URL": service.url, "CHATMAGIC_API_KEY": KEY}
-    with kernel({**PLAIN_ENVIRONMENT, **connected}) as running:
-        for _ in range(2):
-            for id, source in CELLS:
-                assert running.run(source, cell=id).status == "ok"
-            runs.append(taken(service))
-    first, again = runs
-    assert first == again
+    first = sent_each_time(service, CELLS, tmp_path / "paper.ipynb", monkeypatch)
     prompts = [body["messages"][0]["content"] for body in first]
     assert prompts[1].startswith(TERSE + "what comes before?")
     assert prompts[2] == TERSE + "What is a p-value?"
@@ -93,18 +61,6 @@ def test_run_twice_and_headless_and_replayed(
     assert prompts[5] == FROM_FILE + "Which hold?"
     assert prompts[6] == FROM_FILE + "Anew?"
     assert prompts[7] == "Anew?"
-    path, tape = tmp_path / "paper.ipynb", tmp_path / "talk.jsonl"
-    monkeypatch.setenv("CHATMAGIC_CASSETTE", str(tape))
-    monkeypatch.setenv("CHATMAGIC_MODE", "record")
-    replies = headless(path)
-    assert taken(service) == first
-    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
-    assert headless(tmp_path / "again.ipynb") == replies
-    monkeypatch.setenv("CHATMAGIC_CASSETTE", str(path))
-    assert headless(tmp_path / "again.ipynb") == replies
-    assert taken(service) == []
-    for found in audit.audit_all([path, tape]):
-        assert (found.problems, found.in_order) == ((), True), found
 
 
 def test_restored_it_goes_on_as_it_was(service: Emulator, tmp_path: Path) -> None:
@@ -129,3 +85,26 @@ def test_restored_it_goes_on_as_it_was(service: Emulator, tmp_path: Path) -> Non
             sent[name] = taken(service)
     assert sent["restarted"] == sent["uninterrupted"]
     assert sent["restarted"][0]["messages"][0]["content"] == FROM_FILE + "Anew?"
+
+
+def test_with_cells_and_tags_all_runs_send_the_same(
+    service: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instructions in front of the first message, cells in front of the question that has them."""
+    labelled = "#| label: rates\nrates = [1, 2]\nprint(rates)"
+    cells = [
+        ("load", "%load_ext chatmagic"),
+        ("r", labelled),
+        ("i", "%%chat_instructions\nYou are terse."),
+        ("q1", "%%chat --above 1\nWhat is {x}?"),
+        ("y", "y = 3\ny"),
+        ("q2", "%chat --last 0 --above 1 --tag rates And {{ y }}?"),
+    ]
+    above, tagged = sent_each_time(service, cells, tmp_path / "all.ipynb", monkeypatch)
+    rates = f"A cell of this notebook:\n\n```python\n{labelled}\n```\n\n"
+    rates += "Its output:\n\n```\n[1, 2]\n```\n\n"
+    assert above["messages"][0]["content"] == f"You are terse.\n\n{rates}What is {{x}}?"
+    (message,) = tagged["messages"]
+    assert message["content"].startswith(f"You are terse.\n\n{rates}")
+    assert message["content"].endswith("```\n\nAnd 3?")
+    assert message["content"].count("A cell of this notebook:") == 2
