@@ -15,8 +15,7 @@ from chatmagic.jupyter import in_front, views
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.status import Status
 from chatmagic.jupyter.values.describe import Descriptions
-from chatmagic.session.ask import EMPTY, merged
-from chatmagic.session.events import Ask, View
+from chatmagic.session.events import EMPTY, Ask, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,7 +158,7 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply | None:
         result = reply.parsed if ask.format == "json" else reply
     except (ChatError, ChatInterrupted) as error:
         result = reply = error.reply
-        if execution.audience == "machine" and (notes := merged(ask)):
+        if execution.audience == "machine" and (notes := suggestions.merged(ask)):
             error.hint = " ".join(filter(None, [error.hint, f"Note that {notes[0]}."]))
         raise
     finally:
