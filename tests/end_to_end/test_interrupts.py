@@ -75,6 +75,7 @@ WATCHED: Final = (
         "conversation/slots",
         "conversation/turn",
         "session/ask",
+        "session/steps",
         "cassette/active",
         "cassette/transports",
         "session/session",
