@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Kind = Literal["code", "markdown"]
 PYTHON: Final = frozenset(["", "py", "py3", "pycon", "python", "python3", "ipython", "ipython3"])
 """The languages whose blocks become code cells; others would only fail here when they run."""
+MOST: Final = 200
+"""How many cells are made of a reply at most: a page with thousands stands still."""
 NO_CELLS: Final = "No cells were made: "
 HEADLESS: Final = f"{NO_CELLS}the notebook is run without a page. A person who runs this cell gets "
 UNKNOWN: Final = (
@@ -61,6 +63,9 @@ def code(kernel: Kernel, line: str) -> None:
         _show(f"The reply of turn {number:,} has no block of code. Nothing was changed.")
         return
     cells = cells_of(turn.reply.text, prose="--prose" in options)
+    if len(cells) > MOST:
+        _show(f"{NO_CELLS}they would be {len(cells):,}, more than {MOST}. Copy the code.")
+        return
     execution = running(kernel.shell)
     if execution.audience == "machine":
         _show(f"{HEADLESS}{_cells(len(cells))}.")
