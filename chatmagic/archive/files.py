@@ -44,7 +44,7 @@ def content_of(path: Path) -> bytes | None:
         return None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "this is not the name of a file"
-    raise InputError(f"{path.name} cannot be read: {why}.")
+    raise InputError(f"{path.name or path} cannot be read: {why}.")
 
 
 def replace_content(path: Path, content: bytes) -> None:
