@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMMANDS: Final = (
     "chat",
     "chat_instructions",
+    "chat_thread",
     "chat_fix",
     "chat_history",
     "chat_undo",

@@ -40,6 +40,8 @@ MARKS: Final[Mapping[Mark, str]] = {
     "reset or a load. Run the cell again to ask anew.",
     "instructions taken back": "Not in force any more: these instructions were taken back, by an "
     "undo or a load. Run the cell again to give them anew.",
+    "thread taken back": "Not in force any more: this thread was taken back, by an undo or a load. "
+    "Run the cell again to begin it anew.",
     "held back": f"This reply {HELD_BACK}.",
 }
 """The mark of a cell in the page."""

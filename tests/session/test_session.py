@@ -347,7 +347,7 @@ def test_instructions_hold_where_the_page_has_their_cell(
     )
     session.run(Ask("a", owner="a"), Seen())
     session.follow(followed.append)
-    session.instruct(Instructions.of("Be terse.", owner="i", execution="1"))
+    session.steer(Instructions.of("Be terse.", owner="i", execution="1"))
     assert followed == [Changed()]
     assert [turn.prompt for turn in session.conversation.stale_turns()] == ["a"]
     session.run(Ask("b", owner="b"), Seen())
