@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -20,8 +19,6 @@ Kind = Literal["thread", "deletion"]
 """What a cell may do with a thread: begin it, or delete it."""
 
 _ANEW: Final = " It begins anew."
-_DIVIDES: Final = r"(?m)^[ \t]*%chat_thread[ \t]+(?!.*--delete\b)\S"
-_ASKS: Final = r"(?m)^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat(?:_fix\b|[ \t]+\S)|\bask\s*\("
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +105,6 @@ def refuse_fork(start: ThreadStart, here: Context, own: Context) -> None:
             f"The thread {start.name} has turns above this cell already. Nothing was changed.",
             hint=f"Take another name, or go on with it: %chat_thread {start.name}.",
         )
-
-
-def divides_and_asks(source: str) -> bool:
-    """Return whether a cell begins a thread, and asks beside it.
-
-    Args:
-        source: what the cell says; the body of ``%%chat`` is text.
-    """
-    is_prompt = re.match(r"\s*%%chat", source) is not None
-    return not is_prompt and all(re.search(pattern, source) for pattern in (_DIVIDES, _ASKS))
 
 
 def source(start: ThreadStart) -> str:

@@ -152,26 +152,6 @@ def test_a_record_of_a_later_release() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "is_both"),
-    [
-        ("%chat_thread a", False),
-        ("%chat_thread a\n%chat Why?", True),
-        ("  %chat Why?\n  %chat_thread --fork 2 a", True),
-        ("x = %chat Why?\n%chat_thread a", True),
-        ("%chat_fix\n%chat_thread a", True),
-        ("session.ask('Why?')\n%chat_thread a", True),
-        ("%chat_thread a\n%chat", False),
-        ("%chat_thread\n%chat Why?", False),
-        ("%chat_thread a --delete\n%chat Why?", False),
-        ("%%chat\n%chat_thread a\n%chat Why?", False),
-    ],
-)
-def test_a_cell_that_divides_and_asks(source: str, *, is_both: bool) -> None:
-    """Neither a list nor a deletion divides, and what is below %%chat is text."""
-    assert threads.divides_and_asks(source) is is_both
-
-
-@pytest.mark.parametrize(
     ("start", "source"),
     [(SQL, "%chat_thread sql"), (ThreadStart("b", 2), "%chat_thread --fork 2 b")],
 )
