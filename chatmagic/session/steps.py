@@ -11,7 +11,7 @@ from chatmagic._log import log_swallowed
 from chatmagic.cassette import reproducibility, transports
 from chatmagic.cassette.active import CASSETTE, ActiveCassette
 from chatmagic.cassette.interaction import Interaction
-from chatmagic.cassette.matching import Query
+from chatmagic.cassette.items import Query
 from chatmagic.conversation import suggestions, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.instructions import in_words, instructed
@@ -20,13 +20,14 @@ from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.models import Message
 from chatmagic.session import forms
-from chatmagic.session.ask import AskState, interrupted, read, set_aside_note
+from chatmagic.session.ask import AskState, interrupted, set_aside_note
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import PlainPython, setup_for
 from chatmagic.session.events import Answer, Began, Followers, Fragment
 from chatmagic.session.lock import AskLock
 from chatmagic.session.preview import Preview
 from chatmagic.session.secret_check import SecretCheck
+from chatmagic.session.spending import Spending
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class SessionState:
         self.followers = Followers()
         self.lock = AskLock()
         self.secret_check = SecretCheck()
+        self.spending = Spending(lambda: self.environment)
 
 
 class AskSteps:
@@ -291,6 +293,7 @@ class AskSteps:
             ),
         )
         state.added = session.conversation.added
+        state.sent_to = None if source == "cassette" else client.endpoint
         state.stream = stream = client.send(state.request, state.halt, through)
         return stream
 
@@ -310,10 +313,10 @@ class AskSteps:
             self.session.followers.tell(Fragment(fragment))
 
         try:
-            state.problem = read(stream, show)
+            state.problem = state.read(show, self.session.spending)
             if state.may_be_shortened() and not stream.reply.text:
                 stream = self._send_shortened()
-                state.problem = read(stream, show)
+                state.problem = state.read(show, self.session.spending)
                 state.say_shortened()
             if state.problem is not None and not stream.reply.text:
                 raise state.problem
