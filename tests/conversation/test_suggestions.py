@@ -8,8 +8,6 @@ from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.suggestions import (
     COMMANDS,
     divides_and_asks,
-
-
     merged,
     mistaken_command,
     near,
@@ -163,6 +161,7 @@ def test_a_cell_that_divides_and_asks(source: str, *, is_both: bool) -> None:
     assert divides_and_asks(source) is is_both
 
 
+@pytest.mark.parametrize(
     ("asked", "named"),
     [
         (RequestFacts("one\n\n%%chat\ntwo"), "%%chat"),
