@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.conversation.turn import Turn
+    from chatmagic.jupyter.bridge_messages import CodeCell, Coded
     from chatmagic.jupyter.kernel import Kernel
-    from chatmagic.jupyter.panel.messages import CodeCell, Coded
     from chatmagic.models import CodeBlock, Reply
 
 Kind = Literal["code", "markdown"]

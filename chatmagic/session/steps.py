@@ -47,7 +47,7 @@ _SHOWN: Final = 60
 
 
 class SessionState:
-    """What the asks of one session share.
+    """State that the asks of one session share.
 
     Args:
         client: the client that asks; ``None`` makes one as the environment says at each ask.

@@ -300,7 +300,7 @@ def test_a_turn_stands_where_the_page_has_its_cell(session: Session, emulator: E
 
 
 def test_a_follower_can_stop_an_ask(session: Session) -> None:
-    """From another thread, whoever asked; one that is over stops no other."""
+    """From another thread, also an ask of Python; one that is over stops no other."""
     halts: list[Halt] = []
 
     def follow(event: Event) -> None:
