@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, MISSING, dataclass, field, replace
 from types import MappingProxyType
@@ -44,6 +45,14 @@ def _integer(value: object) -> int:
         raise ValueError("not a whole number")
     return number
 
+
+def _name(value: object) -> str | None:
+    is_name = isinstance(value, str) and re.fullmatch(r"[^\W\d][\w.-]{0,39}", value)
+    return str(value) if is_name else None
+
+
+thread_name: Final = exact(_name)
+"""Return a thread's name, which is one word; anything else raises a :exc:`ValueError`."""
 
 _switch: Final = exact(lambda value: value if isinstance(value, bool) else None)
 
@@ -171,6 +180,7 @@ class Parameters:
         above: how many of the nearest cells above go along in front of it.
         tag: label or tag of the cells that go along.
         cells: numbers of the cells that go along, such as ``3-5,7``.
+        thread: name of the thread that it is asked in; ``None`` is that of its place.
     """
 
     max_tokens: int | None = json_field(_integer)
@@ -184,6 +194,7 @@ class Parameters:
     above: int | None = json_field(exact_count)
     tag: str | None = json_field(exact_text)
     cells: str | None = json_field(exact_text)
+    thread: str | None = json_field(thread_name)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def instruct(kernel: Kernel, line: str, cell: str | None = None) -> None:
     _refuse_secrets(kernel, text, file)
     execution = running(kernel.shell)
     given = Instructions.of(text, file, owner=execution.cell, execution=execution.id)
-    kernel.session.instruct(given)
+    kernel.session.steer(given)
     views.show(*output.of_instructions(given))
 
 
