@@ -104,7 +104,9 @@ class AskSteps:
             # The view warms its renderer while requests is loaded and the headers awaited.
             view.began(state.notes)
             turns = session.conversation.turns
-            session.followers.tell(Began(state.ask, tuple(state.notes), turns, state.halt))
+            thread = state.context.thread
+            began = Began(state.ask, tuple(state.notes), turns, state.halt, thread)
+            session.followers.tell(began)
             self._receive(self._send(), view)
 
         state.ask.refuse_empty()
