@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,6 +14,7 @@ from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.status import Status
+from chatmagic.protocol.known_secrets import secret_in, secret_variables
 from chatmagic.text import one_line, to_terminal
 
 if TYPE_CHECKING:
@@ -52,15 +54,31 @@ def instruct(kernel: Kernel, line: str, cell: str | None = None) -> None:
         )
     suggestions.refuse_cell_comments(body, "")
     text = _read(file) if file else body
+    _refuse_secrets(kernel, text, file)
+    execution = running(kernel.shell)
+    given = Instructions.of(text, file, owner=execution.cell, execution=execution.id)
+    kernel.session.steer(given)
+    views.show(*output.of_instructions(given))
+
+
+def _refuse_secrets(kernel: Kernel, text: str, file: str) -> None:
+    """Refuse instructions that hold the API key, or come with another secret from a file.
+
+    Raises:
+        InputError: they do.
+    """
     if any(key.is_in(part) for key in kernel.known_keys() for part in (text, file)):
         raise InputError(
             f"The instructions hold your API key. {_UNCHANGED}",
             hint="Remove it; a key that others may have seen should be revoked.",
         )
-    execution = running(kernel.shell)
-    given = Instructions.of(text, file, owner=execution.cell, execution=execution.id)
-    kernel.session.instruct(given)
-    views.show(*output.of_instructions(given))
+    # What is typed is looked at with the question; of a file the cell is the first to show it.
+    secret = secret_in(text, secret_variables(os.environ)) if file else None
+    if secret is not None:
+        raise InputError(
+            f"{one_line(file, _SHOWN)} holds {secret}. {_UNCHANGED}",
+            hint="Take it out: the output of this cell would show and keep it.",
+        )
 
 
 def _show(kernel: Kernel) -> None:

@@ -161,11 +161,19 @@ def test_what_cannot_be_read_changes_nothing(
     assert asked(emulator) == [["Be terse.\n\necho:a"]]
 
 
-def test_a_key_in_a_file_is_in_no_output(shell: Shell) -> None:
-    """It would stand in the cell's output, and in each request."""
+def test_a_key_in_a_file_is_in_no_output(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would stand in the cell's output, and in each request; so would another secret."""
     Path("rules.md").write_text(f"Sign with {KEY}.")
     ran = shell.fails("%%chat_instructions --from rules.md", cell="i")
     assert "The instructions hold your API key. Nothing was changed." in ran.traceback[0]
+    monkeypatch.setenv("DB_PASSWORD", "tr0ub4dor&staple")
+    Path("rules.md").write_text("Log in with tr0ub4dor&staple.")
+    ran = shell.fails("%%chat_instructions --from rules.md", cell="i")
+    assert ran.traceback[0] == (
+        "InputError: rules.md holds the value of the environment variable DB_PASSWORD. "
+        "Nothing was changed."
+    )
+    assert "tr0ub4dor" not in ran.everything
     assert shell.do("%chat_instructions").printed == "No instructions hold here.\n"
 
 
