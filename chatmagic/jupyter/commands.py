@@ -21,6 +21,7 @@ from chatmagic.jupyter.history_commands import history, redo, reset, undo
 from chatmagic.jupyter.instructions_command import instruct
 from chatmagic.jupyter.save_command import load, save
 from chatmagic.jupyter.status import Status
+from chatmagic.jupyter.thread_command import thread
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel

@@ -225,5 +225,6 @@ def set_aside_note(change: Change | None) -> list[str]:
     if change is None:
         return []
     turns = [counted(len(change.went), "turn")] if change.went else []
-    what = " and ".join([*turns, *(["the instructions"] if change.instructions else [])])
+    other = ["the instructions"] * change.instructions + ["the thread"] * change.threads
+    what = " and ".join([*turns, *other])
     return [f"set aside {what} of cells gone from the page"]

@@ -16,6 +16,7 @@ from chatmagic.conversation import suggestions, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import Parameters
+from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.models import Message
 from chatmagic.session import forms
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from chatmagic.client.stream import ReplyStream
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.request_parts import TokenRate
-    from chatmagic.conversation.turn import Turn
+    from chatmagic.conversation.turn import Context, Turn
     from chatmagic.models import Reply
     from chatmagic.session.environment import Environment
     from chatmagic.session.events import Ask, View
@@ -46,7 +47,7 @@ _SHOWN: Final = 60
 
 
 class SessionState:
-    """What the asks of one session share.
+    """State that the asks of one session share.
 
     Args:
         client: the client that asks; ``None`` makes one as the environment says at each ask.
@@ -134,8 +135,8 @@ class AskSteps:
         conversation = copy(session.conversation)
         self._compose(conversation)
         to = CASSETTE if endpoint is None else endpoint
-        session.secret_check.refuse(state, to, conversation.turns, is_sent=False)
-        return Preview.of(state, conversation.turns, endpoint, session.token_rate)
+        session.secret_check.refuse(state, to, is_sent=False)
+        return Preview.of(state, endpoint, session.token_rate)
 
     @property
     def _source(self) -> AnswerSource:
@@ -152,7 +153,7 @@ class AskSteps:
         aside = self._compose(session.conversation)
         self._look_up()
         if self._source == "service":
-            session.secret_check.refuse(state, self._endpoint(), session.conversation.turns)
+            session.secret_check.refuse(state, self._endpoint())
         state.notes = [*set_aside_note(aside), *session.cassette.news(), *self._what_is_sent()]
 
     def _compose(self, conversation: Conversation) -> Change | None:
@@ -161,12 +162,18 @@ class AskSteps:
         aside = self._follow_page(conversation)
         above: tuple[Turn, ...] = ()
         if state.ask.history:
-            who = state.ask.owner, state.ask.execution
-            state.context = conversation.context(*who, last=state.ask.last, order=state.order)
-            above = conversation.context(*who, order=state.order).turns
+            state.context = self._context(conversation, last=state.ask.last)
+            above = self._context(conversation).turns
         self._ask_for_form(above)
         self._make_request()
         return aside
+
+    def _context(self, conversation: Conversation, *, last: int | None = None) -> Context:
+        """Return what of the conversation the ask carries."""
+        ask, order = self.state.ask, self.state.order
+        return conversation.context(
+            ask.owner, ask.execution, last=last, order=order, thread=ask.thread
+        )
 
     def _follow_page(self, conversation: Conversation) -> Change | None:
         """Put the turns in the order of the page's cells, by which the ask goes."""
@@ -224,11 +231,11 @@ class AskSteps:
         asked = Interaction.asked(
             state.request, messages, context.instructions, typed=ask.typed, owner=ask.owner
         )
-        before = conversation.context(ask.owner, ask.execution, order=state.order).turns
+        above = self._context(conversation)
         below = [
             turn
-            for turn in conversation
-            if ask.owner is not None and turn.owner != ask.owner and turn not in before
+            for turn in conversation.threads.get(above.thread, ())
+            if ask.owner is not None and turn.owner != ask.owner and turn not in above.turns
         ]
         warnings = reproducibility.warnings(
             conversation,
@@ -250,6 +257,8 @@ class AskSteps:
         notes = [] if lookup is None else [*lookup.notes]
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
+        if context.thread != MAIN:
+            notes.append(f"in the thread {context.thread}")
         if context.instructions is not None:
             notes.append(in_words(context.instructions))
         if panel and ask.entry != "panel":
