@@ -34,11 +34,15 @@ NOT_SEALED: Final = "its record is not sealed"
 
 # A line that asks, at the beginning of a cell or within it; `%chat` alone shows the state.
 _ASKS: Final = re.compile(
-    r"\A(?:\s|#.*\n)*%%chat(?!\w)|^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat[ \t]+\S", re.MULTILINE
+    r"\A(?:\s|#.*\n)*%%chat(?:_fix)?(?!\w)"
+    r"|^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat(?:[ \t]+\S|_fix(?![\w?]))",
+    re.MULTILINE,
 )
 
 
-_ASKS_PYTHON: Final = re.compile(r"\bask\s*\(|\brun_(?:line|cell)_magic\(\s*[\"']chat[\"']")
+_ASKS_PYTHON: Final = re.compile(
+    r"\bask\s*\(|\brun_(?:line|cell)_magic\(\s*[\"']chat(?:_fix)?[\"']"
+)
 _DISPLAYS: Final = re.compile(r"\bdisplay\w*\s*\(")
 _LOADS: Final = re.compile(r"^[ \t]*%chat_load\b", re.MULTILINE)
 _REPLY: Final = re.compile(r'<div class="chatmagic [^"<>]*" role="group" aria-label="Reply">')

@@ -69,6 +69,16 @@ def _where_on(switch: bool) -> bool | None:
     return switch or None
 
 
+def correction(*typed: str) -> str:
+    """Return the question of ``%chat_fix``: about an error, and what was wanted, if that is told.
+
+    Args:
+        typed: parts of what was wanted, on the line and under it; each may be empty.
+    """
+    wanted = "\n".join(filter(None, typed))
+    return f"{ASKED_OF_AN_ERROR} I wanted: {wanted}" if wanted.strip() else ASKED_OF_AN_ERROR
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """A value that was put into a prompt, or that goes in front of it.
