@@ -25,6 +25,8 @@ _HINT: Final = (
 )
 _UNCHANGED: Final = "Nothing was changed."
 _SHOWN: Final = 200
+_LARGEST: Final = 2**20
+"""How many bytes a file may have."""
 
 
 def instruct(kernel: Kernel, line: str, cell: str | None = None) -> None:
@@ -109,7 +111,7 @@ def _read(file: str) -> str:
     """Return the text of a file, but for its last line end.
 
     Raises:
-        InputError: there is none, or it is no text.
+        InputError: there is none, or it is no text, or too large.
     """
     shown = one_line(file, _SHOWN)
     try:
@@ -118,6 +120,9 @@ def _read(file: str) -> str:
         raise InputError(f"{one_line(str(error), _SHOWN)} {_UNCHANGED}", hint=_HINT) from None
     if content is None:
         raise InputError(f"{shown} is not there. {_UNCHANGED}", hint=_HINT)
+    if len(content) > _LARGEST:
+        # It goes along with each question, and the cell's output holds it twice.
+        raise InputError(f"{shown} is larger than {_LARGEST // 2**20} MiB. {_UNCHANGED}")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
