@@ -67,6 +67,7 @@ class AskSteps:
             ChatInterrupted: the same.
         """
         session, state = self.session, self.state
+        ask = state.ask  # as followers know it, whatever is put in front of its prompt
 
         def action() -> None:
             self._prepare()
@@ -74,7 +75,7 @@ class AskSteps:
             view.began(state.notes)
             turns = session.conversation.turns
             thread = state.context.thread
-            began = Began(state.ask, tuple(state.notes), turns, state.halt, thread)
+            began = Began(ask, tuple(state.notes), turns, state.halt, thread)
             session.followers.tell(began)
             self._receive(self._send(), view)
 

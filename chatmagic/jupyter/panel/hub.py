@@ -196,8 +196,8 @@ class Hub:
         }
 
     def _is_here(self, pending: PendingAsk) -> bool:
-        """Return whether an ask is of the thread that panels show, as far as that is known."""
-        return pending.thread in {"", self.threads()[1]}
+        """Return whether an ask is the panel's, or of the thread that panels show."""
+        return pending.mine or pending.thread in {"", self.threads()[1]}
 
     def _standing(self) -> messages.Standing:
         try:
