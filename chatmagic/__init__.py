@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic import errors
+    from chatmagic.archive.turn_table import turns
     from chatmagic.client.client import Client
     from chatmagic.client.timeouts import Timeout
     from chatmagic.models import Credits, Message, Reply, Usage
@@ -51,6 +52,7 @@ __all__ = [
     "ask",
     "current_session",
     "errors",
+    "turns",
 ]
 
 _HOMES: Final = {
@@ -63,6 +65,7 @@ _HOMES: Final = {
     "Usage": "models",
     "ask": "session.current",
     "current_session": "session.current",
+    "turns": "archive.turn_table",
 }
 
 

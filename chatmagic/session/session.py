@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
@@ -60,6 +60,19 @@ class Session(SessionState):
     def ledger(self) -> Ledger:
         """The requests of this session that were sent: ``rows``, and ``to_dataframe()``."""
         return self.spending.ledger
+
+    def to_dataframe(self) -> Any:
+        """Return the live turns as a pandas DataFrame, one row each, times in UTC.
+
+        ``request`` and ``reply`` are the digests that the ledger's rows have, too.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        from chatmagic.archive import frame, turn_table  # noqa: PLC0415 - few ask for it
+
+        self.follow_pages(self.environment.cell()[0])
+        return frame.dataframe(turn_table.TurnRow, turn_table.of_conversation(self.conversation))
 
     @property
     def endpoint(self) -> Endpoint | None:
