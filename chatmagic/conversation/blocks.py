@@ -11,8 +11,6 @@ from typing import Final
 
 MOST: Final = 100_000
 """How many characters of a cell's output, or of an error, go along at most."""
-ASKED_OF_AN_ERROR: Final = "Explain this error, and give the corrected code."
-"""The question about an error where none was typed."""
 
 _FENCE: Final = re.compile("`{3,}")
 # Control sequences of a terminal (ECMA-48): colours, cursor movements, titles.

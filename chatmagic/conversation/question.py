@@ -95,13 +95,13 @@ def source(prompt: str, *options: str, has_values: bool = False) -> str:
 
 
 def _asked(line: str, body: str) -> Question | None:
-    from chatmagic.conversation import options  # noqa: PLC0415 - not needed to load
+    from chatmagic.conversation import chat_line  # noqa: PLC0415 - not needed to load
 
     try:
-        asked = options.parse(line)
+        asked = chat_line.parse(line)
     except InputError:
         return None
     if asked.dry:
         return None
-    prompt = asked.question(body.rstrip("\n"))
+    prompt = asked.question(asked.prompt, body.rstrip("\n"))
     return Question(without_lone_surrogates(prompt), asked.quiet) if prompt.strip() else None

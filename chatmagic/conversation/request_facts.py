@@ -31,6 +31,9 @@ Format = Literal["markdown", "text", "code", "json"]
 Kind = Literal["cell", "error", "instructions", "format"]
 """What a value is that goes in front of a question; an expression's value has none."""
 
+ASKED_OF_AN_ERROR: Final = "Explain this error, and give the corrected code."
+"""The question about an error where none was typed."""
+
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -176,6 +179,15 @@ class Parameters:
     def parameters(self) -> dict[str, Any]:
         """The parameters that were set, as a record keeps them."""
         return fields_to_json(self, Parameters)
+
+    def question(self, *typed: str) -> str:
+        """Return the question that is asked; about an error none need be typed.
+
+        Args:
+            typed: its parts, on the line and under it; each may be empty.
+        """
+        text = "\n".join(filter(None, typed))
+        return ASKED_OF_AN_ERROR if self.with_error and not text.strip() else text
 
     @staticmethod
     def read(value: object) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from chatmagic.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from chatmagic.conversation.request_facts import RequestFacts
+
 COMMANDS: Final = (
     "chat",
     "chat_instructions",
@@ -38,6 +40,7 @@ _TAKEN: Final = re.compile(
 """What may follow a command's name, in lower case: options, numbers, files, and the like."""
 COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
 """A comment that is meant for a tool, at the beginning of a prompt."""
+_MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")
 _SHOWN: Final = 60
 _ALIKE: Final = 0.8
 """How alike a misspelt name has to be: ``--temprature`` is, ``--system`` is not ``--stream``."""
@@ -99,3 +102,14 @@ def near(typed: str, flags: Sequence[str]) -> str | None:
     held = [flag for word, flag in long.items() if name in word.split("-")]
     alike = [long[word] for word in difflib.get_close_matches(name, long, 1, _ALIKE)]
     return next(iter([*begun, *held, *alike]), None)
+
+
+def merged(asked: RequestFacts) -> list[str]:
+    """Return a note that a command stands within the prompt, as where a page merged two cells."""
+    if asked.entry != "cell":
+        return []
+    lines = asked.as_typed.splitlines()
+    match = next((match for match in map(_MAGIC_LINE.match, lines) if match), None)
+    if match is None:
+        return []
+    return [f"a line with {match[0]} is sent as text; split the cell if it is to run by itself"]

@@ -7,20 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from chatmagic._json import shared
-from chatmagic.conversation import options, suggestions, template
-from chatmagic.conversation.blocks import ASKED_OF_AN_ERROR
-from chatmagic.conversation.request_facts import Parameters
+from chatmagic.conversation import chat_line, options, suggestions, template
+from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR, Parameters
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import in_front, views
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.status import Status
 from chatmagic.jupyter.values.describe import Descriptions
-from chatmagic.session.ask import EMPTY, merged
-from chatmagic.session.events import Ask, View
+from chatmagic.session.events import EMPTY, Ask, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from chatmagic.conversation.chat_line import ParsedLine
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
@@ -73,7 +72,7 @@ def fix(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
 
     def run() -> Reply | None:
         parsed = replace(_parsed(kernel, line), with_error=True)
-        wanted = parsed.question((cell or "").removesuffix("\n"))
+        wanted = parsed.question(parsed.prompt, (cell or "").removesuffix("\n"))
         asked = ASKED_OF_AN_ERROR
         reply = _ask(kernel, parsed, asked if wanted == asked else f"{asked} I wanted: {wanted}")
         return None if cell is not None else reply
@@ -98,13 +97,13 @@ def _interruptible(kernel: Kernel, run: Callable[[], _T]) -> _T:
 
 def _run(kernel: Kernel, line: str, cell: str | None) -> Reply | None:
     parsed = _parsed(kernel, line)
-    if cell is None and not parsed.question(""):
+    if cell is None and not parsed.question(parsed.prompt):
         print(Status(kernel).summary())
         return None
     body = (cell or "").removesuffix("\n")
     if body and not parsed.raw:
         suggestions.refuse_cell_comments(body)
-    text = parsed.question(body)
+    text = parsed.question(parsed.prompt, body)
     command = suggestions.mistaken_command(text)
     if command is not None:
         raise InputError(
@@ -115,11 +114,11 @@ def _run(kernel: Kernel, line: str, cell: str | None) -> Reply | None:
     return None if cell is not None else reply
 
 
-def _parsed(kernel: Kernel, line: str) -> options.ParsedLine:
-    return options.parse(line, kernel.settings.trait_values(config=True))
+def _parsed(kernel: Kernel, line: str) -> ParsedLine:
+    return chat_line.parse(line, kernel.settings.trait_values(config=True))
 
 
-def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply | None:
+def _ask(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
     """Ask, and put the reply, whole or in part, into the variable that the line names.
 
     Returns:
@@ -159,7 +158,7 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply | None:
         result = reply.parsed if ask.format == "json" else reply
     except (ChatError, ChatInterrupted) as error:
         result = reply = error.reply
-        if execution.audience == "machine" and (notes := merged(ask)):
+        if execution.audience == "machine" and (notes := suggestions.merged(ask)):
             error.hint = " ".join(filter(None, [error.hint, f"Note that {notes[0]}."]))
         raise
     finally:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import swallowed
 from chatmagic.conversation.request_facts import RequestFacts
-from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.text import counted, one_line, visible, without_lone_surrogates
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.turn import Turn
     from chatmagic.models import Reply
 
+EMPTY: Final = "The prompt is empty. Nothing was sent."
 HELD_BACK: Final = "came all at once: a proxy on the way may hold it back"
 """Note on a reply whose stream came all at once, shown while its cell is live."""
 
@@ -56,6 +57,19 @@ class Ask(RequestFacts):
                 object.__setattr__(self, name, without_lone_surrogates(text))
         if self.schema is not None and self.format == "markdown":
             object.__setattr__(self, "format", "json")
+
+    def refuse_empty(self) -> None:
+        """Refuse a prompt that is empty, or no text.
+
+        Raises:
+            InputError: it is.
+        """
+        prompt: object = self.prompt
+        if not isinstance(prompt, str):
+            kind = type(prompt).__name__
+            raise InputError(f"The prompt is text, not {kind}. Nothing was sent.")
+        if not prompt.strip():
+            raise InputError(EMPTY)
 
 
 @dataclass(frozen=True, slots=True)

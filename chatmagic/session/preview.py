@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from chatmagic.client import config
+from chatmagic.conversation import suggestions
 from chatmagic.conversation.request_parts import Part, TokenRate, parts_of
 from chatmagic.protocol.auth import refuse_keys
-from chatmagic.session.ask import merged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,5 +79,5 @@ class Preview:
             None if state.cassette is None else state.cassette.config,
             tuple((state.service and state.service.extra_headers) or ()),
             rate,
-            (*along, *state.ask.notes, *merged(state.ask)),
+            (*along, *state.ask.notes, *suggestions.merged(state.ask)),
         )

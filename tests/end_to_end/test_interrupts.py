@@ -75,6 +75,7 @@ WATCHED: Final = (
         "conversation/slots",
         "conversation/turn",
         "session/ask",
+        "session/steps",
         "cassette/active",
         "cassette/transports",
         "session/session",
@@ -436,7 +437,7 @@ def struck(path: str, *, late: bool) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("path", "late"),
     [
-        ("chatmagic.conversation.options.parse", False),
+        ("chatmagic.conversation.chat_line.parse", False),
         ("chatmagic.conversation.template.fill", True),
         ("chatmagic.jupyter.views.Once", True),
         ("chatmagic.session.session.Session.run", True),

@@ -380,8 +380,8 @@ def test_a_notebook_holds_no_key(tmp_path: Path) -> None:
         "%config ChatMagics",
         "%chat -t nonsense echo:two",
         "import chatmagic\nchatmagic.Client(base_url='ftp://x')",
-        "import pickle\npickle.dumps(chatmagic.current_session()._clients.latest)",
-        "raise KeyError(chatmagic.current_session()._clients.latest.endpoint)",
+        "import pickle\npickle.dumps(chatmagic.current_session().clients.latest)",
+        "raise KeyError(chatmagic.current_session().clients.latest.endpoint)",
         "%history",
     ]
     made = [

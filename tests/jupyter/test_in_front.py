@@ -9,7 +9,7 @@ import pytest
 from shells import Shell, asked, bodies
 
 from chatmagic.conversation import blocks
-from chatmagic.conversation.blocks import ASKED_OF_AN_ERROR
+from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
