@@ -13,7 +13,7 @@ import threading
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from chatmagic._json import shared
 from chatmagic.batch.pace import Pace
@@ -32,13 +32,16 @@ from chatmagic.errors import (
 from chatmagic.models import BodyFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
 
     from chatmagic.batch.job_file import JobFile
     from chatmagic.batch.tasks import Task
     from chatmagic.client.client import Client
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
+
+    _Outcome = tuple[Reply | None, ChatError | ChatInterrupted | None]
 
 NAP: Final = 0.1
 """Seconds between two looks at whether something has changed."""
@@ -52,8 +55,8 @@ _ENDING: Final = (AuthenticationError, BudgetError, ConnectError, NotRecordedErr
 class Asker(Protocol):
     """What a job asks by."""
 
-    def connect(self) -> Client:
-        """Return a client for one thread."""
+    def connect(self) -> AbstractContextManager[Client]:
+        """Return a client for one thread, which is closed with the context."""
 
     def ask(self, client: Client, request: Request, halt: Halt) -> Reply:
         """Send a request, and return the whole reply.
@@ -76,6 +79,7 @@ class Progress:
         failed: rows that ended otherwise.
         ended: rows that were handed out and are done with.
         sending: requests under way.
+        sent: requests that have ended.
         failures: rows that failed since the last one that did not.
     """
 
@@ -83,6 +87,7 @@ class Progress:
     failed: int = 0
     ended: int = 0
     sending: int = 0
+    sent: int = 0
     failures: int = 0
 
 
@@ -98,7 +103,7 @@ class Job:
     """
 
     def __init__(
-        self, tasks: Iterator[Task], file: JobFile, asker: Asker, *, workers: int, waits: bool
+        self, tasks: Iterable[Task], file: JobFile, asker: Asker, *, workers: int, waits: bool
     ) -> None:
         """Start nothing yet."""
         self.progress = Progress()
@@ -109,7 +114,8 @@ class Job:
         self._file = file
         self._asker = asker
         self._waits = waits
-        self._stopped = False
+        self.is_stopped = False
+        """Whether no more rows are begun."""
         self._is_cut = False
         self._lock = threading.Lock()
         self._halts: set[Halt] = set()
@@ -157,7 +163,7 @@ class Job:
         Args:
             cut: whether they are cut off.
         """
-        self._stopped = True
+        self.is_stopped = True
         if cut:
             self._is_cut = True
             for halt in tuple(self._halts):
@@ -168,9 +174,9 @@ class Job:
     def _feed(self, tick: Callable[[], object]) -> None:
         """Hand the rows out, as many at a time as there are threads."""
         for handed, task in enumerate(self._tasks):
-            while handed - self.progress.ended >= len(self._threads) and not self._stopped:
+            while handed - self.progress.ended >= len(self._threads) and not self.is_stopped:
                 self._rest(tick)
-            if self._stopped:
+            if self.is_stopped:
                 return
             self._given.put(task)
             if handed < len(self._threads):
@@ -206,32 +212,46 @@ class Job:
             self._end(error)
 
     def _ask(self, client: Client, task: Task) -> None:
-        """Ask one row, once; a second time only where it was refused for a limit."""
-        problem, was_refused = task.problem, False
-        reply: Reply | None = None
-        while task.request is not None and problem is None:
-            if not self._enter():
-                return
-            reply, problem = self._send(client, task.request)
-            if isinstance(problem, RateLimitError) and problem.reply is None:
-                with self._lock:
-                    pause = self.pace.refuse(problem, time.monotonic(), datetime.now(UTC))
-                if was_refused or not self._waits or pause.until is None:
-                    self._end(problem)
-                    return
-                problem, was_refused = None, True
+        """Ask one row, and store what came of it."""
+        if task.problem is not None:
+            self._keep(task, None, task.problem)
+        elif (outcome := self._answer(client, task.request)) is not None:
+            self._keep(task, *outcome)
+
+    def _answer(self, client: Client, request: Request) -> _Outcome | None:
+        """Return what came of a request; ``None`` where it was not sent, or ends the job.
+
+        It is sent once; a second time only where it was refused for a limit that is waited for.
+        """
+        was_refused = False
+        while self._enter():
+            before = self.progress.sent
+            reply, problem = self._send(client, request)
+            if isinstance(problem, BudgetError) and self._has_others(before):
+                # Until it is known what a request takes, one alone may reserve all that is left.
+                time.sleep(NAP)
                 continue
-            break
-        if isinstance(problem, _ENDING):
-            self._end(problem)
-            return
-        self._keep(task, reply, problem)
+            is_limited = isinstance(problem, RateLimitError) and reply is None
+            if is_limited and not was_refused and self._can_wait(problem):
+                was_refused = True
+                continue
+            if problem is not None and (is_limited or isinstance(problem, _ENDING)):
+                self._end(problem)
+                return None
+            return reply, problem
+        return None
+
+    def _can_wait(self, refusal: Any) -> bool:
+        """Let all requests wait for the end of a limit; return whether that is to be."""
+        with self._lock:
+            pause = self.pace.refuse(refusal, time.monotonic(), datetime.now(UTC))
+        return self._waits and pause.until is not None
 
     def _enter(self) -> bool:
         """Wait until a request may be sent; return whether it may."""
         while True:
             with self._lock:
-                if self._stopped:
+                if self.is_stopped:
                     return False
                 now = time.monotonic()
                 pause = self.pace.pause(self.progress.sending, self._asker.cost(), now)
@@ -239,27 +259,38 @@ class Job:
                     self.progress.sending += 1
                     return True
             if not pause.is_short and not (self._waits and pause.until is not None):
-                self._end(RateLimitError(f"{pause.why} Nothing was sent."))
+                hint = "wait=True waits for the reset." if pause.until is not None else None
+                self._end(RateLimitError(f"{pause.why} The next row was not sent.", hint=hint))
                 return False
             time.sleep(NAP if pause.until is None else min(max(pause.until - now, 0.0), NAP))
 
-    def _send(
-        self, client: Client, request: Request
-    ) -> tuple[Reply | None, ChatError | ChatInterrupted | None]:
+    def _has_others(self, before: int) -> bool:
+        """Return whether other requests are under way, or were a moment ago.
+
+        Args:
+            before: how many requests had ended then.
+        """
+        with self._lock:
+            return self.progress.sending > 0 or self.progress.sent > before
+
+    def _send(self, client: Client, request: Request) -> _Outcome:
         """Return the reply as far as it came, and what ended it early."""
         halt = Halt()
         self._halts.add(halt)
         if self._is_cut:
             # That came before this halt was known.
             halt.stop()
+        problem: ChatError | ChatInterrupted | None = None
         try:
             return self._asker.ask(client, request, halt), None
         except (ChatError, ChatInterrupted) as error:
+            problem = error
             return error.reply, error
         finally:
             self._halts.discard(halt)
             with self._lock:
                 self.progress.sending -= 1
+                self.progress.sent += not isinstance(problem, BudgetError)
                 self.pace.note(client.credit_tracker.state, time.monotonic())
 
     def _keep(
@@ -291,5 +322,5 @@ class Job:
         """Begin no more rows, as of this error; the first one counts."""
         with self._lock:
             self.error = self.error or error
-            self._stopped = True
+            self.is_stopped = True
         self._news.put(None)

@@ -13,6 +13,7 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from chatmagic._log import swallowed
 from chatmagic.batch.row_reply import BEGINNING, RowReply
 from chatmagic.errors import ChatError, InputError
 
@@ -81,7 +82,8 @@ class JobFile:
             if monotonic() - self._synced > SYNCED_EVERY:
                 self._sync()
         except OSError as error:
-            os.ftruncate(self._file.fileno(), self._end)
+            with swallowed(OSError):
+                os.ftruncate(self._file.fileno(), self._end)
             why = error.strerror or str(error)
             raise ChatError(
                 f"{self.path.name} cannot be written: {why}. A reply that has come is lost.",
@@ -107,9 +109,15 @@ class JobFile:
                     yield RowReply.from_line(file.readline())
 
     def close(self) -> None:
-        """Bring what was written to the disk, and close the file; may be repeated."""
+        """Bring what was written to the disk, and close the file; may be repeated.
+
+        A file without any line is taken away.
+        """
         if not self._file.closed:
-            self._sync()
+            with swallowed(OSError):
+                self._sync()
+                if not self._end and not self.path.stat().st_size:
+                    self.path.unlink()
             self._file.close()
 
     def _lock(self) -> None:
@@ -142,6 +150,7 @@ class JobFile:
                 self._end += len(line)
                 if not line.endswith(b"\n"):
                     self._end += self._file.write(b"\n")
+                    return
 
     def _note(self, reply: RowReply, at: int) -> None:
         key = _short(reply.key)

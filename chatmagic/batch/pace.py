@@ -46,6 +46,7 @@ class Pace:
     """
 
     credits_left: int | None = None
+    _resets_at: datetime | None = None
     _credits_until: float | None = None
     _window: RequestLimit | None = None
     _requests_until: float | None = None
@@ -59,7 +60,11 @@ class Pace:
             now: when it came.
         """
         if (credits := state.last) is not None:
-            self.credits_left = credits.remaining
+            left = credits.remaining
+            if self._resets_at == credits.resets_at and None not in (left, self.credits_left):
+                # Answers overtake one another; until the reset the lowest figure is the latest.
+                left = min(left or 0, self.credits_left or 0)
+            self.credits_left, self._resets_at = left, credits.resets_at
             self._credits_until = _later(now, credits.seen_at, credits.resets_at)
         if (window := state.requests) is not None and window != self._window:
             self._window = window
@@ -89,16 +94,17 @@ class Pace:
         """
         if self._refused is not None and _is_ahead(self._refused.until, now):
             return self._refused
-        credits, requests = self.credits_left, self._window and self._window.remaining
+        credits = self.credits_left
+        requests = None if self._window is None else self._window.remaining
         if requests is not None and requests <= under_way and self._requests_until is not None:
             seconds = self._requests_until - now
             if seconds > 0:
                 why = "No requests are left in this window."
                 return Pause(why, self._requests_until, is_short=seconds <= SHORT)
-        if credits is not None and credits <= under_way * cost:
-            if self._credits_until is None or now < self._credits_until:
-                return self._out_of_credits(credits, under_way)
-        return None
+        has_reset = self._credits_until is not None and now >= self._credits_until
+        if credits is None or credits > under_way * cost or has_reset:
+            return None
+        return self._out_of_credits(credits, under_way)
 
     def _out_of_credits(self, credits: int, under_way: int) -> Pause:
         left = f"{counted(credits, 'credit')} left"

@@ -25,7 +25,7 @@ BEGINNING: Final = b'{"key": "'
 """How each line begins, by which a file of rows is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RowReply(BodyFacts):
     """Reply to one row, or why there is none.
 
@@ -44,6 +44,11 @@ class RowReply(BodyFacts):
     error: str | None = json_field(exact_text)
     ended_at: datetime | None = json_field(exact_time, iso)
     value: Any = None
+
+    def __repr__(self) -> str:
+        """Return what a person looks for in a list of many."""
+        value = "" if self.value is None else f", value={self.value!r}"
+        return f"RowReply(row={self.row}, text={self.text!r}{value}, error={self.error!r})"
 
     @classmethod
     def from_line(cls, line: bytes) -> Self:

@@ -43,12 +43,14 @@ class Rows:
     @property
     def count(self) -> int | None:
         """How many there are; ``None`` where they are read as they are needed, once."""
-        source = self.source
-        if isinstance(source, Iterator) or _is_in_parts(source) or not isinstance(source, Sized):
+        source, is_sized = self.source, isinstance(self.source, Sized)
+        if not is_sized or isinstance(source, Iterator) or _is_in_parts(source):
             return None
-        if not is_table(source) and any(is_table(item) or _is_in_parts(item) for item in source):
-            return None
-        return len(source)
+        if is_table(source):
+            return len(source)
+        # Parts of a larger collection, such as partitions, are read one by one.
+        is_in_parts = any(is_table(item) or _is_in_parts(item) for item in source)
+        return None if is_in_parts else len(source)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Return the rows in order, each with its values by name."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from chatmagic.errors import ChatError
     from chatmagic.protocol.wire import Request
 
-    Compose = Callable[[int, Mapping[str, Any]], tuple[Request | None, ChatError | None]]
-    """Makes a row's request, or says why it is not to be sent."""
+    Compose = Callable[[int, Mapping[str, Any]], tuple[Request, ChatError | None]]
+    """Makes a row's request, and says why it is not to be sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Task:
     Args:
         row: its place, from 0.
         key: digest of its request with the address and, of equal requests, which it is.
-        request: what is sent.
+        request: what it sends.
         problem: why it is not to be sent.
     """
 
     row: int
     key: str
-    request: Request | None
+    request: Request
     problem: ChatError | None = None
 
 
@@ -80,8 +80,7 @@ class Tasks:
         seen: dict[bytes, int] = {}
         for number, row in enumerate(self.rows):
             request, problem = self.compose(number, row)
-            whole = None if request is None else json.loads(request.encode())
-            body = digest([self.address, whole] if whole else [self.address, number])
+            body = digest([self.address, json.loads(request.encode())])
             short = bytes.fromhex(body)[:16]
             seen[short] = occurrence = seen.get(short, 0) + 1
             key = digest([body, occurrence])
@@ -90,4 +89,4 @@ class Tasks:
             if self.file.is_answered(key):
                 self.answered += 1
             else:
-                yield Task(number, key, None if problem else request, problem)
+                yield Task(number, key, request, problem)

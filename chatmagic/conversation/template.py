@@ -182,9 +182,7 @@ def _is_expression(text: str) -> bool:
     return True
 
 
-def _value(
-    expression: str, evaluate: Callable[[str], object], hint: str | None = _RAW
-) -> str:
+def _value(expression: str, evaluate: Callable[[str], object], hint: str | None = _RAW) -> str:
     try:
         return str(evaluate(expression))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything

@@ -152,6 +152,11 @@ class Kernel:
                 hint="Run the cell that defines the schema.",
             ) from None
 
+    def is_watched(self) -> bool:
+        """Return whether a person sees what the running cell prints, as it is printed."""
+        execution = running(self.shell)
+        return execution.audience != "machine" and not execution.piped
+
     def start_emulator(self) -> tuple[str, Secret]:
         """Start this kernel's emulator, once; return its address, and a key of its own."""
         if self._emulator is None:

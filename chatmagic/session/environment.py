@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Final, Protocol
 
 from chatmagic.cassette import active
@@ -62,6 +63,9 @@ class Environment(Protocol):
             InputError: there is no such name.
         """
 
+    def is_watched(self) -> bool:
+        """Return whether a person sees what is printed, as it is printed."""
+
     def start_emulator(self) -> tuple[str, Secret]:
         """Start the emulator of this place, if it is not running; return its address and a key.
 
@@ -96,6 +100,10 @@ class PlainPython:
             f"The schema {one_line(name, _SHOWN)} is not known here. Nothing was sent.",
             hint="Give the schema itself: ask(…, schema=…).",
         )
+
+    def is_watched(self) -> bool:
+        """Return whether messages go to a terminal."""
+        return sys.stderr is not None and sys.stderr.isatty()
 
     def start_emulator(self) -> tuple[str, Secret]:
         """Return the address and a key of this process's emulator, where a kernel has one."""
