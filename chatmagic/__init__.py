@@ -14,7 +14,7 @@ client, conversation, render, emulator         client: platformdirs, requests, u
                                                emulator: tornado
 archive                                        nbformat
 cassette, batch
-audit, session
+audit, session                                 session: platformdirs
 jupyter                                        IPython, anywidget, ipywidgets, traitlets
 cli, demo, install
 =============================================  ==============================================
@@ -28,6 +28,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from chatmagic import _startup as _startup  # reads the environment's budget, once
 from chatmagic._version import __version__ as __version__
 
 if TYPE_CHECKING:

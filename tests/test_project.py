@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 PACKAGE = ROOT / "chatmagic"
 IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}
-TOP = frozenset({"errors", "models", "text", "_json", "_json_reply", "_lazy", "_log", "_version"})
+TOP = frozenset(
+    {"errors", "models", "text", "_json", "_json_reply", "_lazy", "_log", "_startup", "_version"}
+)
 MIDDLE = ("client", "conversation", "render", "emulator")
 BELOW_SESSION = ("top", "protocol", *MIDDLE, "archive", "cassette", "batch")
 MAY_IMPORT = {
@@ -40,6 +42,7 @@ PACKAGES = {
     "render": {"markdown_it", "nh3", "pygments"},
     "emulator": {"tornado"},
     "archive": {"nbformat"},
+    "session": {"platformdirs"},
     "jupyter": {"IPython", "anywidget", "ipywidgets", "traitlets"},
 }
 """The third-party packages of each folder."""

@@ -186,6 +186,7 @@ def every_error_is_caught_as_one() -> None:
     """ChatError catches each error; an interrupt is a KeyboardInterrupt, and no Exception."""
     caught: tuple[type[errors.ChatError], ...] = (
         errors.InputError,
+        errors.BudgetError,
         errors.NotRecordedError,
         errors.AuthenticationError,
         errors.RateLimitError,

@@ -103,7 +103,9 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
     _lazy.load("chatmagic.render.markdown")
     from chatmagic.render import reply_forms  # noqa: PLC0415 - markdown-it comes with the first question
 
-    format = "markdown" if record is None else record.parameters.get("format", "markdown")
+    is_json = record is None and reply.parsed is not None
+    parameters = {} if record is None else record.parameters
+    format = "json" if is_json else parameters.get("format", "markdown")
     states = "".join(
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
         for line in state_lines(reply)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import _json, text
 from chatmagic._json import shared
-from chatmagic.conversation import template
+from chatmagic.conversation import formats, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn, newest
 from chatmagic.models import Reply, ReplyFacts
@@ -101,11 +101,12 @@ def turn_of(record: Record, text: str, **place: Any) -> Turn:
     Raises:
         ValueError: the record's values are not those of its prompt.
     """
+    values = tuple(map(formats.recalled, record.values))
     return Turn(
-        prompt=template.refill(record.prompt, record.values),
+        prompt=template.refill(record.prompt, values),
         reply=Reply(text, **shared(record, ReplyFacts)),
-        typed=record.prompt if record.values else None,
-        values=record.values,
+        typed=record.prompt if values else None,
+        values=values,
         **record.parameters,
         asked_model=record.asked_model,
         instructions=record.instructions,

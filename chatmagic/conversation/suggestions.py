@@ -71,11 +71,12 @@ def mistaken_command(prompt: str) -> str | None:
     return next(iter(difflib.get_close_matches(name, commands, 1, _ALIKE)), None)
 
 
-def refuse_cell_comments(body: str) -> None:
+def refuse_cell_comments(body: str, instead: str = "; --raw sends it") -> None:
     """Refuse a body that begins with a comment which is meant for a tool, not for the model.
 
     Args:
         body: what stands under ``%%chat``.
+        instead: what the hint ends with: what sends it all the same.
 
     Raises:
         InputError: it begins with ``# NBVAL_…`` or ``#| …``.
@@ -85,7 +86,7 @@ def refuse_cell_comments(body: str) -> None:
         shown = one_line(comment[1], _SHOWN)
         raise InputError(
             f"{shown} would be sent to the model. Nothing was sent.",
-            hint="Use a cell tag instead (raises-exception, nbval-skip); --raw sends it.",
+            hint=f"Use a cell tag instead (raises-exception, nbval-skip){instead}.",
         )
 
 

@@ -125,26 +125,7 @@ def _ask(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
         The reply; ``None`` where the request is only shown.
     """
     execution = running(kernel.shell)
-    front = in_front.of(kernel, parsed, execution.cell)
-    if front and not text.strip():
-        raise InputError(EMPTY)
-    descriptions = Descriptions(kernel.shell)
-    sent, values = template.fill(text, None if parsed.raw else descriptions.text, front)
-    ask = Ask(
-        sent,
-        **shared(parsed, Parameters),
-        typed=text if values else None,
-        values=values,
-        notes=descriptions.notes,
-        keep_values=kernel.settings.keep_values,
-        allow_secrets=parsed.allow_secrets,
-        fit=kernel.settings.fit,
-        owner=execution.cell,
-        execution=execution.id,
-        entry="cell",
-        asker=execution.label,
-        shown=not parsed.quiet,
-    )
+    ask = _composed(kernel, parsed, text, execution)
     if parsed.dry:
         from chatmagic.jupyter import request_view  # noqa: PLC0415 - the renderer comes with it
 
@@ -167,6 +148,30 @@ def _ask(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
     if ask.shown:
         kernel.shown = (execution.id, reply)
     return reply
+
+
+def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Execution) -> Ask:
+    """Return what is asked: the text with its values put in, behind what goes in front of it."""
+    front = in_front.of(kernel, parsed, execution.cell)
+    if front and not text.strip():
+        raise InputError(EMPTY)
+    descriptions = Descriptions(kernel.shell)
+    sent, values = template.fill(text, None if parsed.raw else descriptions.text, front)
+    return Ask(
+        sent,
+        **shared(parsed, Parameters),
+        typed=text if values else None,
+        values=values,
+        notes=descriptions.notes,
+        keep_values=kernel.settings.keep_values,
+        allow_secrets=parsed.allow_secrets,
+        fit=kernel.settings.fit,
+        owner=execution.cell,
+        execution=execution.id,
+        entry="cell",
+        asker=execution.label,
+        shown=not parsed.quiet,
+    )
 
 
 def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:

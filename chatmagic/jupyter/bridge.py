@@ -45,7 +45,7 @@ MARKS: Final[Mapping[Mark, str]] = {
 """The mark of a cell in the page."""
 
 COPIED: Final = (
-    "Not in the conversation: this reply came with a copy of its cell. Run the cell to ask."
+    "Not in the conversation: this output came with a copy of its cell. Run the cell to renew it."
 )
 STARTED: Final = "Reply started."
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import uuid
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.jupyter.panel.messages import CodeCell, Coded
-    from chatmagic.models import CodeBlock
+    from chatmagic.models import CodeBlock, Reply
 
 Kind = Literal["code", "markdown"]
 PYTHON: Final = frozenset(["", "py", "py3", "pycon", "python", "python3", "ipython", "ipython3"])
 """The languages whose blocks become code cells; others would only fail here when they run."""
+MOST: Final = 200
+"""How many cells are made of a reply at most: a page with thousands stands still."""
 NO_CELLS: Final = "No cells were made: "
 HEADLESS: Final = f"{NO_CELLS}the notebook is run without a page. A person who runs this cell gets "
 UNKNOWN: Final = (
@@ -56,11 +59,15 @@ def code(kernel: Kernel, line: str) -> None:
     """
     words, options = read("chat_code", line, "--prose")
     number, turn = _turn(kernel, words)
-    blocks = turn.reply.code_blocks
+    reply = _in_a_fence(turn.reply) if turn.format == "code" else turn.reply
+    blocks = reply.code_blocks
     if not blocks:
         _show(f"The reply of turn {number:,} has no block of code. Nothing was changed.")
         return
-    cells = cells_of(turn.reply.text, prose="--prose" in options)
+    cells = cells_of(reply.text, prose="--prose" in options)
+    if len(cells) > MOST:
+        _show(f"{NO_CELLS}they would be {len(cells):,}, more than {MOST}. Copy the code.")
+        return
     execution = running(kernel.shell)
     if execution.audience == "machine":
         _show(f"{HEADLESS}{_cells(len(cells))}.")
@@ -141,6 +148,13 @@ def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
             hint="%chat_history numbers the turns; %chat_code 2 takes the second.",
         )
     return turns.index(before[-1]) + 1, before[-1]
+
+
+def _in_a_fence(reply: Reply) -> Reply:
+    """Return a reply that is code alone with the fence that it may lack."""
+    from chatmagic.render import reply_parts  # noqa: PLC0415 - as above
+
+    return reply if reply.code_blocks else replace(reply, text=reply_parts.fenced(reply.text))
 
 
 def _outcome(answer: Coded) -> str:

@@ -48,7 +48,7 @@ def instruct(kernel: Kernel, line: str, cell: str | None = None) -> None:
             f"The instructions stand in the cell and are to be read from a file. {_UNCHANGED}",
             hint="Leave the cell empty below --from FILE, or leave --from out.",
         )
-    suggestions.refuse_cell_comments(body)
+    suggestions.refuse_cell_comments(body, "")
     text = _read(file) if file else body
     if any(key.is_in(part) for key in kernel.known_keys() for part in (text, file)):
         raise InputError(

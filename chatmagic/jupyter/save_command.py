@@ -16,7 +16,7 @@ from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.archive import archive, notebook_file, notebook_writer, output, restore
 from chatmagic.archive.files import replace_content
-from chatmagic.conversation import instructions, options, question
+from chatmagic.conversation import formats, instructions, options, question
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.errors import InputError
 from chatmagic.jupyter.command_line import read
@@ -69,7 +69,8 @@ def save(kernel: Kernel, line: str) -> None:
     except OSError as error:
         raise InputError(f"{_name(path)} was not written: {error.strerror}.") from None
     print(f"Saved {counted(len(conversation), 'turn')} to {_name(path)}.")
-    valued = [value.name for turn in conversation for value in turn.values]
+    values = [value.bare for turn in conversation for value in turn.values]
+    valued = [value.name for value in values if formats.recalled(value) == value]
     if valued and (not keep_values or path.suffix.lower() == ".md"):
         shown = one_line(", ".join(dict.fromkeys(valued)), _SHOWN)
         keeps = "" if keep_values else "; %config ChatMagics.keep_values = True keeps values"
@@ -140,7 +141,8 @@ def _from_json(path: Path) -> tuple[Conversation, list[str]]:
         conversation = archive.load(_parsed(notebook_file.content_of(path)))
     except ValueError as error:
         raise InputError(
-            f"{_name(path)} was not loaded: {error}. The conversation is as it was."
+            f"{_name(path)} was not loaded: {str(error).rstrip('.')}. "
+            "The conversation is as it was."
         ) from None
     lines = [f"Loaded {counted(len(conversation), 'turn')} from {_name(path)}."]
     for number, turn in enumerate(conversation, 1):

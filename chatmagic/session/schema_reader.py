@@ -234,8 +234,9 @@ class _Types:
                 self.types[name] = self._fields(kind, name)
             elif (model := _pydantic(kind)) is not None:
                 document, self._builds[name] = model
-                self.types |= document.pop("$defs", {})
+                # A model that holds itself is among its definitions, and the rest refers to it.
                 self.types[name] = document
+                self.types |= document.pop("$defs", {})
             else:
                 raise TypeError(f"{one_line(str(kind), _SHOWN)} is a type without JSON")
         name = self._names[kind]

@@ -11,7 +11,7 @@ from chatmagic._log import log_swallowed
 from chatmagic.cassette import reproducibility, transports
 from chatmagic.cassette.active import CASSETTE, ActiveCassette
 from chatmagic.cassette.interaction import Interaction
-from chatmagic.cassette.matching import Query
+from chatmagic.cassette.items import Query
 from chatmagic.conversation import suggestions, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.instructions import in_words, instructed

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from chatmagic.cassette.interaction import Interaction
-from chatmagic.cassette.matching import Matcher, Query
+from chatmagic.cassette.items import Query
+from chatmagic.cassette.matching import Matcher
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 

@@ -16,7 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from test_any_session import Service
 
 from chatmagic.cassette.active import CassetteSetup
-from chatmagic.cassette.matching import Matcher, Query
+from chatmagic.cassette.items import Query
+from chatmagic.cassette.matching import Matcher
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.cassette.storage import CassetteFile
 from chatmagic.client.client import Client

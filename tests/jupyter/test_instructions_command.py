@@ -141,7 +141,7 @@ def test_a_file_is_read_when_the_cell_runs(shell: Shell, emulator: Emulator) -> 
         ("%%chat_instructions --from", "takes --from FILE or nothing in its line."),
         ("%%chat_instructions --from absent.md", "absent.md is not there."),
         ("%%chat_instructions --from binary", "binary is not a text in UTF-8."),
-        ("%%chat_instructions --from .", "cannot be read: it is not a file."),
+        ("%%chat_instructions --from .", "InputError: . cannot be read: it is not a file."),
         ("%%chat_instructions --from f.md\nBe terse.", "stand in the cell and are to be read"),
         ("%chat_instructions Be terse.", "Instructions have a cell of their own."),
     ],
@@ -181,7 +181,10 @@ def test_the_audit_tells_what_a_file_gave(shell: Shell, tmp_path: Path) -> None:
 def test_a_comment_for_a_tool_is_refused(shell: Shell) -> None:
     """Above the cell's line or below it, as in a question."""
     for cell in ("#| label: x\n%%chat_instructions\nBe.", "%%chat_instructions\n# NBVAL_SKIP\nBe."):
-        assert "Nothing was sent." in shell.fails(cell, cell="i").traceback[0]
+        error = str(shell.fails(cell, cell="i").error)
+        assert error.endswith(
+            "Nothing was sent. Use a cell tag instead (raises-exception, nbval-skip)."
+        )
 
 
 def test_the_notebook_tells_of_them(shell: Shell, tmp_path: Path) -> None:

@@ -502,7 +502,7 @@ def test_the_notebook_that_is_open_is_never_overwritten(
         ("%chat_save talk.txt", "FILE.json"),
         ("%chat_save --now talk.json", "takes no other option here than --force"),
         ("%chat_save no/such/folder/talk.json", "was not written: No such file"),
-        ("%chat_load nothing.json", "is not there"),
+        ("%chat_load nothing.json", "nothing.json is not there. The conversation is as it was."),
         ("%chat_load talk.txt", "FILE.json or FILE.ipynb"),
         ("%chat_load talk.md", "FILE.json or FILE.ipynb"),
         ("%chat_load folder.json", "cannot be read"),

@@ -206,6 +206,20 @@ def test_a_pydantic_model_reads_by_its_own_rules() -> None:
     assert adapter.read([{"name": "Lima"}])[0].name == "Lima"
 
 
+def test_a_pydantic_model_that_holds_itself_in_a_type_made_of_it() -> None:
+    """Its own JSON schema only refers to the model, which stands among its definitions."""
+    pydantic = pytest.importorskip("pydantic")
+    itself: Any = list.__class_getitem__("Node")
+    node = pydantic.create_model("Node", value=int, kids=(itself, []))
+    nodes: Any = list.__class_getitem__(node)
+    schema = read(nodes, "nodes")
+    assert schema.text == (
+        "nodes: list of Node\n\nNode: object with these fields\n"
+        '- "value", required: integer\n- "kids": list of Node'
+    )
+    assert schema.read([{"value": 1, "kids": [{"value": 2}]}])[0].kids[0].value == 2
+
+
 @pytest.mark.parametrize(
     ("value", "reason"),
     [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from asking import Seen
 from environments import GivenEnvironment
 
@@ -25,25 +24,12 @@ def test_turns_of_the_panel_are_said_to_be_sent(session: Session) -> None:
     assert ("began", ["with 1 turn from the panel"]) in seen.told
 
 
-@pytest.mark.parametrize(
-    ("ask", "named"),
-    [
-        (Ask("one\n\n%%chat\ntwo", entry="cell"), "%%chat"),
-        (Ask("one\n%chat_undo", entry="cell"), "%chat_undo"),
-        (Ask("one\n%chat two", typed="one\n{{ cell }}", entry="cell"), None),
-        (Ask("What does %%chat do?\n    %chat\n%chat-like\n%%chatter", entry="cell"), None),
-        (Ask("one\n%%chat\ntwo", entry="panel"), None),
-        (Ask("one\n%%chat\ntwo"), None),
-    ],
-)
-def test_a_command_within_a_prompt_is_said_to_be_text(
-    ask: Ask, named: str | None, session: Session, emulator: Emulator
-) -> None:
+def test_a_command_within_a_prompt_is_said_to_be_text(session: Session, emulator: Emulator) -> None:
     """Two cells that a page has merged ask one question; it is sent as it was typed."""
-    seen = Seen()
+    seen, ask = Seen(), Ask("one\n\n%%chat\ntwo", entry="cell")
     session.run(ask, seen)
-    said = f"a line with {named} is sent as text; split the cell if it is to run by itself"
-    assert ("began", [said] if named else []) in seen.told
+    said = "a line with %%chat is sent as text; split the cell if it is to run by itself"
+    assert ("began", [said]) in seen.told
     assert emulator.requests[-1].body["messages"][-1]["content"] == ask.prompt
 
 
