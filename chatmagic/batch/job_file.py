@@ -99,14 +99,14 @@ class JobFile:
         Args:
             keys: the rows' keys.
         """
+        places = (self._at.get(_short(key)) for key in keys)
+        if not self._at:
+            yield from (None for _ in places)
+            return
         with self.path.open("rb") as file:
-            for key in keys:
-                at = self._at.get(_short(key))
-                if at is None:
-                    yield None
-                else:
-                    file.seek(at)
-                    yield RowReply.from_line(file.readline())
+            for at in places:
+                file.seek(at or 0)
+                yield None if at is None else RowReply.from_line(file.readline())
 
     def close(self) -> None:
         """Bring what was written to the disk, and close the file; may be repeated.

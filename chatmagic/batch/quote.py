@@ -40,7 +40,10 @@ class Quote:
     def __str__(self) -> str:
         """Return it in one line."""
         if self.rows is None:
-            what = ["The rows are read as they are needed, so how many there are is not known."]
+            what = [
+                "The rows are read as they are needed, so how many there are is not known.",
+                f"Answers go to {self.file}.",
+            ]
             each = _range(self.cheapest, self.dearest, 1)
             what += [f"A request took {each} lately."] if each else []
         else:

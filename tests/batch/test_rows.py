@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 COLUMNS = {"n": [1, 2], "t": ["a", "b"]}
-OF_TABLE = [{"it": {"n": 1, "t": "a"}, "n": 1, "t": "a"}, {"it": {"n": 2, "t": "b"}, "n": 2, "t": "b"}]
+OF_TABLE = [
+    {"it": {"n": 1, "t": "a"}, "n": 1, "t": "a"},
+    {"it": {"n": 2, "t": "b"}, "n": 2, "t": "b"},
+]
 
 
 @pytest.mark.parametrize("name", ["pandas", "polars"])
