@@ -23,6 +23,7 @@ _BETWEEN: Final = re.compile(r"\s*")
 # A text, which may hold such a word, or the word itself. A text without an end is taken to the
 # end, too: looked for from each quotation mark in it, it would take a minute.
 _NO_JSON: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|NaN|-?Infinity', re.DOTALL)
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 class NotJSONError(ValueError):
@@ -72,7 +73,9 @@ def parse(text: str) -> Any:
 
 def indented(value: Any) -> str:
     """Return a JSON value as a text to read, its fields in their order."""
-    return json.dumps(value, ensure_ascii=False, indent=INDENT)
+    text = json.dumps(value, ensure_ascii=False, indent=INDENT)
+    # No message and no file can hold half of a pair, so it stays an escape.
+    return _HALF.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _value(text: str, start: int, end: int) -> Any:

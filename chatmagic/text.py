@@ -90,6 +90,14 @@ def numbered(numbers: Iterable[int], noun: str) -> str:
     return f"{noun}s {', '.join(names[:-1])} and {names[-1]}"
 
 
+_MEMORY: Final = re.compile(r"\bat 0x[0-9A-Fa-f]{6,}")
+
+
+def without_memory_addresses(text: str) -> str:
+    """Return ``text`` without the addresses of objects, which differ whenever it is made."""
+    return _MEMORY.sub("at 0x…", text)
+
+
 def _symbol(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x20:  # noqa: PLR2004 - the C0 controls, shown by U+2400 and following

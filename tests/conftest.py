@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import compileall
 import signal
-from typing import TYPE_CHECKING, Final
+import sys
+from typing import TYPE_CHECKING, Final, cast
 
 import pytest
 import trustme
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterator
     from pathlib import Path
+    from types import ModuleType
 
 # A busy machine is no reason to fail, so nothing here looks at a clock.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -40,6 +42,13 @@ settings.load_profile("steady")
 # Who is started in the background may be told to ignore this signal, and so would be the
 # programs that the tests start and then interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# What is compiled of the tests is kept, also where Python is told to keep nothing.
+sys.dont_write_bytecode = False
+
+# jsonschema, which comes with nbformat, does without it, and it takes more than a second to load.
+sys.modules.setdefault("rfc3987_syntax", cast("ModuleType", None))
 
 
 LONG: Final = ("browser", "test_project", "test_notebooks", "test_binder", "test_interrupts")

@@ -68,3 +68,6 @@ def test_what_is_no_json_says_where(text: str, where: tuple[int, int], reason: s
 def test_json_is_written_to_be_read() -> None:
     """Its fields stay in their order, and its letters what they are."""
     assert indented({"b": "é", "a": [1]}) == '{\n  "b": "é",\n  "a": [\n    1\n  ]\n}'
+    # No message to a page can hold half of a pair.
+    text = '{\n  "\\ud83d": "🎈\\udc00"\n}'
+    assert indented(parse(text)) == text

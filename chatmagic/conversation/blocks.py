@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from chatmagic.text import without_memory_addresses
+
 MOST: Final = 100_000
 """How many characters of a cell's output, or of an error, go along at most."""
 
@@ -67,11 +69,14 @@ def cut(text: str, most: int = MOST) -> str:
 def as_shown(text: str) -> str:
     """Return printed text as it is left to see: without colours, nor what was written over.
 
+    Nor are addresses of objects left, so that a cell that runs again shows the same.
+
     Args:
         text: as it was printed.
     """
     lines = _CONTROL.sub("", text).split("\n")
-    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
+    shown = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
+    return without_memory_addresses(shown)
 
 
 def _fenced(text: str, language: str = "") -> str:

@@ -93,7 +93,7 @@ class Kernel:
         """
         endpoint = config.with_local_emulator(self.endpoint())
         for warning in config.new_warnings(endpoint.warnings):
-            print(warning, file=sys.stderr)
+            self.notify(warning)
         return ServiceSetup(
             endpoint,
             self.settings.timeout,
@@ -156,6 +156,14 @@ class Kernel:
         """Return whether a person sees what the running cell prints, as it is printed."""
         execution = running(self.shell)
         return execution.audience != "machine" and not execution.piped
+
+    def budget(self) -> str | None:
+        """Return the budget that is set for this kernel; ``None`` for none."""
+        return self.settings.budget
+
+    def notify(self, line: str) -> None:
+        """Print a line where it fails no cell."""
+        print(line, file=sys.stderr)
 
     def start_emulator(self) -> tuple[str, Secret]:
         """Start this kernel's emulator, once; return its address, and a key of its own."""

@@ -50,8 +50,6 @@ class OutputCapture:
         self._quiet = False
         self._waiting: list[str] = []
         self._waiting_size = 0
-        # A terminal prints an error, and its shell knows that since IPython 9.
-        self._prints_errors = not hasattr(shell, "kernel")
         self._clear_next = False
         self._runs = True
         self._restore: list[Callable[[], None]] = []
@@ -64,6 +62,9 @@ class OutputCapture:
         self._wrap(shell.display_pub, "publish", self._noting(self._published))
         self._wrap(shell.display_pub, "clear_output", self._noting(self._cleared))
         self._wrap(shell.displayhook, "log_output", self._noting(self._resulted))
+        # A terminal prints every error, and any front end an error that has a group in it.
+        for name in ("showtraceback", "showsyntaxerror"):
+            self._wrap(shell, name, self._noting(_nothing))
 
     def stop(self) -> None:
         """Note nothing more, and leave all as it was."""
@@ -141,13 +142,10 @@ class OutputCapture:
 
     def _noting_write(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """Return what wraps the ``write`` of a stream; a cell may call it a million times."""
-        shell, prints_errors = self._shell, self._prints_errors
 
         def write(text: str, *words: Any, **named: Any) -> Any:
             result = method(text, *words, **named)
             if self._quiet or not self._runs:
-                return result
-            if prints_errors and getattr(shell, "showing_traceback", False):
                 return result
             self._waiting.append(text)
             self._waiting_size += len(text)
@@ -221,6 +219,10 @@ class OutputCapture:
         self._kept += len(fitting)
         self._lost += len(text) - len(fitting)
         return fitting
+
+
+def _nothing(*_: object, **__: object) -> None:
+    """Note nothing of an error that is shown: its own text is noted after the cell."""
 
 
 def text_of(data: Mapping[str, Any]) -> str:

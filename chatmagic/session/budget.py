@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Self
 
 from chatmagic.errors import BudgetError, InputError
-from chatmagic.text import counted, one_line
+from chatmagic.text import counted
 
 Unit = Literal["credits", "turns"]
 
@@ -21,7 +21,6 @@ NOTICE: Final = 0.8
 _FORM: Final = re.compile(
     r"(\d[\d_,]{0,14})\s*(?:(credits?|turns?))?(\s*(?:a|per)\s+day)?", re.IGNORECASE | re.ASCII
 )
-_SHOWN: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +75,9 @@ class Budget:
         match = _FORM.fullmatch(text.strip())
         if match is None:
             raise InputError(
-                f"{setting} is no budget: {one_line(text, _SHOWN)}. Nothing was sent.",
-                hint='A budget is "50" (credits), "20 turns", "50 a day" or "20 turns a day".',
+                # What was set is not repeated: it might be a key.
+                f'{setting} is "50" (credits), "20 turns", "50 a day" or "20 turns a day"; it is '
+                "something else. Nothing was sent.",
             )
         unit: Unit = "turns" if (match[2] or "").lower().startswith("turn") else "credits"
         return cls(int(re.sub("[_,]", "", match[1])), unit, match[3] is not None, setting)

@@ -190,9 +190,10 @@ class _Types:
         if kind is tuple:
             return self._tuple(arguments)
         if kind is dict:
+            _, build_name = self.of(arguments[0] if arguments else str)
             item, build = self.of(arguments[1] if arguments else Any)
             return {"type": "object", "additionalProperties": item or True}, lambda value: {
-                name: build(each) for name, each in value.items()
+                build_name(name): build(each) for name, each in value.items()
             }
         return self._class(hint)
 

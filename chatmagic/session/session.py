@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.request_facts import Format
     from chatmagic.models import Credits, Reply
     from chatmagic.session.events import Event, View
+    from chatmagic.session.ledger import Ledger
     from chatmagic.session.preview import Preview
 
 
@@ -53,6 +54,11 @@ class Session(SessionState):
     def credits(self) -> Credits | None:
         """The latest credits; ``None`` is unknown."""
         return self.credit_state.credits
+
+    @property
+    def ledger(self) -> Ledger:
+        """The requests of this session that were sent: ``rows``, and ``to_dataframe()``."""
+        return self.spending.ledger
 
     @property
     def endpoint(self) -> Endpoint | None:

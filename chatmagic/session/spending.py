@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.models import Credits
+    from chatmagic.session.environment import Environment
     from chatmagic.session.ledger import Entry
 
 EMULATOR: Final = "emulator"
@@ -92,23 +93,16 @@ class Spending:
     """The ledger of one session, and what its budgets are charged with.
 
     Args:
-        setting: returns the budget that the kernel has set now; ``None`` for none.
-        notify: shows a line to the user.
+        environment: returns the session's environment, which knows the budget that is set.
         file: what this user's kernels used today; ``None`` is the one in the state folder.
     """
 
-    def __init__(
-        self,
-        setting: Callable[[], str | None],
-        notify: Callable[[str], object],
-        file: DayFile | None = None,
-    ) -> None:
+    def __init__(self, environment: Callable[[], Environment], file: DayFile | None = None) -> None:
         """Begin with nothing used."""
         self.ledger = Ledger()
         self.tally = Tally()
         """What this kernel used, and what it has reserved."""
-        self._setting = setting
-        self._notify = notify
+        self._environment = environment
         self._file = file
         self._lock = threading.Lock()
         self._noticed: set[tuple[Budget, str]] = set()
@@ -126,7 +120,10 @@ class Spending:
         Raises:
             InputError: one of them is no budget.
         """
-        texts = [(_startup.BUDGET, _startup.BUDGET_VARIABLE), (self._setting(), SETTING)]
+        texts = [
+            (_startup.BUDGET, _startup.BUDGET_VARIABLE),
+            (self._environment().budget(), SETTING),
+        ]
         return [Budget.parse(text, setting) for text, setting in texts if text]
 
     def used(self, budget: Budget, service: str) -> Tally:
@@ -218,7 +215,8 @@ class Spending:
                     )
             notices = self._notices(reservation)
         for notice in notices:
-            self._notify(notice)
+            with swallowed():  # a warning may be an error here; the reply is not to be lost
+                self._environment().notify(notice)
 
     def _enter(
         self, reservation: Reservation, reply: Reply | None, problem: BaseException | None

@@ -19,13 +19,14 @@ from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.models import Message
 from chatmagic.session import forms
-from chatmagic.session.ask import AskState, interrupted, read, set_aside_note
+from chatmagic.session.ask import AskState, interrupted, set_aside_note
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import PlainPython, setup_for
 from chatmagic.session.events import Answer, Began, Followers, Fragment
 from chatmagic.session.lock import AskLock
 from chatmagic.session.preview import Preview
 from chatmagic.session.secret_check import SecretCheck
+from chatmagic.session.spending import Spending
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class SessionState:
         self.followers = Followers()
         self.lock = AskLock()
         self.secret_check = SecretCheck()
+        self.spending = Spending(lambda: self.environment)
 
 
 class AskSteps:
@@ -282,6 +284,7 @@ class AskSteps:
             ),
         )
         state.added = session.conversation.added
+        state.sent_to = None if source == "cassette" else client.endpoint
         state.stream = stream = client.send(state.request, state.halt, through)
         return stream
 
@@ -301,10 +304,10 @@ class AskSteps:
             self.session.followers.tell(Fragment(fragment))
 
         try:
-            state.problem = read(stream, show)
+            state.problem = state.read(show, self.session.spending)
             if state.may_be_shortened() and not stream.reply.text:
                 stream = self._send_shortened()
-                state.problem = read(stream, show)
+                state.problem = state.read(show, self.session.spending)
                 state.say_shortened()
             if state.problem is not None and not stream.reply.text:
                 raise state.problem

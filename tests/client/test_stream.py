@@ -23,7 +23,7 @@ from loopback import (
     wait_for,
 )
 
-from chatmagic.client import response
+from chatmagic.client import config, response
 from chatmagic.client import stream as stream_module
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from chatmagic.models import Origin
 
 from served import ASK, HELLO, KEY, WHOLE, Played, ask, served
-from shells import forget_warnings
 
 
 def test_fragments_are_handed_on_one_by_one() -> None:
@@ -215,7 +214,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, now: list[float]) -> None:
     """Let the time of what is waited for be the first of a list; nothing was warned of yet."""
     for module in (stream_module, response):
         monkeypatch.setattr(module, "monotonic", lambda: now[0])
-    forget_warnings(monkeypatch)
+    config.warned.clear()
 
 
 def held_back(

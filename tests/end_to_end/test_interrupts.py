@@ -80,6 +80,7 @@ WATCHED: Final = (
         "cassette/transports",
         "session/session",
         "session/lock",
+        "session/spending",
         "session/client_pool",
         "jupyter/views",
         "jupyter/drawing",

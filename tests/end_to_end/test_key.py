@@ -29,9 +29,10 @@ from logged import Emulator
 from loopback import PATIENCE, Peer, Server, answer, document, event, head, playing, stream
 from nbclient import NotebookClient
 from served import in_ipython
-from shells import Shell, alone, forget_warnings
+from shells import Shell, alone
 
 import chatmagic
+from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
@@ -63,7 +64,7 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("CHATMAGIC_") or name.lower().endswith(("_proxy", "_ca_bundle")):
             monkeypatch.delenv(name)
-    forget_warnings(monkeypatch)
+    config.warned.clear()
 
 
 def writings(key: str) -> set[str]:

@@ -415,11 +415,11 @@ def test_a_secret_fails_the_cell_unless_it_allows_it(
 
 
 def test_a_conversation_that_is_too_long_goes_once_more_where_the_setting_says_so(
-    bare: Shell, monkeypatch: pytest.MonkeyPatch
+    bare: Shell,
 ) -> None:
     """The cell says what was left out, in its output and in its record."""
     service = ShortService(10)
-    monkeypatch.setattr(current, "_current", Session(Client(transport=service)))
+    current.use_session(Session(Client(transport=service)))
     bare.machine("%chat aaaa")
     assert "too long" in bare.fails("%chat bbbb").traceback[0]
     bare.do("%config ChatMagics.fit = True")

@@ -153,6 +153,7 @@ def test_types_made_of_these() -> None:
     assert read(Mark, "Mark").text.startswith("Mark: object with these fields")
     assert read(int | None, "n").read(None) is None
     assert read(frozenset[int], "f").read([1, 1]) == frozenset({1})
+    assert read(dict[int, Bare], "d").read({"1": {"x": 1}}) == {1: Bare(1)}
     assert read(dt.time, "t").read("12:00") == dt.time(12)
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from environments import GivenEnvironment
+from served import WHOLE, Played
 
 from chatmagic import _startup
+from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import (
     AuthenticationError,
@@ -19,16 +23,20 @@ from chatmagic.errors import (
     ConnectError,
     InputError,
     RequestRejectedError,
+    ServiceError,
 )
 from chatmagic.models import Credits, Reply, Usage
 from chatmagic.session.day_file import DayFile
+from chatmagic.session.session import Session
 from chatmagic.session.spending import Spending
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from chatmagic.client.halt import Halt
     from chatmagic.session.spending import Reservation
 
+CREDITS = 1_000
 SERVICE = Endpoint("https://a.example", "bearer", None, "test")
 EMULATOR = replace(SERVICE, key_from="emulator")
 DIGEST = "0" * 64
@@ -74,7 +82,10 @@ class Account:
 
 def spending(budget: str | None, tmp_path: Path, lines: list[str] | None = None) -> Spending:
     """Return the spending of a kernel with a budget."""
-    return Spending(lambda: budget, ([] if lines is None else lines).append, DayFile(tmp_path))
+    environment = GivenEnvironment(
+        budget=lambda: budget, notify=([] if lines is None else lines).append
+    )
+    return Spending(lambda: environment, DayFile(tmp_path))
 
 
 @pytest.mark.parametrize(("budget", "asked"), [("50", 16), ("20 turns", 20), ("30 a day", 10)])
@@ -213,5 +224,60 @@ def test_a_row_has_what_is_known(tmp_path: Path) -> None:
 
 def test_a_budget_that_is_none_sends_nothing(tmp_path: Path) -> None:
     """It says so before."""
-    with pytest.raises(InputError, match="is no budget"):
+    with pytest.raises(InputError, match="it is something else"):
         Account(spending("plenty", tmp_path)).ask()
+
+
+class Costly:
+    """A transport to a service whose requests take 3 credits each.
+
+    Args:
+        status: of its answers.
+    """
+
+    def __init__(self, status: int = 200) -> None:
+        """Begin with all credits."""
+        self.status = status
+        self.left = CREDITS
+
+    def send(self, body: bytes, *, stream: bool, halt: Halt) -> Played:
+        """Reply in one piece."""
+        self.left -= 3
+        played = Played(self.status, json.dumps(WHOLE).encode()).send(
+            body, stream=stream, halt=halt
+        )
+        played.headers = [("X-RateLimit-Remaining", str(self.left))]
+        return played
+
+    def close(self) -> None:
+        """Close nothing."""
+
+
+@pytest.mark.parametrize(("budget", "asked"), [("10", 3), ("2 turns", 2)])
+def test_a_session_asks_within_its_budget(budget: str, asked: int) -> None:
+    """One question more is refused before it is sent; its turn is not there."""
+    costly = Costly()
+    with Client(transport=costly) as client:
+        session = Session(client, environment=GivenEnvironment(budget=lambda: budget))
+        for _ in range(asked):
+            session.ask("Hello?")  # the notice that becomes an error here stops none
+        with pytest.raises(BudgetError, match=r"Nothing was sent\."):
+            session.ask("Hello?")
+    assert CREDITS - costly.left == 3 * asked
+    assert [row.took for row in session.ledger.rows] == [None, 3, 3][:asked]
+    assert [(row.request, row.reply) for row in session.ledger.rows] == [
+        (turn.record.request, turn.record.reply) for turn in session.conversation if turn.record
+    ]
+
+
+def test_a_session_enters_what_failed() -> None:
+    """With the name of its error; the next answer is compared with it, too."""
+    with Client(transport=Costly(500)) as client:
+        session = Session(client, environment=GivenEnvironment())
+        for _ in range(2):
+            with pytest.raises(ServiceError):
+                session.ask("Hello?")
+    assert [(row.error, row.took) for row in session.ledger.rows] == [
+        ("ServiceError", None),
+        ("ServiceError", 3),
+    ]

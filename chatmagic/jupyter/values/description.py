@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from IPython.lib.pretty import RepresentationPrinter
 
 from chatmagic._log import log_swallowed
-from chatmagic.text import counted, one_line
+from chatmagic.text import counted, one_line, without_memory_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,7 +137,8 @@ def printed(
 ) -> tuple[str, bool]:
     """Return an object as IPython shows it in text, and whether that is all of it.
 
-    A long one is printed no further than the limit, and no sequence is shortened before.
+    A long one is printed no further than the limit, and no sequence is shortened before. It
+    has no address of an object.
 
     Args:
         value: any object.
@@ -164,8 +165,8 @@ def printed(
         printer.pretty(value)
         printer.flush()
     except _Full:
-        return stream.text, False
-    return stream.text, True
+        return without_memory_addresses(stream.text), False
+    return without_memory_addresses(stream.text), True
 
 
 def cell(value: object, limit: int = _CELL) -> str:

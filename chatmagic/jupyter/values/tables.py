@@ -48,7 +48,8 @@ class _Pandas:
         self.rows, self.columns = frame.shape
         self.names = [_label(name) for name in self._part.columns]
         self.types = [cell(str(kind)) for kind in self._part.dtypes]
-        self.index: str | None = "" if frame.index.name is None else cell(frame.index.name)
+        levels = [cell(name) for name in frame.index.names if name is not None]
+        self.index: str | None = ", ".join(levels)
 
     def missing(self, step: int) -> list[int]:
         return [int(count) for count in self._part.iloc[::step].isna().sum()]
