@@ -60,12 +60,20 @@ class RowReply(BodyFacts):
         value = json.loads(line)
         if not isinstance(value, Mapping):
             raise ValueError("a line is a JSON object")
-        return cls(**{**fields_from_json(cls, value), "usage": Usage.from_json(value)})
+        known = {name: item for name, item in value.items() if item != ""}
+        if "error" not in known:
+            known.setdefault("text", "")
+        return cls(**{**fields_from_json(cls, known), "usage": Usage.from_json(known)})
 
     def to_line(self) -> bytes:
-        """Return it as a line: flat, and with every name, so that tables have their columns."""
-        names = [item.name for item in (*fields(self), *fields(Usage)) if "read" in item.metadata]
-        known = fields_to_json(self) | ({} if self.usage is None else self.usage.to_json())
-        line = {name: known.get(name) for name in ("key", *names) if name != "usage"}
+        """Return it as a line: flat, with every name, and an empty text for one that is absent.
+
+        So a table that is read of it in blocks has the same columns of the same types in each.
+        """
+        own = [item.name for item in fields(self) if "read" in item.metadata]
+        counts = [item.name for item in fields(Usage)]
+        line = dict.fromkeys(("key", *own), "") | fields_to_json(self) | dict.fromkeys(counts)
+        line |= {} if self.usage is None else self.usage.to_json()
+        line.pop("usage")
         text = without_lone_surrogates(json.dumps(line, ensure_ascii=False))
         return text.encode() + b"\n"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import _lazy
 from chatmagic._json import digest, shared
-from chatmagic.batch import results
+from chatmagic.batch import outcome
 from chatmagic.batch.handle import MapHandle
 from chatmagic.batch.job import Job
 from chatmagic.batch.job_file import JobFile
@@ -180,7 +180,8 @@ def begin(session: SessionState, source: object, options: MapOptions) -> MapHand
     endpoint = setup.endpoint
     address = EMULATOR if endpoint.is_emulator else endpoint.base_url
     prompts = RowPrompts(options.ask, setup.extra_body or {}, session.environment.named)
-    results.refuse_taken(source, parsed=prompts.is_parsed)
+    outcome.refuse_taken(source, parsed=prompts.is_parsed)
+    session.spending.budgets()  # one that cannot be read is told before anything is sent
     _lazy.load("chatmagic.client.transport")
     asker = RowAsker(session, session.clients.client("service", lambda: setup), prompts.checked)
     name = options.file or f"map-{prompts.job(address)[:12]}.jsonl"
@@ -200,7 +201,7 @@ def begin(session: SessionState, source: object, options: MapOptions) -> MapHand
         if not options.keep:
             return file.path
         replies = [_with_value(reply, prompts) for reply in file.replies(tasks.keys)]
-        return results.of(source, replies, parsed=prompts.is_parsed)
+        return outcome.of(source, replies, parsed=prompts.is_parsed)
 
     total = None if tasks.listed is None else len(tasks.listed)
     return MapHandle(job, file.path, total, collect)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from chatmagic.client.halt import Halt
     from chatmagic.models import Credits, Reply
     from chatmagic.protocol.wire import Request
+    from chatmagic.session.estimate import Estimate
     from chatmagic.session.steps import SessionState
 
 
@@ -32,11 +33,10 @@ class RowAsker:
         self, session: SessionState, client: Client, check: Callable[[Reply], Reply]
     ) -> None:
         """Send nothing yet."""
-        self._session = session
+        self.session = session
         self._client = client
         self._check = check
         self._cell = session.environment.cell()[0]
-        self._estimate = lambda: session.spending.ledger.estimate(service_of(client.endpoint))
 
     def connect(self) -> AbstractContextManager[Client]:
         """Return a client for one thread; a transport of the user's own is shared."""
@@ -54,7 +54,7 @@ class RowAsker:
             ChatError: it does not go into a budget, or what ended it early.
             ChatInterrupted: it was stopped.
         """
-        spending = self._session.spending
+        spending = self.session.spending
         reservation = spending.begin(
             client.endpoint, entry="map", cell=self._cell, request=request.digest()
         )
@@ -72,13 +72,18 @@ class RowAsker:
             self._note(client, request, stream.reply)
         return self._check(stream.reply)
 
+    @property
+    def _estimate(self) -> Estimate:
+        """What a request took lately."""
+        return self.session.spending.ledger.estimate(service_of(self._client.endpoint))
+
     def cost(self) -> int:
         """Return about what a request takes in credits, at least 1."""
-        return self._estimate().dearest or 1
+        return self._estimate.dearest or 1
 
     def costs(self) -> tuple[int | None, int | None]:
         """Return the least and the most that a request took lately; ``None`` is unknown."""
-        estimate = self._estimate()
+        estimate = self._estimate
         return estimate.cheapest, estimate.dearest
 
     @property
@@ -93,4 +98,4 @@ class RowAsker:
             tracker.enter(seen, tracker.state)
         if reply.usage is not None and reply.usage.prompt_tokens is not None:
             size = sum(len(message.content) for message in request.messages)
-            self._session.token_rate = TokenRate(size, reply.usage.prompt_tokens)
+            self.session.token_rate = TokenRate(size, reply.usage.prompt_tokens)

@@ -13,7 +13,6 @@ from row_service import RowService
 from test_tasks import compose
 
 import chatmagic
-from chatmagic.batch import job as jobs
 from chatmagic.batch.job import Job
 from chatmagic.batch.job_file import JobFile
 from chatmagic.batch.rows import Rows
@@ -353,10 +352,13 @@ def test_few_threads_are_started_for_few_rows(
     rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each has a connection of its own."""
-    started: list[object] = []
+    started: list[threading.Thread] = []
     start = threading.Thread.start
-    monkeypatch.setattr(
-        jobs.threading.Thread, "start", lambda thread: (started.append(thread), start(thread))
-    )
+
+    def counting(thread: threading.Thread) -> None:
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", counting)
     rig(workers=32).job(["a", "b"]).run()
     assert len(started) == 2

@@ -22,7 +22,15 @@ WHOLE = RowReply(
 )
 
 
-@pytest.mark.parametrize("reply", [WHOLE, RowReply(row=0, key=KEY, error="No.")])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        WHOLE,
+        RowReply(row=0, key=KEY, error="No."),
+        RowReply(row=0, key=KEY, error="No.", text="half"),
+        RowReply(row=0, key=KEY, text=""),
+    ],
+)
 def test_a_line_is_read_as_it_was_written(reply: RowReply) -> None:
     """What is absent stays absent."""
     line = reply.to_line()
@@ -38,6 +46,8 @@ def test_each_line_has_all_names() -> None:
     assert [*values[0]] == [*values[1]]
     assert {"key", "row", "text", "error", "model", "prompt_tokens", "total_tokens"} <= {*values[0]}
     assert not any(isinstance(item, dict | list) for item in values[0].values())
+    assert values[1]["text"] == values[1]["model"] == ""
+    assert values[1]["total_tokens"] is None
 
 
 def test_half_a_surrogate_pair_is_marked() -> None:

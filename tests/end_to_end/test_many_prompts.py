@@ -14,10 +14,15 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from loopback import PATIENCE, Peer, Server, document
 
+import chatmagic
+from chatmagic.errors import BudgetError
+from chatmagic.session.environment import PlainPython
+from chatmagic.session.session import Session
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-ROWS: Final = 1_000
 WORKERS: Final = 4
 PROGRAM: Final = """
 import os, signal, sys, threading
@@ -147,3 +152,55 @@ def test_a_killed_map_goes_on(tmp_path: Path) -> None:
     assert asked.total() <= 80 + WORKERS * len(plan)
     texts = [json.loads(line) for line in path.read_bytes().splitlines()]
     assert {line["row"]: line["text"] for line in texts} == {n: f"<{n}>" for n in range(80)}
+
+
+class Limited(PlainPython):
+    """An environment with a budget."""
+
+    def __init__(self, budget: str) -> None:
+        """Set it."""
+        self._budget = budget
+
+    def budget(self) -> str:
+        """Return it."""
+        return self._budget
+
+    def notify(self, line: str) -> None:
+        """Show nothing."""
+
+
+@pytest.mark.parametrize(("budget", "most"), [("40", 13), ("20 turns", 20)])
+def test_a_budget_under_a_map_and_asks_at_once_is_never_passed(
+    tmp_path: Path, budget: str, most: int
+) -> None:
+    """Each request takes three credits; the one that does not go into the budget is not sent."""
+    service = Counting(cost=3)
+    with Server(service) as server, chatmagic.Client(server.origin, "k") as client:
+        session = Session(client, environment=Limited(budget))
+        refused: list[BaseException] = []
+
+        def ask() -> None:
+            # What the map has under way may take all that is left, as long as that is unknown.
+            while not refused:
+                try:
+                    session.ask("ask", history=False)
+                except BudgetError as error:
+                    refused.extend([error] * (sum(service.asked.values()) >= most))
+
+        threads = [threading.Thread(target=ask) for _ in range(2)]
+
+        def rows() -> Iterator[int]:
+            yield 0
+            for thread in threads:
+                thread.start()
+            yield from range(1, 100)
+
+        session.ask("ask", history=False)
+        with pytest.raises(BudgetError) as caught:
+            session.map("{{ it }}", rows(), yes=True, workers=8, file=tmp_path / "rows.jsonl")
+        for thread in threads:
+            thread.join(PATIENCE)
+    assert "the same call goes on" in str(caught.value)
+    assert service.asked.total() == most
+    entries = [row.entry for row in session.ledger.rows]
+    assert entries.count("map") == len(in_file(tmp_path / "rows.jsonl")) > 0

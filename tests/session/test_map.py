@@ -176,9 +176,12 @@ def test_a_person_answers(
         asking.ask("1234", history=False)
     questions: list[str] = []
     answers = ["", "no", "Y"]
-    monkeypatch.setattr(
-        builtins, "input", lambda question: (questions.append(question), answers.pop(0))[1]
-    )
+
+    def answer(question: str) -> str:
+        questions.append(question)
+        return answers.pop(0)
+
+    monkeypatch.setattr(builtins, "input", answer)
     for _ in range(2):
         with pytest.raises(InputError, match=r"The map was not started\. Nothing was sent\."):
             asking.map("{{ it }}", ["abcd", "abcd"], file="rows.jsonl")
@@ -193,7 +196,13 @@ def test_a_person_answers(
 def test_rows_that_are_read_as_they_are_needed(asking: Session) -> None:
     """A generator is not read before the question, which says what is not known."""
     read: list[str] = []
-    source = (read.append(each) or each for each in "abc")
+
+    def rows() -> Iterator[str]:
+        for each in "abc":
+            read.append(each)
+            yield each
+
+    source = rows()
     with pytest.raises(InputError, match=r"read as they are needed, so how many there are is not"):
         asking.map("{{ it }}", source)
     assert read == []

@@ -1,4 +1,4 @@
-"""Result of a job: the rows' own table with what came beside them, or a list."""
+"""Outcome of a job: the rows' own table with what came beside them, or a list."""
 
 from __future__ import annotations
 
