@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from chatmagic import _lazy
 from chatmagic import text as plain
 from chatmagic._version import __version__
+from chatmagic.conversation import threads
 from chatmagic.conversation.instructions import in_words
 from chatmagic.conversation.seal import sealed
 from chatmagic.render import gauge
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.request_facts import Value
+    from chatmagic.conversation.threads import ThreadStart
     from chatmagic.conversation.turn import Turn
     from chatmagic.models import CodeBlock, Reply
 
@@ -82,6 +84,14 @@ def of_instructions(given: Instructions) -> tuple[dict[str, Any], dict[str, Any]
         html = _folded(escape(plain.visible(words)), given.text)
     box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="Instructions"'
     return note(f"<div {box}>{html}</div>", words, given.to_json())
+
+
+def of_thread(start: ThreadStart) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the output of the start of a thread: its data, and its metadata."""
+    words = threads.in_words(start)
+    html = f'<p style="{gauge.QUIET} margin: 0;">{escape(words)}</p>'
+    box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="Thread"'
+    return note(f"<div {box}>{html}</div>", words, start.to_json())
 
 
 @lru_cache(maxsize=1)

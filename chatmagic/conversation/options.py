@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
 from chatmagic._json import exact_count, exact_number, word_of
-from chatmagic.conversation.request_facts import Format, Parameters
+from chatmagic.conversation.request_facts import Format, Parameters, thread_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -130,6 +130,15 @@ OPTIONS: Final[tuple[Option, ...]] = (
         metavar="N",
         takes="a whole number, 0 or more",
         suggested=("0", "1", "2", "4", "8"),
+    ),
+    Option(
+        ("--thread",),
+        "thread",
+        "ask in the thread of this name",
+        convert=thread_name,
+        metavar="THREAD",
+        takes="a name: a letter, then letters, digits, _, - and .",
+        configurable=False,
     ),
     Option(
         ("--no-history",), "history", "send the prompt alone and keep nothing of it", "--history"

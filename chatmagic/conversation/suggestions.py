@@ -1,4 +1,4 @@
-"""Suggestions for a mistyped command or option, and for a comment of another tool."""
+"""Suggestions for a mistyped command or option, a cell of two, and a comment of another tool."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMMANDS: Final = (
     "chat",
     "chat_instructions",
+    "chat_thread",
     "chat_fix",
     "chat_history",
     "chat_undo",
@@ -41,9 +42,21 @@ _TAKEN: Final = re.compile(
 COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
 """A comment that is meant for a tool, at the beginning of a prompt."""
 _MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")
+_DIVIDES: Final = r"(?m)^[ \t]*%chat_thread[ \t]+(?!.*--delete\b)\S"
+_ASKS: Final = r"(?m)^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat(?:_fix\b|[ \t]+\S)|\bask\s*\("
 _SHOWN: Final = 60
 _ALIKE: Final = 0.8
 """How alike a misspelt name has to be: ``--temprature`` is, ``--system`` is not ``--stream``."""
+
+
+def divides_and_asks(source: str) -> bool:
+    """Return whether a cell begins a thread, and asks beside it.
+
+    Args:
+        source: what the cell says; the body of ``%%chat`` is text.
+    """
+    is_prompt = re.match(r"\s*%%chat", source) is not None
+    return not is_prompt and all(re.search(pattern, source) for pattern in (_DIVIDES, _ASKS))
 
 
 def mistaken_command(prompt: str) -> str | None:

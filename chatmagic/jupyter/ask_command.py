@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from chatmagic._json import shared
 from chatmagic.conversation import chat_line, options, suggestions, template
-from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR, Parameters
+from chatmagic.conversation.request_facts import Parameters, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import in_front, views
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.status import Status
+from chatmagic.jupyter.thread_command import refuse_dividing
 from chatmagic.jupyter.values.describe import Descriptions
 from chatmagic.session.events import EMPTY, Ask, View
 
@@ -72,9 +73,10 @@ def fix(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
 
     def run() -> Reply | None:
         parsed = replace(_parsed(kernel, line), with_error=True)
-        wanted = parsed.question(parsed.prompt, (cell or "").removesuffix("\n"))
-        asked = ASKED_OF_AN_ERROR
-        reply = _ask(kernel, parsed, asked if wanted == asked else f"{asked} I wanted: {wanted}")
+        body = (cell or "").removesuffix("\n")
+        if not parsed.raw:
+            suggestions.refuse_cell_comments(body)
+        reply = _ask(kernel, parsed, correction(parsed.prompt, body))
         return None if cell is not None else reply
 
     return _interruptible(kernel, run)
@@ -124,6 +126,7 @@ def _ask(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
     Returns:
         The reply; ``None`` where the request is only shown.
     """
+    refuse_dividing(kernel)
     execution = running(kernel.shell)
     ask = _composed(kernel, parsed, text, execution)
     if parsed.dry:

@@ -72,7 +72,7 @@ def is_ours(source: str) -> bool:
 
 @dataclass(frozen=True)
 class CellRun:
-    """What one cell said and showed when it ran last.
+    """Latest run of one cell: its source, its output, and its error.
 
     Args:
         key: what tells it from other cells: the hash of its identity, or else of its label, or
@@ -112,7 +112,7 @@ class CellRun:
 
 
 class CellNotes(Mapping[str, str]):
-    """What one shell's cells left behind; a mapping of cells to the digests of what they show.
+    """Notes on the cells that one shell has run: a mapping of each to the digest of its text.
 
     Args:
         shell: the shell.
@@ -264,7 +264,7 @@ def labels_of(source: str) -> tuple[str, ...]:
 
 
 class _CellNames:
-    """What to call cells, which Python knows by files that are others in each kernel.
+    """Names of cells, which Python knows by files that are others in each kernel.
 
     A cell's number would be another one when the notebook runs again.
 

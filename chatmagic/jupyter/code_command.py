@@ -20,14 +20,15 @@ from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import running
+from chatmagic.jupyter.thread_command import place
 from chatmagic.text import counted, to_terminal, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.conversation.turn import Turn
+    from chatmagic.jupyter.bridge_messages import CodeCell, Coded
     from chatmagic.jupyter.kernel import Kernel
-    from chatmagic.jupyter.panel.messages import CodeCell, Coded
     from chatmagic.models import CodeBlock, Reply
 
 Kind = Literal["code", "markdown"]
@@ -130,24 +131,19 @@ def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
         words: its number as ``%chat_history`` shows it; empty for the last one that a question
             in this cell would carry.
     """
-    owner, execution = kernel.cell()
-    kernel.session.follow_pages(owner)
-    conversation = kernel.session.conversation
-    turns = conversation.turns
+    here = place(kernel)
+    turns = kernel.session.conversation.of_thread(here.thread).turns
     if words.isdecimal() and 1 <= int(words) <= len(turns):
         return int(words), turns[int(words) - 1]
     if words:
         numbers = f"from 1 to {len(turns):,}" if turns else "once there is one"
         raise InputError(f"%chat_code takes nothing, or a turn's number {numbers}.")
-    layout = kernel.layout(owner)
-    order = None if layout is None else layout.order
-    before = conversation.context(owner, execution, order=order).turns
-    if not before:
+    if not here.turns:
         raise InputError(
             "There is no reply before this cell. Nothing was changed.",
             hint="%chat_history numbers the turns; %chat_code 2 takes the second.",
         )
-    return turns.index(before[-1]) + 1, before[-1]
+    return here.total, here.turns[-1]
 
 
 def _in_a_fence(reply: Reply) -> Reply:

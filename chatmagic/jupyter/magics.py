@@ -144,6 +144,19 @@ class ChatMagics(KernelSettings, Magics):
         """
         self._run("instruct", line, cell)
 
+    @line_magic
+    def chat_thread(self, line: str) -> None:
+        """Begin a thread for the questions below this cell, up to the next such cell.
+
+        A request carries the turns of its thread alone; ``%chat_thread NAME`` begins a thread, or
+        goes on with it, and ``%chat_thread main`` goes back to the first one.
+        ``%chat_thread --fork N NEW`` begins with the turns up to number N of the thread that the
+        cell stands in. ``%chat_thread`` alone lists the threads; ``%chat_thread --delete NAME``
+        sets the turns of one aside, and ``%chat_undo`` takes any of it back. For one question:
+        ``%%chat --thread NAME``.
+        """
+        self._run("thread", line)
+
     @no_var_expand
     @line_cell_magic
     def chat_fix(self, line: str, cell: str | None = None) -> Reply | None:
@@ -219,7 +232,8 @@ class ChatMagics(KernelSettings, Magics):
     def chat_credits(self, line: str) -> None:
         """Show the credits large: what is left, what the last turn took, as of when.
 
-        ``%chat_credits --live`` shows a gauge that follows every request of this kernel.
+        ``%chat_credits --live`` shows a gauge that follows every request of this kernel;
+        ``%chat_credits --usage`` what its requests took, how many turns are left, and the budget.
         """
         self._run("credits", line)
 

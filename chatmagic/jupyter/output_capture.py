@@ -1,4 +1,4 @@
-"""What a cell shows, noted as text on its way; nothing of what it shows is changed.
+"""Capture of a running cell's output as text; nothing of what it shows is changed.
 
 IPython notes outputs since its release 9, and only of cells without ``await``; ipykernel's hooks
 on messages are missing in a terminal. So this does what IPython itself does (its ``_tee``): while

@@ -16,8 +16,9 @@ from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.archive import archive, notebook_file, notebook_writer, output, restore
 from chatmagic.archive.files import replace_content
-from chatmagic.conversation import formats, instructions, options, question
+from chatmagic.conversation import formats, instructions, options, question, threads
 from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.threads import ThreadStart
 from chatmagic.errors import InputError
 from chatmagic.jupyter.command_line import read
 from chatmagic.text import counted, one_line, to_terminal, unlinked
@@ -179,6 +180,10 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
         if isinstance(turn, Instructions):
             id = f"chat-{number}-{turn.value.sha256[:8]}"
             cells.append((id, instructions.source(turn), output.of_instructions(turn)))
+            continue
+        if isinstance(turn, ThreadStart):
+            id = f"chat-{number}-{digest(turn.facts)[:8]}"
+            cells.append((id, threads.source(turn), output.of_thread(turn)))
             continue
         record = records[turn.number]
         flags = options.typed(turn)

@@ -111,21 +111,31 @@ def _excerpt(text: str, pattern: re.Pattern[str] | None) -> str:
 
 def _tabulated(rows: Sequence[tuple[str, str, str, str]], end: str) -> tuple[str, str]:
     """Return rows of number, prompt, reply and notes with a line below, as HTML and as text."""
-    head = ("Turn", "You", "Reply", "Notes")
-    html = "".join(
-        f'<tr><td style="text-align: left;">{number}</td>'
-        + "".join(f'<td dir="auto" style="{_SAID}">{escape(cell)}</td>' for cell in cells)
-        + "</tr>"
-        for number, *cells in rows
-    )
-    heads = "".join(f'<th scope="col" style="text-align: left;">{name}</th>' for name in head)
     text = "\n".join(
         f"{number}. {prompt}\n   {reply}" + (f"\n   ({notes})" if notes else "")
         for number, prompt, reply, notes in rows
     )
-    grid = f"{markdown.TABLE}><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>"
-    shown = markdown.scrolling(grid, "Turns") if rows else ""
-    return _group(f"{shown}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
+    shown = grid(("Turn", "You", "Reply", "Notes"), rows, "Turns") if rows else ""
+    return group(f"{shown}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
+
+
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> str:
+    """Return a table as HTML.
+
+    Args:
+        head: the names of its columns.
+        rows: the texts of its cells.
+        name: what it shows, for a screen reader.
+    """
+    html = "".join(
+        f'<tr><td style="text-align: left;">{escape(first)}</td>'
+        + "".join(f'<td dir="auto" style="{_SAID}">{escape(cell)}</td>' for cell in cells)
+        + "</tr>"
+        for first, *cells in rows
+    )
+    heads = "".join(f'<th scope="col" style="text-align: left;">{each}</th>' for each in head)
+    table = f"{markdown.TABLE}><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>"
+    return markdown.scrolling(table, name)
 
 
 def whole(
@@ -149,7 +159,7 @@ def whole(
         parts.append(in_full(title, prompt, turn))
     if not turns:
         return table(conversation)
-    return _group("".join(html for html, _ in parts)), "\n\n".join(text for _, text in parts)
+    return group("".join(html for html, _ in parts)), "\n\n".join(text for _, text in parts)
 
 
 def in_full(title: str, prompt: str, turn: Turn) -> tuple[str, str]:
@@ -182,7 +192,8 @@ def _summary(conversation: Conversation, order: str) -> str:
     )
 
 
-def _group(html: str) -> str:
+def group(html: str) -> str:
+    """Return HTML of the conversation as a named group."""
     box = f'class="chatmagic {UNTYPESET}" role="group" aria-label="Conversation"'
     return f"<div {box}>{html}</div>"
 

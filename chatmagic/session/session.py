@@ -6,10 +6,12 @@ Python, magic and panel all come through :meth:`Session.run`, one at a time.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
+from chatmagic.conversation.threads import ThreadStart, refuse_fork
 from chatmagic.session import schema_reader
 from chatmagic.session.events import (
     Answer,
@@ -18,7 +20,8 @@ from chatmagic.session.events import (
     Ended,
     Listener,
 )
-from chatmagic.session.steps import AskSteps, SessionState
+from chatmagic.session.state import SessionState
+from chatmagic.session.steps import AskSteps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -256,22 +259,25 @@ class Session(SessionState):
         self.followers.tell(Changed())
         return change
 
-    def instruct(self, instructions: Instructions) -> Change | None:
-        """Give the questions below a place standing instructions, while no ask is under way.
+    def steer(self, item: Instructions | ThreadStart) -> Change | None:
+        """Put what steers the questions below into its place, while no ask is under way.
 
         Args:
-            instructions: with their place.
+            item: standing instructions, or the start of a thread, with their place.
 
         Raises:
-            InputError: an ask of this very thread is under way.
+            InputError: a fork cannot begin there, or an ask of this very thread is under way.
         """
 
         def add(conversation: Conversation) -> Change:
-            layout = self.environment.layout(instructions.owner)
-            if layout is None:
-                return conversation.add(instructions)
-            conversation.follow(layout)
-            return conversation.add(instructions, order=layout.order)
+            layout = self.environment.layout(item.owner)
+            order = None if layout is None else layout.order
+            if layout is not None:
+                conversation.follow(layout)
+            if isinstance(item, ThreadStart):
+                where = partial(conversation.context, item.owner, item.execution, order=order)
+                refuse_fork(item, where(), where(thread=item.name))
+            return conversation.add(item, order=order)
 
         return self.change(add)
 

@@ -688,7 +688,7 @@ def test_replay_never_sends(shell: Shell, emulator: Emulator) -> None:
 
 
 def test_a_client_in_a_kernel_that_replays_sends_nothing(shell: Shell, emulator: Emulator) -> None:
-    """A session of one's own neither, whoever says replay; what is recorded goes on being given."""
+    """A session of one's own neither, wherever replay is set; what is recorded is still given."""
     ask = "chatmagic.Client().complete([chatmagic.Message('user', 'hello')])"
     own = "chatmagic.Session(chatmagic.Client()).ask('hello')"
     shell.do(f"import chatmagic\n%chat_cassette {FILE} --record")

@@ -74,7 +74,7 @@ def test_headers_of_nothing_known_are_none() -> None:
 
 
 def test_equal_interactions_have_numbers() -> None:
-    """Two of them are two, whoever owns them."""
+    """Two of them are two, whatever cell owns them."""
     a, b = (
         Interaction.asked(Request((Message("user", prompt),)), text=f"re {prompt}")
         for prompt in "ab"

@@ -19,7 +19,7 @@ def by(owner: str | None, execution: str = "1", order: tuple[str, ...] = ()) -> 
 
 
 def test_each_execution_of_a_cell_asks_its_own_again() -> None:
-    """What answered it once is its own in the next execution, whoever owns it."""
+    """What answered it once is its own in the next execution, whatever cell owns it."""
     items = Items([one("a", "x"), one("a")])
     mine, other = items.all
     cell = items.cell(by("x"))

@@ -1,4 +1,4 @@
-"""One ask as a stream: what it hands on, and how it ends, whoever ends it."""
+"""One ask as a stream: what it hands on, and how it ends, whatever ends it."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_leaving_early_closes_the_connection(leave: type[BaseException] | None) 
 
 
 def test_a_stop_from_another_thread_is_an_interrupt_with_the_partial_reply() -> None:
-    """Whoever waits for the reply is told at once, with what came."""
+    """A person who waits for the reply is told at once, with what came."""
     gone = threading.Event()
     halt = Halt()
 

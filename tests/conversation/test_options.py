@@ -21,6 +21,7 @@ def test_the_table_is_whole() -> None:
         "temperature",
         "max_tokens",
         "last",
+        None,
         "no_history",
         "no_stream",
         "format",

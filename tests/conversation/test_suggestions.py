@@ -7,6 +7,7 @@ import pytest
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.suggestions import (
     COMMANDS,
+    divides_and_asks,
     merged,
     mistaken_command,
     near,
@@ -138,6 +139,26 @@ def test_a_comment_for_a_tool_is_not_sent(body: str, shown: str) -> None:
 def test_any_other_body_is_sent(body: str) -> None:
     """A heading is a heading, and a question about a comment is a question."""
     refuse_cell_comments(body)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_both"),
+    [
+        ("%chat_thread a", False),
+        ("%chat_thread a\n%chat Why?", True),
+        ("  %chat Why?\n  %chat_thread --fork 2 a", True),
+        ("x = %chat Why?\n%chat_thread a", True),
+        ("%chat_fix\n%chat_thread a", True),
+        ("session.ask('Why?')\n%chat_thread a", True),
+        ("%chat_thread a\n%chat", False),
+        ("%chat_thread\n%chat Why?", False),
+        ("%chat_thread a --delete\n%chat Why?", False),
+        ("%%chat\n%chat_thread a\n%chat Why?", False),
+    ],
+)
+def test_a_cell_that_divides_and_asks(source: str, *, is_both: bool) -> None:
+    """Neither a list nor a deletion divides, and what is below %%chat is text."""
+    assert divides_and_asks(source) is is_both
 
 
 @pytest.mark.parametrize(

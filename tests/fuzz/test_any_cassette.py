@@ -65,7 +65,7 @@ class Kernel:
 
 
 def name(one: Interaction) -> tuple[Any, ...]:
-    """Give that by which an exchange is told from others, whoever owns it by now."""
+    """Give that by which an exchange is told from others, whatever cell owns it by now."""
     return one.request, one.text, json.dumps(one.error), one.origin
 
 

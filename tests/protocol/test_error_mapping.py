@@ -129,7 +129,7 @@ def test_a_status_has_its_next_step(status: int, body: object, step: str) -> Non
 
 
 def test_no_refusal_is_without_a_next_step() -> None:
-    """Whatever the status and whoever answers."""
+    """Whatever the status, and whatever server answers."""
     for status in range(400, 600):
         for body in (b"", {"error": "no"}):
             hint = told(status, body).hint or ""

@@ -36,7 +36,7 @@ def test_the_process_may_take_another_session(session: Session) -> None:
 
 @pytest.mark.parametrize("name", ["Credits", "Message", "Reply", "Timeout", "Usage"])
 def test_the_types_of_a_values_fields_can_be_read(name: str) -> None:
-    """So that whoever puts one into a model or a table of their own can."""
+    """So that one can be a field of a user's own model, or a row of a table."""
     value = getattr(chatmagic, name)
     names = [field.name for field in dataclasses.fields(value)]
     assert list(get_type_hints(value)) == names

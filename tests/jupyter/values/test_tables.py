@@ -197,8 +197,8 @@ def test_a_secret_in_a_frame_stops_the_ask(
     shell: Shell, emulator: Emulator, pandas: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The description is what is looked at, and the expression is named."""
-    monkeypatch.setenv("SERVICE_TOKEN", "tok3n-of-a-service")
-    shell.shell.user_ns["df"] = pandas.DataFrame({"header": ["Bearer tok3n-of-a-service"]})
+    monkeypatch.setenv("SERVICE_TOKEN", "tok3n|of-a-service")
+    shell.shell.user_ns["df"] = pandas.DataFrame({"header": ["Bearer tok3n|of-a-service"]})
     ran = shell.fails("%chat What is {{ df }}?")
     assert "The value of {{ df }} holds the value of" in ran.traceback[0]
     assert "tok3n" not in ran.everything
