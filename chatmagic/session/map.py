@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Ask
-    from chatmagic.session.steps import SessionState
+    from chatmagic.session.state import SessionState
 
 MOST_WORKERS: Final = 32
 

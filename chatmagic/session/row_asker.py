@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from chatmagic.models import Credits, Reply
     from chatmagic.protocol.wire import Request
     from chatmagic.session.estimate import Estimate
-    from chatmagic.session.steps import SessionState
+    from chatmagic.session.state import SessionState
 
 
 class RowAsker:
