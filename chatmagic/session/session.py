@@ -20,7 +20,8 @@ from chatmagic.session.events import (
     Ended,
     Listener,
 )
-from chatmagic.session.steps import AskSteps, SessionState
+from chatmagic.session.state import SessionState
+from chatmagic.session.steps import AskSteps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
