@@ -172,6 +172,9 @@ def the_kernel_has_one_session() -> None:
     assert_type(chatmagic.ask("Why?"), Reply)
     assert_type(chatmagic.ask("Why?", max_tokens=9), Reply)
     chatmagic.ask()  # type: ignore[call-arg]
+    chatmagic.map("{{ it }}", ["Why?"], yes=True)
+    chatmagic.current_session().map("{{ it }}", iter("ab"), workers=8, block=False)
+    chatmagic.current_session().map("{{ it }}", [], retries=3)  # type: ignore[call-arg]
     chatmagic.asks("Why?")  # type: ignore[attr-defined]
     assert_type(chatmagic.__version__, str)
 

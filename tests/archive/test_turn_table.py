@@ -21,7 +21,7 @@ from chatmagic.errors import InputError
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 
@@ -94,9 +94,12 @@ def test_errors_stand_beside_the_data(tmp_path: Path) -> None:
 def test_files_are_named_by_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In their order; nothing is run, and a name of no file is an error."""
     rows: list[TurnRow] = []
-    monkeypatch.setattr(
-        "chatmagic.archive.turn_table.dataframe", lambda _, made: rows.extend(made) or "frame"
-    )
+
+    def keep(_: type, made: Iterable[TurnRow]) -> str:
+        rows[:] = made
+        return "frame"
+
+    monkeypatch.setattr("chatmagic.archive.turn_table.dataframe", keep)
     written(tmp_path, page("two"), name="b.ipynb")
     written(tmp_path, page("one"), name="a.ipynb")
     (tmp_path / "deep").mkdir()
@@ -108,7 +111,6 @@ def test_files_are_named_by_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("b.ipynb", "two"),
         (str(last), "three"),
     ]
-    rows.clear()
     chatmagic.turns("**/*.ipynb")
     assert [row.prompt for row in rows] == ["one", "two", "three"]
     with pytest.raises(InputError, match=r"No file is named \*\.txt\."):
