@@ -12,6 +12,7 @@ from chatmagic.conversation import suggestions
 from chatmagic.conversation.instructions import Instructions, in_words
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
+from chatmagic.jupyter.command_line import without_quotes
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.status import Status
 from chatmagic.protocol.known_secrets import secret_in, secret_variables
@@ -25,6 +26,8 @@ _HINT: Final = (
 )
 _UNCHANGED: Final = "Nothing was changed."
 _SHOWN: Final = 200
+_LARGEST: Final = 2**20
+"""How many bytes a file may have."""
 
 
 def instruct(kernel: Kernel, line: str, cell: str | None = None) -> None:
@@ -100,16 +103,14 @@ def _file(line: str) -> str:
             f"%%chat_instructions takes --from FILE or nothing in its line. {_UNCHANGED}",
             hint=_HINT,
         )
-    name = match["file"] or ""
-    is_quoted = len(name) > 1 and name[0] == name[-1] and name[0] in "\"'"
-    return name[1:-1] if is_quoted else name
+    return without_quotes(match["file"] or "")
 
 
 def _read(file: str) -> str:
     """Return the text of a file, but for its last line end.
 
     Raises:
-        InputError: there is none, or it is no text.
+        InputError: there is none, or it is no text, or too large.
     """
     shown = one_line(file, _SHOWN)
     try:
@@ -118,6 +119,9 @@ def _read(file: str) -> str:
         raise InputError(f"{one_line(str(error), _SHOWN)} {_UNCHANGED}", hint=_HINT) from None
     if content is None:
         raise InputError(f"{shown} is not there. {_UNCHANGED}", hint=_HINT)
+    if len(content) > _LARGEST:
+        # It goes along with each question, and the cell's output holds it twice.
+        raise InputError(f"{shown} is larger than {_LARGEST // 2**20} MiB. {_UNCHANGED}")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -232,7 +232,8 @@ class ChatMagics(KernelSettings, Magics):
     def chat_credits(self, line: str) -> None:
         """Show the credits large: what is left, what the last turn took, as of when.
 
-        ``%chat_credits --live`` shows a gauge that follows every request of this kernel.
+        ``%chat_credits --live`` shows a gauge that follows every request of this kernel;
+        ``%chat_credits --usage`` what its requests took, how many turns are left, and the budget.
         """
         self._run("credits", line)
 

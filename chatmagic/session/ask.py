@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Answer, Ask, View
-    from chatmagic.session.spending import Spending
 
 NOTHING: Final = Context(turns=(), total=0)
 """What an ask without history carries."""
@@ -136,31 +135,6 @@ class AskState:
             return
         self.answer = replace(self.answer, reply=reply)
 
-    def read(self, show: Callable[[str], object], spending: Spending) -> BaseException | None:
-        """Send the request within the budgets, and show its reply to the end.
-
-        Args:
-            show: called with each fragment.
-            spending: keeps the budgets and the ledger.
-
-        Returns:
-            What ended the reply early, if anything.
-
-        Raises:
-            BudgetError: it does not go into a budget; nothing was sent.
-        """
-        stream, asked, problem = cast("ReplyStream", self.stream), None, None
-        try:
-            if self.sent_to is not None:
-                ask = self.ask
-                asked = spending.begin(
-                    self.sent_to, entry=ask.entry, cell=ask.owner, request=self.digest
-                )
-            problem = _read(stream, show)
-            return problem
-        finally:
-            spending.end(asked, stream.reply, problem)
-
     def deliver(self, view: View) -> Answer:
         """Pass the end to the view, and return the answer or raise what ended it early."""
         answer = cast("Answer", self.answer)
@@ -192,7 +166,7 @@ class AskState:
             raise interrupted(None if self.answer is None else self.answer.reply) from None
 
 
-def _read(stream: ReplyStream, show: Callable[[str], object]) -> BaseException | None:
+def read(stream: ReplyStream, show: Callable[[str], object]) -> BaseException | None:
     """Send a request and show its reply to the end; return what ended it early, if anything."""
     try:
         with stream as fragments:

@@ -9,68 +9,37 @@ from typing import TYPE_CHECKING, Final, cast
 from chatmagic._json import shared
 from chatmagic._log import log_swallowed
 from chatmagic.cassette import reproducibility, transports
-from chatmagic.cassette.active import CASSETTE, ActiveCassette
+from chatmagic.cassette.active import CASSETTE
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.items import Query
 from chatmagic.conversation import suggestions, template
-from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.models import Message
 from chatmagic.session import forms
-from chatmagic.session.ask import AskState, interrupted, set_aside_note
-from chatmagic.session.client_pool import ClientPool
-from chatmagic.session.environment import PlainPython, setup_for
-from chatmagic.session.events import Answer, Began, Followers, Fragment
-from chatmagic.session.lock import AskLock
+from chatmagic.session.ask import AskState, interrupted, read, set_aside_note
+from chatmagic.session.environment import setup_for
+from chatmagic.session.events import Answer, Began, Fragment
 from chatmagic.session.preview import Preview
-from chatmagic.session.secret_check import SecretCheck
-from chatmagic.session.spending import Spending
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from chatmagic.cassette.cassette import AnswerSource
-    from chatmagic.client.client import Client
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
+    from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.history import Change
-    from chatmagic.conversation.request_parts import TokenRate
     from chatmagic.conversation.turn import Context, Turn
     from chatmagic.models import Reply
-    from chatmagic.session.environment import Environment
     from chatmagic.session.events import Ask, View
+    from chatmagic.session.state import SessionState
 
 _SHOWN: Final = 60
-
-
-class SessionState:
-    """State that the asks of one session share.
-
-    Args:
-        client: the client that asks; ``None`` makes one as the environment says at each ask.
-        environment: where the session runs; ``None`` is plain Python.
-    """
-
-    def __init__(
-        self, client: Client | None = None, *, environment: Environment | None = None
-    ) -> None:
-        """Start an empty conversation; nothing is sent."""
-        self.conversation = Conversation()
-        self.cassette = ActiveCassette()
-        self.environment: Environment = environment or PlainPython()
-        """Where the session runs; another one counts from the next ask on."""
-        self.clients = ClientPool(client)
-        self.took: int | None = None
-        """About how many credits the latest turn took; ``None`` is unknown."""
-        self.token_rate: TokenRate | None = None
-        """Tokens of the latest request whose service told them; ``None`` before the first."""
-        self.followers = Followers()
-        self.lock = AskLock()
-        self.secret_check = SecretCheck()
-        self.spending = Spending(lambda: self.environment)
 
 
 class AskSteps:
@@ -313,10 +282,10 @@ class AskSteps:
             self.session.followers.tell(Fragment(fragment))
 
         try:
-            state.problem = state.read(show, self.session.spending)
+            state.problem = self._read(show)
             if state.may_be_shortened() and not stream.reply.text:
                 stream = self._send_shortened()
-                state.problem = state.read(show, self.session.spending)
+                state.problem = self._read(show)
                 state.say_shortened()
             if state.problem is not None and not stream.reply.text:
                 raise state.problem
@@ -330,6 +299,19 @@ class AskSteps:
             # Stop came when the reply had come: it is paid for, so it is kept all the same.
             self._keep(reply)
             state.problem = interrupted(cast("Answer", state.answer).reply)
+
+    def _read(self, show: Callable[[str], object]) -> BaseException | None:
+        """Send the request within the budgets, and show its reply; return what ended it early."""
+        state, spending = self.state, self.session.spending
+        stream, asked, problem = cast("ReplyStream", state.stream), None, None
+        try:
+            if state.sent_to is not None:
+                entry, cell = state.ask.entry, state.ask.owner
+                asked = spending.begin(state.sent_to, entry=entry, cell=cell, request=state.digest)
+            problem = read(stream, show)
+            return problem
+        finally:
+            spending.end(asked, stream.reply, problem)
 
     def _keep(self, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, once, as the last step."""

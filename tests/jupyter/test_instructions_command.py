@@ -141,6 +141,7 @@ def test_a_file_is_read_when_the_cell_runs(shell: Shell, emulator: Emulator) -> 
         ("%%chat_instructions --from", "takes --from FILE or nothing in its line."),
         ("%%chat_instructions --from absent.md", "absent.md is not there."),
         ("%%chat_instructions --from binary", "binary is not a text in UTF-8."),
+        ("%%chat_instructions --from large.csv", "large.csv is larger than 1 MiB."),
         ("%%chat_instructions --from .", "InputError: . cannot be read: it is not a file."),
         ("%%chat_instructions --from f.md\nBe terse.", "stand in the cell and are to be read"),
         ("%chat_instructions Be terse.", "Instructions have a cell of their own."),
@@ -151,6 +152,7 @@ def test_what_cannot_be_read_changes_nothing(
 ) -> None:
     """One line says so; those that held hold on."""
     Path("binary").write_bytes(b"\xff\xfe\x00")
+    Path("large.csv").write_bytes(b"," * (2**20 + 1))
     shell.page(TERSE, "i")
     ran = shell.fails(cell, cell="i")
     assert message in ran.traceback[0]
