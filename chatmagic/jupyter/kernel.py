@@ -152,6 +152,11 @@ class Kernel:
                 hint="Run the cell that defines the schema.",
             ) from None
 
+    def is_watched(self) -> bool:
+        """Return whether a person sees what the running cell prints, as it is printed."""
+        execution = running(self.shell)
+        return execution.audience != "machine" and not execution.piped
+
     def budget(self) -> str | None:
         """Return the budget that is set for this kernel; ``None`` for none."""
         return self.settings.budget
