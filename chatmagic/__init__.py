@@ -1,7 +1,8 @@
 """Chat with a hosted completion service from a Jupyter notebook (see the README).
 
 A folder imports only from folders above its own row, and those of the third row do not import
-one another; nor does ``audit`` import ``session``. ``tests/test_project.py`` holds this table.
+one another; nor do ``cassette`` and ``batch``, or ``audit`` and ``session``.
+``tests/test_project.py`` holds this table.
 
 =============================================  ==============================================
 folder                                         third-party packages
@@ -12,7 +13,7 @@ client, conversation, render, emulator         client: platformdirs, requests, u
                                                render: markdown-it-py, nh3, pygments;
                                                emulator: tornado
 archive                                        nbformat
-cassette
+cassette, batch
 audit, session                                 session: platformdirs
 jupyter                                        IPython, anywidget, ipywidgets, traitlets
 cli, demo, install
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic import errors
+    from chatmagic.archive.turn_table import turns
     from chatmagic.client.client import Client
     from chatmagic.client.timeouts import Timeout
     from chatmagic.models import Credits, Message, Reply, Usage
-    from chatmagic.session.current import ask, current_session
+    from chatmagic.session.current import ask, current_session, map  # noqa: A004 - as it is called: chatmagic.map
     from chatmagic.session.session import Session
 
 __all__ = [
@@ -51,6 +53,8 @@ __all__ = [
     "ask",
     "current_session",
     "errors",
+    "map",
+    "turns",
 ]
 
 _HOMES: Final = {
@@ -63,6 +67,8 @@ _HOMES: Final = {
     "Usage": "models",
     "ask": "session.current",
     "current_session": "session.current",
+    "map": "session.current",
+    "turns": "archive.turn_table",
 }
 
 

@@ -24,13 +24,13 @@ TOP = frozenset(
     {"errors", "models", "text", "_json", "_json_reply", "_lazy", "_log", "_startup", "_version"}
 )
 MIDDLE = ("client", "conversation", "render", "emulator")
-BELOW_SESSION = ("top", "protocol", *MIDDLE, "archive", "cassette")
+BELOW_SESSION = ("top", "protocol", *MIDDLE, "archive", "cassette", "batch")
 MAY_IMPORT = {
     "top": (),
     "protocol": ("top",),
     **dict.fromkeys(MIDDLE, ("top", "protocol")),
     "archive": ("top", "protocol", *MIDDLE),
-    "cassette": ("top", "protocol", *MIDDLE, "archive"),
+    **dict.fromkeys(("cassette", "batch"), ("top", "protocol", *MIDDLE, "archive")),
     "audit": BELOW_SESSION,
     "session": BELOW_SESSION,
     "jupyter": (*BELOW_SESSION, "audit", "session"),

@@ -60,3 +60,8 @@ def use_environment(find: Callable[[], Environment] | None) -> None:
 def ask(text: str, **options: Any) -> Reply:
     """Ask in this process's session and return the reply; see :meth:`Session.ask`."""
     return current_session().ask(text, **options)
+
+
+def map(template: str, rows: object, **options: Any) -> Any:
+    """Ask one prompt for each row, by this process's session; see :meth:`Session.map`."""
+    return current_session().map(template, rows, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -63,6 +64,9 @@ class Environment(Protocol):
             InputError: there is no such name.
         """
 
+    def is_watched(self) -> bool:
+        """Return whether a person sees what is printed, as it is printed."""
+
     def budget(self) -> str | None:
         """Return the budget that is set here, as it was typed; ``None`` for none."""
 
@@ -103,6 +107,10 @@ class PlainPython:
             f"The schema {one_line(name, _SHOWN)} is not known here. Nothing was sent.",
             hint="Give the schema itself: ask(…, schema=…).",
         )
+
+    def is_watched(self) -> bool:
+        """Return whether messages go to a terminal."""
+        return sys.stderr is not None and sys.stderr.isatty()
 
     def budget(self) -> str | None:
         """Return ``None``, as there are no settings."""

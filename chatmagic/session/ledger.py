@@ -211,7 +211,8 @@ class Ledger:
         """
         costs: list[int] = []
         mean: int | None = None
-        for row in reversed(self.rows):
+        # A copy: other threads may add to it meanwhile.
+        for row in reversed(tuple(self.rows)):
             if row.service != service or (cost := row.each) is None:
                 continue
             if row.sure == "several":

@@ -231,7 +231,8 @@ class _Types:
             while name in self.types:
                 name += "_"
             self._names[kind], self.types[name] = name, {}
-            if dataclasses.is_dataclass(kind) or typing.is_typeddict(kind):
+            # A TypedDict, also that of typing_extensions, which `is_typeddict` may not know.
+            if dataclasses.is_dataclass(kind) or hasattr(kind, "__required_keys__"):
                 self.types[name] = self._fields(kind, name)
             elif (model := _pydantic(kind)) is not None:
                 document, self._builds[name] = model

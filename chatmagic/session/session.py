@@ -7,24 +7,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.threads import ThreadStart, refuse_fork
 from chatmagic.session import schema_reader
-from chatmagic.session.events import (
-    Answer,
-    Ask,
-    Changed,
-    Ended,
-    Listener,
-)
+from chatmagic.session.events import Answer, Ask, Changed, Ended, Listener
 from chatmagic.session.state import SessionState
 from chatmagic.session.steps import AskSteps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.conversation import Conversation
@@ -61,6 +56,19 @@ class Session(SessionState):
     def ledger(self) -> Ledger:
         """The requests of this session that were sent: ``rows``, and ``to_dataframe()``."""
         return self.spending.ledger
+
+    def to_dataframe(self) -> Any:
+        """Return the live turns as a pandas DataFrame, one row each, times in UTC.
+
+        ``request`` and ``reply`` are the digests that the ledger's rows have, too.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        from chatmagic.archive import frame, turn_table  # noqa: PLC0415 - few ask for it
+
+        self.follow_pages(self.environment.cell()[0])
+        return frame.dataframe(turn_table.TurnRow, turn_table.of_conversation(self.conversation))
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -127,6 +135,79 @@ class Session(SessionState):
             execution=execution,
         )
         return self.run(ask, Listener(on_fragment)).reply
+
+    def map(
+        self,
+        template: str,
+        rows: object,
+        *,
+        workers: int = 4,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        stream: bool = True,
+        format: Format = "markdown",
+        schema: object = None,
+        allow_secrets: bool = False,
+        file: str | Path | None = None,
+        wait: bool = False,
+        yes: bool = False,
+        keep: bool = True,
+        block: bool = True,
+    ) -> Any:
+        """Ask one prompt for each row, beside the conversation, and keep each reply in a file.
+
+        It quotes rows, tokens and credits and asks whether to start. Run again, it asks only
+        the rows that have no answer in the file, those that failed first.
+
+        Args:
+            template: the prompt; ``{{ it }}`` gives way to the row, ``{{ name }}`` to a column.
+            rows: a DataFrame, a list or another iterable of texts or mappings, a collection of
+                Dask's or polars', or its parts.
+            workers: how many requests are under way at most, up to 32.
+            max_tokens: as for :meth:`ask`.
+            temperature: as for :meth:`ask`.
+            stream: as for :meth:`ask`.
+            format: as for :meth:`ask`.
+            schema: as for :meth:`ask`.
+            allow_secrets: as for :meth:`ask`.
+            file: the job's file; ``None`` is ``map-….jsonl`` in the working folder.
+            wait: whether a limit that was reached is waited for; otherwise it ends the map.
+            yes: whether it starts without a question.
+            keep: whether the result is kept in memory.
+            block: whether it is waited for.
+
+        Returns:
+            The DataFrame with the columns ``reply``, ``value`` (of JSON) and ``error``; for other
+            rows a list; with ``keep=False`` the path of the file; with ``block=False`` a handle,
+            whose ``result()`` has the same.
+
+        Raises:
+            InputError: something cannot be sent, or the map was not agreed to.
+            ChatError: what would end the other rows, too, such as credits that are used up; what
+                came is in the file.
+            ChatInterrupted: a person stopped it; the same holds.
+        """
+        from chatmagic.session import map as many  # noqa: PLC0415 - few sessions need it
+
+        name = None if schema is None else schema_reader.name_of(schema)
+        form = None if name is None else schema_reader.read(schema, name)
+        ask = Ask(
+            template,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            stream=stream,
+            history=False,
+            format=format,
+            schema=name,
+            form=form,
+            allow_secrets=allow_secrets,
+        )
+        options = many.MapOptions(ask, workers=workers, file=file, wait=wait, yes=yes, keep=keep)
+        handle = many.begin(self, rows, options)
+        if block:
+            return handle.run(is_watched=self.environment.is_watched())
+        handle.start()
+        return handle
 
     def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Answer:
         """Do one ask from beginning to end, telling a view and the followers how it goes.
@@ -232,14 +313,6 @@ class Session(SessionState):
             return summary
 
         return self.lock.alone("a change of the cassette", change)
-
-    def alone(self, action: Callable[[], str]) -> str:
-        """Return what an action with the cassette returns, run while no ask is under way.
-
-        Args:
-            action: what to do.
-        """
-        return self.lock.alone("a change of the cassette", action)
 
     def follow_pages(self, owner: str | None = None) -> Change | None:
         """Put the turns in the order of the page's cells, unless an ask is under way.

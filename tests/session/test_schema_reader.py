@@ -157,6 +157,15 @@ def test_types_made_of_these() -> None:
     assert read(dt.time, "t").read("12:00") == dt.time(12)
 
 
+def test_a_typeddict_of_typing_extensions() -> None:
+    """Before Python 3.12 pydantic takes no other one."""
+    extensions = pytest.importorskip("typing_extensions")
+    fields = {"x": int, "y": extensions.NotRequired[str]}
+    assert read(extensions.TypedDict("Point", fields), "Point").text == (
+        'Point: object with these fields\n- "x", required: integer\n- "y": string'
+    )
+
+
 def test_a_signature_is_no_description() -> None:
     """Python writes one into a dataclass that has no words of its own."""
     assert read(Bare, "Bare").text.startswith("Bare: object with these fields\n")

@@ -1,5 +1,5 @@
 // Types of the messages between the kernel and a page, as chatmagic/jupyter/panel/messages.py
-// has them; tests of both sides read the same examples of each.
+// and chatmagic/jupyter/bridge_messages.py have them; tests of both sides read the same examples.
 
 /**
  * @typedef {{words: string, level: "unknown"|"ok"|"low"|"empty", limit: ?number,
