@@ -93,7 +93,6 @@ class Meter:
 
     Args:
         lowest: the lowest figure since the last reset; ``None`` before the first.
-        under_way: how many requests are.
         batch: how many were begun since none was under way.
         fallen: by how much the figure fell since then.
         told: how many answers since then told it.
@@ -104,7 +103,6 @@ class Meter:
     """
 
     lowest: Credits | None = None
-    under_way: int = 0
     batch: int = 0
     fallen: int = 0
     told: int = 0
@@ -112,17 +110,15 @@ class Meter:
     unpriced: int = 0
     advance: int = 0
 
-    def begin(self) -> None:
-        """Count a request that begins."""
-        if not self.under_way:
+    def begin(self, *, alone: bool) -> None:
+        """Count a request that begins.
+
+        Args:
+            alone: whether no other one is under way.
+        """
+        if alone:
             self.batch = self.fallen = self.told = 0
         self.batch += 1
-        self.under_way += 1
-
-    def leave(self) -> Cost:
-        """Count a request no more that took nothing."""
-        self.under_way -= 1
-        return Cost()
 
     def end(self, seen: Credits | None, dearest: int | None) -> Cost:
         """Return what a request took that has ended.
@@ -132,7 +128,6 @@ class Meter:
             dearest: the estimate of what it took, which holds where the answer does not tell.
         """
         is_alone = self.batch == 1
-        self.under_way -= 1
         if seen is None or seen.remaining is None:
             return self._untold(dearest)
         before, self.lowest = self.lowest, self.lowest or seen
