@@ -135,6 +135,11 @@ def unlinked(text: str, before: str = "") -> str:
     return "".join([*parts, whole[done:]])
 
 
+def fence(text: str) -> str:
+    """Return the backquotes of a fence that nothing in a text closes."""
+    return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+
+
 def without_lone_surrogates(text: str) -> str:
     """Return ``text`` with surrogate pairs joined and each lone one as U+FFFD."""
     if text.isascii() or not _SURROGATE.search(text):

@@ -20,6 +20,7 @@ from chatmagic.conversation.record import VERSION, NewerVersionError, Record
 from chatmagic.conversation.request_facts import Entry
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import MAIN, Turn
+from chatmagic.text import fence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,20 +131,19 @@ def markdown(conversation: Conversation) -> str:
 
 def _fenced(text: str) -> str:
     """Return a prompt as it was typed, whatever Markdown would make of it."""
-    longest = max((len(run) for run in re.findall("`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}text\n{text}\n{fence}"
+    marks = fence(text)
+    return f"{marks}text\n{text}\n{marks}"
 
 
 def _closed(text: str) -> str:
     """End a code block that a reply left open, so that it does not swallow what follows."""
-    fence = None
+    opened = None
     for match in _FENCE.finditer(text):
-        if fence is None:
-            fence = match[1]
-        elif match[1].startswith(fence):
-            fence = None
-    return text if fence is None else f"{text}\n{fence}"
+        if opened is None:
+            opened = match[1]
+        elif match[1].startswith(opened):
+            opened = None
+    return text if opened is None else f"{text}\n{opened}"
 
 
 def _record(turn: Turn, carried: Sequence[Turn]) -> Record:

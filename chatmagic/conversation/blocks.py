@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from chatmagic.text import without_memory_addresses
+from chatmagic.text import fence, without_memory_addresses
 
 MOST: Final = 100_000
 """How many characters of a cell's output, or of an error, go along at most."""
 
-_FENCE: Final = re.compile("`{3,}")
 # Control sequences of a terminal (ECMA-48): colours, cursor movements, titles.
 _CONTROL: Final = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])"
@@ -81,6 +80,5 @@ def as_shown(text: str) -> str:
 
 def _fenced(text: str, language: str = "") -> str:
     """Return a text in a fence that is longer than any in it."""
-    fence = "`" * max([3, *(len(match) + 1 for match in _FENCE.findall(text))])
-    end = "" if text.endswith("\n") else "\n"
-    return f"{fence}{language}\n{text}{end}{fence}"
+    marks, end = fence(text), "" if text.endswith("\n") else "\n"
+    return f"{marks}{language}\n{text}{end}{marks}"

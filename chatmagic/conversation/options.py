@@ -22,7 +22,6 @@ class Option:
 
     Args:
         flags: as typed, the short one first.
-        dest: the field of :class:`~chatmagic.conversation.chat_line.ParsedLine` that it sets.
         help: what it does, in a few words.
         opposite: the flag that takes a configured switch back for one cell.
         convert: reads its value, or raises :exc:`ValueError`; ``None`` for a switch.
@@ -31,10 +30,11 @@ class Option:
         suggested: the values that Tab offers; a ``FILE`` is completed by the names of files, a
             ``NAME`` by those of the namespace, a ``LABEL`` by those of the cells that have run.
         configurable: whether a ``ChatMagics`` trait gives its default.
+        field: the field of :class:`~chatmagic.conversation.chat_line.ParsedLine` that it sets,
+            where that has not its long name.
     """
 
     flags: tuple[str, ...]
-    dest: str
     help: str
     opposite: str | None = None
     convert: Callable[[str], object] | None = None
@@ -42,6 +42,13 @@ class Option:
     takes: str = ""
     suggested: tuple[str, ...] = ()
     configurable: bool = True
+    field: str = ""
+
+    @property
+    def dest(self) -> str:
+        """The field that it sets."""
+        name = self.flags[-1].removeprefix("--").removeprefix("no-")
+        return self.field or name.replace("-", "_")
 
     @property
     def trait(self) -> str | None:
@@ -106,7 +113,6 @@ def _names(words: str) -> str:
 OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         ("-t", "--temperature"),
-        "temperature",
         "sampling temperature",
         convert=lambda word: exact_number(float(word)),
         metavar="NUMBER",
@@ -115,7 +121,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("-n", "--max-tokens"),
-        "max_tokens",
         "upper limit on the generated tokens",
         convert=int,
         metavar="N",
@@ -124,7 +129,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("--last",),
-        "last",
         "send only the newest N turns before this one",
         convert=lambda word: exact_count(int(word)),
         metavar="N",
@@ -133,20 +137,16 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("--thread",),
-        "thread",
         "ask in the thread of this name",
         convert=thread_name,
         metavar="THREAD",
         takes="a name: a letter, then letters, digits, _, - and .",
         configurable=False,
     ),
-    Option(
-        ("--no-history",), "history", "send the prompt alone and keep nothing of it", "--history"
-    ),
-    Option(("--no-stream",), "stream", "ask for the reply in one piece", "--stream"),
+    Option(("--no-history",), "send the prompt alone and keep nothing of it", "--history"),
+    Option(("--no-stream",), "ask for the reply in one piece", "--stream"),
     Option(
         ("--format",),
-        "format",
         f"form of the reply: {', '.join(get_args(Format))}",
         convert=word_of(Format),
         metavar="FORM",
@@ -155,7 +155,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("--schema",),
-        "schema",
         "ask for JSON by the schema NAME, and check the reply",
         convert=_names,
         metavar="NAME",
@@ -164,7 +163,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("-o", "--output"),
-        "output",
         "put the reply into the variable NAME; of JSON, its value",
         convert=_name,
         metavar="NAME",
@@ -173,7 +171,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("--above",),
-        "above",
         "send the N nearest cells above along, with their outputs",
         convert=_positive,
         metavar="N",
@@ -183,7 +180,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("--tag",),
-        "tag",
         "send the cells along that have this label or tag",
         convert=str,
         metavar="LABEL",
@@ -192,23 +188,23 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("--cells",),
-        "cells",
         "send the cells with these numbers along, to explore",
         convert=_numbers,
         metavar="3-5",
         takes="numbers of cells, such as 3, 3-5 or 3-5,7",
         configurable=False,
     ),
-    Option(("--error",), "with_error", "send the last error of a cell along", configurable=False),
-    Option(("--raw",), "raw", "send {{ }} as typed", "--no-raw"),
-    Option(("-q", "--quiet"), "quiet", "do not show the reply", "--no-quiet"),
+    Option(
+        ("--error",), "send the last error of a cell along", field="with_error", configurable=False
+    ),
+    Option(("--raw",), "send {{ }} as typed", "--no-raw"),
+    Option(("-q", "--quiet"), "do not show the reply", "--no-quiet"),
     Option(
         ("--allow-secrets",),
-        "allow_secrets",
         "send it although it holds a secret",
         configurable=False,
     ),
-    Option(("--dry",), "dry", "show the request and send nothing", configurable=False),
+    Option(("--dry",), "show the request and send nothing", configurable=False),
 )
 """The options, in the order in which the help shows them."""
 

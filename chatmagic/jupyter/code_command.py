@@ -76,6 +76,13 @@ def code(kernel: Kernel, line: str) -> None:
     if execution.audience == "text":
         _show(WITHOUT_PAGE, blocks)
         return
+    _put(kernel, execution.cell, cells, blocks)
+
+
+def _put(
+    kernel: Kernel, owner: str | None, cells: list[tuple[Kind, str]], blocks: Sequence[CodeBlock]
+) -> None:
+    """Let the page put cells below a cell, and show what becomes of that."""
     kernel.page.open_bridge(None)
     shown = DisplayHandle()
     context = contextvars.copy_context()
@@ -89,7 +96,7 @@ def code(kernel: Kernel, line: str) -> None:
 
     bridge = kernel.page.bridge
     data, metadata = output.note(*_note(f"{_cells(len(cells))} for this page.", ()))
-    if bridge is None or not bridge.has_page(execution.cell):
+    if bridge is None or not bridge.has_page(owner):
         _show(UNKNOWN, blocks)
         return
     # An output that is shown while the cell runs can be changed when the page has answered.
@@ -97,7 +104,7 @@ def code(kernel: Kernel, line: str) -> None:
     made: list[CodeCell] = [
         {"id": str(uuid.uuid4()), "cell_type": kind, "source": source} for kind, source in cells
     ]
-    bridge.put_code(execution.cell, digest(cells)[:16], made, heard)
+    bridge.put_code(owner, digest(cells)[:16], made, heard)
 
 
 def cells_of(text: str, *, prose: bool) -> list[tuple[Kind, str]]:

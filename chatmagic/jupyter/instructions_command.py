@@ -12,6 +12,7 @@ from chatmagic.conversation import suggestions
 from chatmagic.conversation.instructions import Instructions, in_words
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
+from chatmagic.jupyter.command_line import without_quotes
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.status import Status
 from chatmagic.protocol.known_secrets import secret_in, secret_variables
@@ -102,9 +103,7 @@ def _file(line: str) -> str:
             f"%%chat_instructions takes --from FILE or nothing in its line. {_UNCHANGED}",
             hint=_HINT,
         )
-    name = match["file"] or ""
-    is_quoted = len(name) > 1 and name[0] == name[-1] and name[0] in "\"'"
-    return name[1:-1] if is_quoted else name
+    return without_quotes(match["file"] or "")
 
 
 def _read(file: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from chatmagic._log import log_swallowed
@@ -20,18 +21,19 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 
+@dataclass(slots=True)
 class _Piece:
     """One display, or what was printed between two.
 
     Args:
         display: its ``display_id``; ``None`` where it cannot be updated.
         is_stream: whether it was printed.
+        texts: its text, in pieces.
     """
 
-    def __init__(self, text: str, display: str | None = None, *, is_stream: bool = False) -> None:
-        self.texts = [text]
-        self.display = display
-        self.is_stream = is_stream
+    display: str | None
+    is_stream: bool
+    texts: list[str] = field(default_factory=list)
 
 
 class OutputCapture:
@@ -196,7 +198,7 @@ class OutputCapture:
             self._forget()
         last = self._pieces[-1] if self._pieces else None
         if last is None or not (is_stream and last.is_stream):
-            last = _Piece("", display, is_stream=is_stream)
+            last = _Piece(display, is_stream)
             self._pieces.append(last)
         if is_stream and self._may_shrink and self._kept + len(text) > MOST:
             text = self._shrunk(last, text)

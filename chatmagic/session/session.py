@@ -13,13 +13,7 @@ from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.threads import ThreadStart, refuse_fork
 from chatmagic.session import schema_reader
-from chatmagic.session.events import (
-    Answer,
-    Ask,
-    Changed,
-    Ended,
-    Listener,
-)
+from chatmagic.session.events import Answer, Ask, Changed, Ended, Listener
 from chatmagic.session.state import SessionState
 from chatmagic.session.steps import AskSteps
 
@@ -62,6 +56,19 @@ class Session(SessionState):
     def ledger(self) -> Ledger:
         """The requests of this session that were sent: ``rows``, and ``to_dataframe()``."""
         return self.spending.ledger
+
+    def to_dataframe(self) -> Any:
+        """Return the live turns as a pandas DataFrame, one row each, times in UTC.
+
+        ``request`` and ``reply`` are the digests that the ledger's rows have, too.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        from chatmagic.archive import frame, turn_table  # noqa: PLC0415 - few ask for it
+
+        self.follow_pages(self.environment.cell()[0])
+        return frame.dataframe(turn_table.TurnRow, turn_table.of_conversation(self.conversation))
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -304,14 +311,6 @@ class Session(SessionState):
             return summary
 
         return self.lock.alone("a change of the cassette", change)
-
-    def alone(self, action: Callable[[], str]) -> str:
-        """Return what an action with the cassette returns, run while no ask is under way.
-
-        Args:
-            action: what to do.
-        """
-        return self.lock.alone("a change of the cassette", action)
 
     def follow_pages(self, owner: str | None = None) -> Change | None:
         """Put the turns in the order of the page's cells, unless an ask is under way.
