@@ -195,7 +195,7 @@ class Status:
     def _in_force(self) -> dict[str, Any]:
         """Return the settings that count here; of fields and headers their names, in words."""
         configured = self.kernel.settings.trait_values()
-        configured |= dict.fromkeys(self.kernel.elsewhere())
+        configured |= dict.fromkeys(self.kernel.addresses.elsewhere())
         with contextlib.suppress(ChatError):
             configured["model"] = self.kernel.model()
         named = {name: configured[name] for name in NAMED if configured[name]}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import swallowed
 from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.text import counted, one_line, visible, without_lone_surrogates
 
@@ -89,12 +90,14 @@ class Began:
         notes: what to say while the reply is awaited, a line each.
         turns: those of the conversation.
         halt: stops the ask from another thread; what came of it is kept, marked.
+        thread: name of the conversation's thread that the turn will be in.
     """
 
     ask: Ask
     notes: tuple[str, ...]
     turns: tuple[Turn, ...]
     halt: Halt = field(compare=False)
+    thread: str = MAIN
 
 
 @dataclass(frozen=True, slots=True)

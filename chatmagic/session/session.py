@@ -13,13 +13,7 @@ from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.threads import ThreadStart, refuse_fork
 from chatmagic.session import schema_reader
-from chatmagic.session.events import (
-    Answer,
-    Ask,
-    Changed,
-    Ended,
-    Listener,
-)
+from chatmagic.session.events import Answer, Ask, Changed, Ended, Listener
 from chatmagic.session.state import SessionState
 from chatmagic.session.steps import AskSteps
 
@@ -208,12 +202,10 @@ class Session(SessionState):
             form=form,
             allow_secrets=allow_secrets,
         )
-        options = many.MapOptions(ask, workers=workers, file=file, wait=wait, yes=yes, keep=keep)
-        handle = many.begin(self, rows, options)
-        if block:
-            return handle.run(is_watched=self.environment.is_watched())
-        handle.start()
-        return handle
+        options = many.MapOptions(
+            ask, workers=workers, file=file, wait=wait, yes=yes, keep=keep, block=block
+        )
+        return many.run(self, rows, options)
 
     def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Answer:
         """Do one ask from beginning to end, telling a view and the followers how it goes.
@@ -319,14 +311,6 @@ class Session(SessionState):
             return summary
 
         return self.lock.alone("a change of the cassette", change)
-
-    def alone(self, action: Callable[[], str]) -> str:
-        """Return what an action with the cassette returns, run while no ask is under way.
-
-        Args:
-            action: what to do.
-        """
-        return self.lock.alone("a change of the cassette", action)
 
     def follow_pages(self, owner: str | None = None) -> Change | None:
         """Put the turns in the order of the page's cells, unless an ask is under way.

@@ -67,13 +67,16 @@ class AskSteps:
             ChatInterrupted: the same.
         """
         session, state = self.session, self.state
+        ask = state.ask  # as followers know it, whatever is put in front of its prompt
 
         def action() -> None:
             self._prepare()
             # The view warms its renderer while requests is loaded and the headers awaited.
             view.began(state.notes)
             turns = session.conversation.turns
-            session.followers.tell(Began(state.ask, tuple(state.notes), turns, state.halt))
+            thread = state.context.thread
+            began = Began(ask, tuple(state.notes), turns, state.halt, thread)
+            session.followers.tell(began)
             self._receive(self._send(), view)
 
         state.ask.refuse_empty()

@@ -100,7 +100,7 @@ OURS = (history.__file__, conversation.__file__, standing.__file__)
 
 
 def _steps() -> list[Callable[[Conversation], object]]:
-    new = Turn(prompt="n", reply=Reply("r"), owner="b", execution="9")
+    new, loaded = Turn(prompt="n", reply=Reply("r"), owner="b", execution="9"), abc()
     return [
         lambda talk: talk.add(new, order=["b", "a", "n", "c"]),
         Conversation.undo,
@@ -108,7 +108,7 @@ def _steps() -> list[Callable[[Conversation], object]]:
         Conversation.reset,
         lambda talk: talk.set_aside(["a", "c"]),
         lambda talk: talk.follow(layout("ca")),
-        lambda talk: talk.load(abc()),
+        lambda talk: talk.load(loaded),
     ]
 
 
@@ -155,6 +155,7 @@ def state(talk: Conversation) -> tuple[object, ...]:
     return tuple(told)
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("step", _steps())
 def test_an_interrupt_leaves_the_old_state_or_the_new(
     step: Callable[[Conversation], object],
@@ -482,7 +483,7 @@ class Machine(RuleBasedStateMachine):
         assert self.talk.redo_depth == len([copy for copy in self.future if copy is not None])
 
 
-TestMachine = Machine.TestCase
+TestMachine = pytest.mark.unmeasured(Machine.TestCase)
 TestMachine.settings = settings(stateful_step_count=30)
 
 
@@ -595,6 +596,7 @@ ANY_PROGRAM = notebooks(
 ).map(without_early_redos)
 
 
+@pytest.mark.unmeasured
 @given(ANY_PROGRAM)
 def test_run_all_again_sends_the_same(notebook: Notebook) -> None:
     """Every pass sends the same requests, and a run whose cells are unknown sends them too."""
@@ -621,6 +623,7 @@ SELF_CONTAINED = notebooks(
 )
 
 
+@pytest.mark.unmeasured
 @given(SELF_CONTAINED, st.data())
 def test_with_the_pages_order_run_all_is_restart_and_run_all(
     notebook: Notebook, data: st.DataObject
@@ -634,6 +637,7 @@ def test_with_the_pages_order_run_all_is_restart_and_run_all(
     assert talk.stale_turns() == ()
 
 
+@pytest.mark.unmeasured
 @given(st.lists(st.tuples(st.sampled_from([*"abcd", None]), st.integers(1, 3))), st.data())
 def test_no_turn_is_ever_lost(runs: list[tuple[str | None, int]], data: st.DataObject) -> None:
     """Run and insert cells at will: each turn is live, or live again after enough undos."""

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEYS = {
-    "plain": "sk-test-4f9c1e77-do-not-show",
+    # No other test has it: what a thread of theirs still logs is not taken for this key.
+    "plain": "sk-test-8d21b6f0-do-not-show",
     "odd": "sk\"4f9c\\1e77'%41&+/=<b>~{x}$HOME",
 }
 WAYS: tuple[Auth, ...] = ("bearer", "x-api-key", "query")
@@ -428,7 +429,7 @@ def test_a_netrc_changes_nothing(
             with Client(url, given, auth=auth) as client:
                 client.complete(ASK)
         raw = server.asked[0].raw
-        assert raw.count(b"4f9c1e77") == (auth != "none")
+        assert raw.count(b"8d21b6f0") == (auth != "none")
         assert b"netrc" not in raw
         assert b"Basic" not in raw
 

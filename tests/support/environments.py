@@ -104,7 +104,7 @@ def resolved_in_kernel(
         file_url=file_config,
     )
     kernel = Kernel(cast("Any", None), cast("Any", settings))
-    kernel.chosen, kernel.typed = chosen, typed or {}
+    kernel.addresses.chosen, kernel.typed = chosen, typed or {}
     with variables(environ), mock.patch.object(keystore, "open_store", return_value=store):
         return kernel.endpoint()
 
