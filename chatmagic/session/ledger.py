@@ -93,10 +93,9 @@ class Meter:
 
     Args:
         lowest: the lowest figure since the last reset; ``None`` before the first.
-        under_way: how many requests are.
         batch: how many were begun since none was under way.
         fallen: by how much the figure fell since then.
-        told: how many answers since then told it.
+        figures: how many answers since then told it.
         answers: how many replies came.
         unpriced: how many requests are charged with 1, as no cost is known yet.
         advance: credits that were charged for answers without a figure; the next one's fall
@@ -104,25 +103,22 @@ class Meter:
     """
 
     lowest: Credits | None = None
-    under_way: int = 0
     batch: int = 0
     fallen: int = 0
-    told: int = 0
+    figures: int = 0
     answers: int = 0
     unpriced: int = 0
     advance: int = 0
 
-    def begin(self) -> None:
-        """Count a request that begins."""
-        if not self.under_way:
-            self.batch = self.fallen = self.told = 0
-        self.batch += 1
-        self.under_way += 1
+    def begin(self, *, alone: bool) -> None:
+        """Count a request that begins.
 
-    def leave(self) -> Cost:
-        """Count a request no more that took nothing."""
-        self.under_way -= 1
-        return Cost()
+        Args:
+            alone: whether no other one is under way.
+        """
+        if alone:
+            self.batch = self.fallen = self.figures = 0
+        self.batch += 1
 
     def end(self, seen: Credits | None, dearest: int | None) -> Cost:
         """Return what a request took that has ended.
@@ -132,26 +128,25 @@ class Meter:
             dearest: the estimate of what it took, which holds where the answer does not tell.
         """
         is_alone = self.batch == 1
-        self.under_way -= 1
         if seen is None or seen.remaining is None:
             return self._untold(dearest)
         before, self.lowest = self.lowest, self.lowest or seen
         is_lower = before is not None and seen.remaining <= (before.remaining or 0)
         if before is None or _period(before) != _period(seen) or (is_alone and not is_lower):
-            self.lowest, self.fallen, self.told, self.advance = seen, 0, 0, 0
+            self.lowest, self.fallen, self.figures, self.advance = seen, 0, 0, 0
             self.unpriced += dearest is None
             return Cost(after=seen.remaining, charge=dearest or 1)
         # Answers that overtake one another fall by 0: the sum of all falls is right.
         took = (before.remaining or 0) - seen.remaining if is_lower else 0
         self.lowest = seen if is_lower else before
-        self.fallen, self.told = self.fallen + took, self.told + 1
+        self.fallen, self.figures = self.fallen + took, self.figures + 1
         charge = max(took - self.advance, 0)
         cost = Cost(before.remaining, seen.remaining, took, None, "several", charge)
         if is_alone and self.advance:
             self.advance = 0
             return cost
         # Rounded up: what has ended has taken no more than the whole fall.
-        each = took if is_alone else -(-self.fallen // self.told)
+        each = took if is_alone else -(-self.fallen // self.figures)
         charge += self.unpriced * max(each - 1, 0)
         self.advance = self.unpriced = 0
         return cost._replace(each=each, sure="alone" if is_alone else "several", charge=charge)

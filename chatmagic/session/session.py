@@ -211,12 +211,10 @@ class Session(SessionState):
             form=form,
             allow_secrets=allow_secrets,
         )
-        options = many.MapOptions(ask, workers=workers, file=file, wait=wait, yes=yes, keep=keep)
-        handle = many.begin(self, rows, options)
-        if block:
-            return handle.run(is_watched=self.environment.is_watched())
-        handle.start()
-        return handle
+        options = many.MapOptions(
+            ask, workers=workers, file=file, wait=wait, yes=yes, keep=keep, block=block
+        )
+        return many.run(self, rows, options)
 
     def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Answer:
         """Do one ask from beginning to end, telling a view and the followers how it goes.

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 from loopback import PATIENCE, Peer, Server, document
+from project import ROOT
+from row_service import RowService
 
 import chatmagic
+from chatmagic.batch import job
 from chatmagic.errors import BudgetError
 from chatmagic.session.environment import PlainPython
 from chatmagic.session.session import Session
@@ -22,6 +25,7 @@ from chatmagic.session.session import Session
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from types import FrameType
 
 WORKERS: Final = 4
 PROGRAM: Final = """
@@ -204,3 +208,68 @@ def test_a_budget_under_a_map_and_asks_at_once_is_never_passed(
     assert service.asked.total() == most
     entries = [row.entry for row in session.ledger.rows]
     assert entries.count("map") == len(in_file(tmp_path / "rows.jsonl")) > 0
+
+
+PLACES: Final = tuple(
+    str(ROOT / "chatmagic" / name)
+    for name in ("batch/job.py", "batch/job_file.py", "batch/tasks.py", "batch/rows.py",
+                 "batch/handle.py", "session/map.py")
+)  # fmt: skip
+EVERY: Final = 5
+"""Of the lines that a map runs through in its own thread, each so-many-th is struck."""
+
+
+class Striking:
+    """What interrupts where a line is run for the first time; before, it notes all lines.
+
+    Args:
+        place: the line.
+    """
+
+    def __init__(self, place: tuple[str, int] | None = None) -> None:
+        """Have seen nothing."""
+        self.places: dict[tuple[str, int], None] = {}
+        self._place = place
+
+    def __call__(self, frame: FrameType, what: str, _: object) -> Striking | None:
+        """Follow a frame."""
+        if frame.f_code.co_filename not in PLACES:
+            return None
+        place = (frame.f_code.co_filename, frame.f_lineno)
+        if what == "line" and place not in self.places:
+            self.places[place] = None
+            if place == self._place:
+                raise KeyboardInterrupt
+        return self
+
+
+def struck(striking: Striking, path: Path) -> None:
+    """Run a map that is struck; what came is in its file, and the same call goes on from there."""
+    service = RowService()
+    session = Session(chatmagic.Client(transport=service))
+    held: BaseException | None = None
+    sys.settrace(striking)
+    try:
+        session.map("{{ it }}", range(8), yes=True, workers=3, file=path)
+    except KeyboardInterrupt as error:
+        held = error  # as IPython does, with all its frames
+    finally:
+        sys.settrace(None)
+    assert not [each for each in threading.enumerate() if each.name == "chatmagic-map"]
+    assert in_file(path) == {*service.prompts}
+    replies = session.map("{{ it }}", range(8), yes=True, workers=3, file=path)
+    assert [reply.text for reply in replies] == [str(number) for number in range(8)]
+    assert len(service.prompts) == 8
+    del held
+
+
+def test_an_interrupt_at_any_line_loses_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No row is lost or asked twice, no thread stays, and the file is free."""
+    monkeypatch.setattr(job, "NAP", 0.01)
+    seen = Striking()
+    struck(seen, tmp_path / "rows.jsonl")
+    assert {name for name, _ in seen.places} == {*PLACES}
+    for number, place in enumerate([*seen.places][::EVERY]):
+        struck(Striking(place), tmp_path / f"rows-{number}.jsonl")

@@ -36,7 +36,7 @@ def run(
     """End a request for each figure, one after the other; return what each took."""
     costs: list[tuple[int | None, str, int]] = []
     for figure in figures:
-        meter.begin()
+        meter.begin(alone=True)
         cost = meter.end(figure, dearest)
         costs.append((cost.took, cost.sure, cost.charge))
     return costs
@@ -79,14 +79,6 @@ def test_blind_is_who_is_told_no_cost() -> None:
     assert not meter.is_blind(3)
 
 
-def test_what_was_not_sent_leaves_nothing() -> None:
-    """It is under way no more."""
-    meter = Meter()
-    meter.begin()
-    meter.leave()
-    assert (meter.under_way, run(meter, seen(97), seen(95))[1]) == (0, (2, "alone", 2 + 1))
-
-
 @examples(
     cost=st.integers(1, 9),
     workers=st.integers(2, 32),
@@ -107,8 +99,8 @@ def test_several_at_once_are_summed_and_never_too_cheap(
         if requests and len(under_way) < workers and luck.random() < 0.6:
             requests -= 1
             left -= cost
+            meter.begin(alone=not under_way)
             under_way.append(left)
-            meter.begin()
         elif under_way:
             answer = meter.end(seen(under_way.pop(luck.randrange(len(under_way)))), cost)
             took, charged = took + (answer.took or 0), charged + answer.charge
