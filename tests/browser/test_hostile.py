@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import loopback
 import pytest
 from hostile import CORPUS
+from rig import wait
 
 from chatmagic.text import visible
 
@@ -209,7 +210,8 @@ def _show_all(book: Book, scene: Scene, model: Model) -> None:
     for cell in range(1, 1 + -(-len(CORPUS) // IN_A_CELL)):
         book.start(cell)
         for number in range(shown, min(shown + IN_A_CELL, len(CORPUS))):
-            book.page.wait_for_function(
+            wait(
+                book.page,
                 """number => {
                   const roots = document.querySelectorAll('.chatmagic');
                   return roots.length === number + 1 && roots[number].querySelector(
@@ -274,7 +276,7 @@ def _links_open_elsewhere(book: Book, scene: Scene) -> None:
     book.js("await notebook.scrollToItem(given)", 1 + number // IN_A_CELL)
     link = book.page.locator("a", has_text="the docs").first
     link.scroll_into_view_if_needed()
-    book.page.wait_for_function("link => link.innerText", arg=link.element_handle())
+    wait(book.page, "link => link.innerText", arg=link.element_handle())
     assert link.inner_text() == "the docs (docs.good.example)"
     with context.expect_page() as opened:
         link.click()

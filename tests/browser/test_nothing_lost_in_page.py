@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from chat import HELD, LOAD, PANEL, Chat
+from rig import wait
 from test_bridge_in_page import ask, bodies, bridged, turns
 
 from chatmagic.emulator.server import Settings
@@ -45,7 +46,7 @@ def test_the_first_reply_is_said_once(lab: Callable[..., Book]) -> None:
     book.run(3)
     book.until("notebook.model[Symbol.for('chatmagic.bridge')]")
     book.run(4)
-    book.page.wait_for_function("window.said.length >= 4")
+    wait(book.page, "window.said.length >= 4")
     assert book.page.evaluate("window.said") == [
         "Reply to cell [4] started.",
         "Complete, 2 words.",
@@ -127,7 +128,7 @@ def test_the_prompt_is_as_high_as_its_text(lab: Callable[..., Book]) -> None:
     chat.box.fill("some words of a question " * 4)
     chat.root.evaluate("node => { node.parentElement.style.width = '320px'; }")
     grown = f"([node, least]) => ({height})(node) > 2 * least"
-    book.page.wait_for_function(grown, arg=[chat.box.element_handle(), one_line])
+    wait(book.page, grown, arg=[chat.box.element_handle(), one_line])
     chat.box.press("Tab")
     # Blue within blue could not be seen.
     offset = "node => parseFloat(getComputedStyle(node).outlineOffset)"
@@ -197,7 +198,7 @@ def test_a_refusal_is_no_reply_that_started(lab: Callable[..., Book], service: E
     chat.send("x")
     chat.root.locator(".cm-failed").wait_for()
     chat.until_ready()
-    book.page.wait_for_function("window.said.length >= 2")
+    wait(book.page, "window.said.length >= 2")
     said = book.page.evaluate("window.said")
     assert said == ["Sending.", chat.status]
     service.settings = Settings()

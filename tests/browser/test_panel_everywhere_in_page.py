@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from chat import HELD, LOAD, MESSAGES, PANEL, Chat, heard
 from contrast import CONTRAST
+from rig import wait
 
 from chatmagic.emulator.server import Settings
 
@@ -168,7 +169,8 @@ def test_the_gauge_counts_without_the_kernel(lab: Callable[..., Book]) -> None:
     book.page.evaluate(
         "window.own = performance.now.bind(performance); performance.now = () => own() + 7.2e6"
     )
-    book.page.wait_for_function(
+    wait(
+        book.page,
         "([node, before]) => node.querySelector('.cm-reset').textContent !== before",
         arg=[node, before],
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import loopback
 import pytest
 from contrast import CONTRAST
+from rig import wait
 
 from chatmagic.emulator.server import Settings
 
@@ -262,13 +263,13 @@ def test_a_reply_is_for_everybody(notebook7: Open) -> None:
 
     assert book.js(MOVING) == []
     page.set_viewport_size({"width": 640, "height": 900})
-    page.wait_for_function("innerWidth === 640")
+    wait(page, "innerWidth === 640")
     # A browser that zooms says so to the page; this style alone does not.
     page.evaluate("document.documentElement.style.zoom = '2'; dispatchEvent(new Event('resize'))")
     fits(book, 0)
     page.evaluate("document.documentElement.style.zoom = ''")
     page.set_viewport_size({"width": 320, "height": 900})
-    page.wait_for_function("innerWidth === 320")
+    wait(page, "innerWidth === 320")
     fits(book, 0)
     page.set_viewport_size({"width": 1200, "height": 900})
 
@@ -284,7 +285,7 @@ def test_no_word_makes_the_history_wider_than_the_page(notebook7: Open) -> None:
     for number in range(3):
         book.run(number)
     book.page.set_viewport_size({"width": 320, "height": 900})
-    book.page.wait_for_function("innerWidth === 320")
+    wait(book.page, "innerWidth === 320")
     fits(book, 1)
     book.page.set_viewport_size({"width": 1200, "height": 900})
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from rig import Front
+    from rig import Tabs
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 """A reference to a widget, which only its kernel can follow; nbval leaves it aside, too."""
@@ -26,15 +26,16 @@ LESSONS = files("*.ipynb", NOTEBOOKS)
 
 
 @pytest.fixture
-def lesson(lab_page: Front) -> Iterator[Callable[[Path], Book]]:
+def lesson(tabs: Tabs) -> Iterator[Callable[[Path], Book]]:
     """Open a copy of a lesson, beside the cassettes, with a kernel of its own."""
-    folder = lab_page.server.folder / "lessons"
+    front = tabs.front("lab")
+    folder = front.server.folder / "lessons"
     opened: list[Book] = []
 
     def open_one(path: Path) -> Book:
         shutil.copytree(NOTEBOOKS, folder, dirs_exist_ok=True)
         write(fresh(read(path)), folder / path.name)
-        book = Book(lab_page, lab_page.page, f"lessons/{path.name}")
+        book = Book(front, front.page, f"lessons/{path.name}")
         book.load()
         opened.append(book)
         return book
