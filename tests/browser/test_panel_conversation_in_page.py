@@ -328,16 +328,3 @@ def test_earlier_turns_are_shown_page_by_page(lab: Callable[..., Book]) -> None:
     book.run(2)
     chat.turns.first.get_by_text("echo:first, again").wait_for()
     assert chat.turns.count() == 71
-
-
-def test_a_reply_drawn_once(lab: Callable[..., Book], service: Emulator) -> None:
-    """`ChatMagics.stream = off`: nothing of it is shown before its end."""
-    book = lab([LOAD, PANEL, "%config ChatMagics.stream = 'off'"])
-    for index in range(3):
-        book.run(index)
-    chat = Chat(book)
-    book.js(MESSAGES)
-    service.settings = Settings(delay=0.01)
-    chat.ask("long")
-    assert "text" not in [content["kind"] for _, content in heard(book.page)]
-    assert chat.status.startswith("Complete")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from chat import HELD, LOAD, MESSAGES, PANEL, Chat, prompts
 from rig import wait
 
@@ -225,12 +224,11 @@ def test_what_can_be_done_with_a_turn(lab: Callable[..., Book], service: Emulato
     assert chat.turns.locator(".cm-text").all_inner_texts() == texts
 
 
-@pytest.mark.parametrize("kind", ["lab", "notebook7"])
 def test_the_pages_shortcuts_work_from_the_prompt(
-    kind: str, request: pytest.FixtureRequest, service: Emulator
+    lab: Callable[..., Book], service: Emulator
 ) -> None:
     """Ctrl+S saves; what types, edits or runs a cell stays the panel's, on a button too."""
-    book: Book = request.getfixturevalue(kind)([LOAD, PANEL, "1"])
+    book = lab([LOAD, PANEL, "1"])
     book.run(0)
     book.run(1)
     chat = Chat(book)
