@@ -123,4 +123,5 @@ def _opener(front: Front) -> Iterator[Callable[..., Book]]:
         book.close()
     # The region in which a page speaks outlives the notebook: the next one has none yet.
     front.page.evaluate("document.getElementById('chatmagic-status')?.remove()")
+    front.context.unroute_all()
     front.server.tidy()
