@@ -1,7 +1,8 @@
 """Chat with a hosted completion service from a Jupyter notebook (see the README).
 
 A folder imports only from folders above its own row, and those of the third row do not import
-one another; nor does ``audit`` import ``session``. ``tests/test_project.py`` holds this table.
+one another; nor do ``cassette`` and ``batch``, or ``audit`` and ``session``.
+``tests/test_project.py`` holds this table.
 
 =============================================  ==============================================
 folder                                         third-party packages
@@ -12,8 +13,8 @@ client, conversation, render, emulator         client: platformdirs, requests, u
                                                render: markdown-it-py, nh3, pygments;
                                                emulator: tornado
 archive                                        nbformat
-cassette
-audit, session
+cassette, batch
+audit, session                                 session: platformdirs
 jupyter                                        IPython, anywidget, ipywidgets, traitlets
 cli, demo, install
 =============================================  ==============================================
@@ -27,16 +28,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from chatmagic import _startup as _startup  # reads the environment's budget, once
 from chatmagic._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic import errors
+    from chatmagic.archive.turn_table import turns
     from chatmagic.client.client import Client
     from chatmagic.client.timeouts import Timeout
     from chatmagic.models import Credits, Message, Reply, Usage
-    from chatmagic.session.current import ask, current_session
+    from chatmagic.session.current import ask, current_session, map  # noqa: A004 - as it is called: chatmagic.map
     from chatmagic.session.session import Session
 
 __all__ = [
@@ -50,6 +53,8 @@ __all__ = [
     "ask",
     "current_session",
     "errors",
+    "map",
+    "turns",
 ]
 
 _HOMES: Final = {
@@ -62,6 +67,8 @@ _HOMES: Final = {
     "Usage": "models",
     "ask": "session.current",
     "current_session": "session.current",
+    "map": "session.current",
+    "turns": "archive.turn_table",
 }
 
 

@@ -20,8 +20,10 @@ INDENT: Final = 2
 _LONGEST: Final = 1_000
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _BETWEEN: Final = re.compile(r"\s*")
-# A text, which may hold such a word, or the word itself.
-_NO_JSON: Final = re.compile(r'"(?:[^"\\]|\\.)*"|NaN|-?Infinity', re.DOTALL)
+# A text, which may hold such a word, or the word itself. A text without an end is taken to the
+# end, too: looked for from each quotation mark in it, it would take a minute.
+_NO_JSON: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|NaN|-?Infinity', re.DOTALL)
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 class NotJSONError(ValueError):
@@ -55,12 +57,13 @@ def parse(text: str) -> Any:
     except NotJSONError as error:
         problem = error
     values: list[Any] = []
-    for start, end in _blocks(text):
+    blocks = list(_blocks(text))
+    for start, end in blocks:
         try:
             values.append(_value(text, start, end))
         except NotJSONError as error:
-            # A reply that is one block is wrong where the block is.
-            problem = error if not text[:start].partition("\n")[0].strip(" `~json") else problem
+            # A reply with one block is wrong where the block is.
+            problem = error if len(blocks) == 1 else problem
     if len(values) == 1:
         return values[0]
     if values:
@@ -70,7 +73,9 @@ def parse(text: str) -> Any:
 
 def indented(value: Any) -> str:
     """Return a JSON value as a text to read, its fields in their order."""
-    return json.dumps(value, ensure_ascii=False, indent=INDENT)
+    text = json.dumps(value, ensure_ascii=False, indent=INDENT)
+    # No message and no file can hold half of a pair, so it stays an escape.
+    return _HALF.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _value(text: str, start: int, end: int) -> Any:

@@ -36,7 +36,8 @@ REFERENCE: Final = "reference"
 _HOST: Final = "127.0.0.1"
 _PATH: Final = f"lab/tree/{FIRST}"
 _TICK: Final = 0.1
-_SECONDS_TO_END: Final = 10.0
+SECONDS_TO_END: Final = 10.0
+"""How long JupyterLab may take to end before it is killed."""
 _LAST_LINES: Final = 15
 # This JupyterLab extension asks to fetch news whatever the server's settings say.
 _NEWS: Final = "@jupyterlab/apputils-extension:announcements"
@@ -208,7 +209,7 @@ def _run_lab(command: list[str], private: Path, token: str) -> int:
     server_config = private / "config" / "jupyter_server_config.json"
     server_config.write_text(json.dumps({"IdentityProvider": {"token": token}}), encoding="utf-8")
     log = private / "log"
-    with log.open("wb") as out, _signals_noted() as caught:
+    with log.open("wb") as out, signals_noted() as caught:
         # In a session of its own it gets no Ctrl-C, and ends when it is terminated here.
         server = subprocess.Popen(  # noqa: S603 - no shell, and every word of it is ours
             command,
@@ -221,7 +222,7 @@ def _run_lab(command: list[str], private: Path, token: str) -> int:
         while server.poll() is None and not caught:
             time.sleep(_TICK)
         ended = server.poll()
-        _end(server, caught)
+        end(server, caught)
     if not ended:
         return 0
     last = log.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:]
@@ -229,9 +230,17 @@ def _run_lab(command: list[str], private: Path, token: str) -> int:
     raise ChatError(f"JupyterLab ended with exit code {ended}.")
 
 
-def _end(server: subprocess.Popen[bytes], caught: list[int]) -> None:
-    """End the server, which ends its kernels; a second signal kills it at once."""
-    until, signals = time.monotonic() + _SECONDS_TO_END, len(caught)
+def end(
+    server: subprocess.Popen[bytes], caught: list[int], seconds: float = SECONDS_TO_END
+) -> None:
+    """End the server, which ends its kernels; a second signal kills it at once.
+
+    Args:
+        server: its process.
+        caught: the signals that ask to end, as they come.
+        seconds: how long it may take to end by itself.
+    """
+    until, signals = time.monotonic() + seconds, len(caught)
     server.terminate()
     while server.poll() is None and time.monotonic() < until and len(caught) == signals:
         time.sleep(_TICK)
@@ -257,7 +266,7 @@ def _free_port(port: int) -> int:
 
 
 @contextmanager
-def _signals_noted() -> Iterator[list[int]]:
+def signals_noted() -> Iterator[list[int]]:
     """Collect the signals that ask to end, instead of being interrupted by them."""
     caught: list[int] = []
     with on_signals(lambda number, _: caught.append(number)):

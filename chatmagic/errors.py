@@ -5,6 +5,7 @@
     Exception
     └── ChatError
         ├── InputError (a ValueError)   what was asked cannot be sent: change it; nothing was sent
+        ├── BudgetError                 it does not go into the budget that is set; nothing was sent
         ├── NotRecordedError            it is not in the cassette that is replayed; nothing was sent
         ├── AuthenticationError         no key for this address, or the service refused it
         ├── RateLimitError              the credits are used up, or too many requests: wait
@@ -113,6 +114,12 @@ class ChatError(_ErrorBase, Exception):
 
 class InputError(ChatError, ValueError):
     """Error in what was typed or set; nothing was sent."""
+
+    fault: Fault = "you"
+
+
+class BudgetError(ChatError):
+    """Request that does not go into the budget; nothing was sent."""
 
     fault: Fault = "you"
 

@@ -38,7 +38,7 @@ def run(*, system: bool, uninstall: bool) -> int:
     """
     path = config_file(system=system)
     old = content_of(path) or b""
-    new = without(old, path) if uninstall else with_lines(old, path)
+    new = _changed(old, path, uninstall=uninstall)
     if new == old:
         state = "does not have the lines of chatmagic install" if uninstall else "has its lines"
         print(f"{path} {state}{'' if uninstall else ' already'}. {_UNCHANGED}")
@@ -75,47 +75,26 @@ def config_file(*, system: bool) -> Path:
     return (folder / NAME).resolve()
 
 
-def with_lines(content: bytes, path: Path) -> bytes:
-    """Return a file's content with our lines at its end, once.
-
-    Args:
-        content: what the file holds.
-        path: the file, for the error.
+def _changed(old: bytes, path: Path, *, uninstall: bool) -> bytes:
+    """Return a file's content with our lines at its end, once, or without them.
 
     Raises:
         InputError: it holds some of our lines, changed.
     """
-    if LINES.encode() in content:
-        return content
-    _refuse_changed(content, path)
-    line_end = b"\n" if content and not content.endswith(b"\n") else b""
-    return content + line_end + LINES.encode()
-
-
-def without(content: bytes, path: Path) -> bytes:
-    """Return a file's content without our lines.
-
-    Args:
-        content: what the file holds.
-        path: the file, for the error.
-
-    Raises:
-        InputError: it holds some of our lines, changed.
-    """
-    left = content.replace(LINES.encode(), b"")
-    _refuse_changed(left, path)
-    return left
-
-
-def _refuse_changed(content: bytes, path: Path) -> None:
-    first = LINES.splitlines()[0].encode()
-    if first in content:
-        number = content[: content.index(first)].count(b"\n") + 1
+    lines = LINES.encode()
+    left = old.replace(lines, b"")
+    first = lines.splitlines()[0]
+    if first in left:
+        number = left[: left.index(first)].count(b"\n") + 1
         raise InputError(
             f"The lines of chatmagic install in {path} were changed (from line {number} on). "
             f"{_UNCHANGED}",
             hint="Remove them there, then run this again.",
         )
+    if uninstall or lines in old:
+        return left if uninstall else old
+    line_end = b"\n" if old and not old.endswith(b"\n") else b""
+    return old + line_end + lines
 
 
 def _write(path: Path, content: bytes) -> None:

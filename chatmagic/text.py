@@ -90,6 +90,14 @@ def numbered(numbers: Iterable[int], noun: str) -> str:
     return f"{noun}s {', '.join(names[:-1])} and {names[-1]}"
 
 
+_MEMORY: Final = re.compile(r"\bat 0x[0-9A-Fa-f]{6,}")
+
+
+def without_memory_addresses(text: str) -> str:
+    """Return ``text`` without the addresses of objects, which differ whenever it is made."""
+    return _MEMORY.sub("at 0x…", text)
+
+
 def _symbol(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x20:  # noqa: PLR2004 - the C0 controls, shown by U+2400 and following
@@ -125,6 +133,11 @@ def unlinked(text: str, before: str = "") -> str:
         parts += [whole[done:at], JOINER]
         done = at
     return "".join([*parts, whole[done:]])
+
+
+def fence(text: str) -> str:
+    """Return the backquotes of a fence that nothing in a text closes."""
+    return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
 def without_lone_surrogates(text: str) -> str:

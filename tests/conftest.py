@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import compileall
 import signal
-from typing import TYPE_CHECKING, Final
+import sys
+from typing import TYPE_CHECKING, Final, cast
 
 import pytest
 import trustme
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterator
     from pathlib import Path
+    from types import ModuleType
 
 # A busy machine is no reason to fail, so nothing here looks at a clock.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -42,17 +44,30 @@ settings.load_profile("steady")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# What is compiled of the tests is kept, also where Python is told to keep nothing.
+sys.dont_write_bytecode = False
+
+# jsonschema, which comes with nbformat, does without it, and it takes more than a second to load.
+sys.modules.setdefault("rfc3987_syntax", cast("ModuleType", None))
+
+
 LONG: Final = ("browser", "test_project", "test_notebooks", "test_binder", "test_interrupts")
 """The files and the folder that take longest."""
+
+OWN: Final = {f"test_{path.stem.lstrip('_')}.py" for path in PURE}
+"""The files of the pure modules' own tests."""
+
+MEASURING: Final = pytest.StashKey[Coverage]()
+"""The measurement of ``--cov``, which goes on only where it is of use."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the byte code that many programs will load, and measure each test once.
 
     Where Python writes none, every kernel that a test starts would compile the package. And in
-    a worker pytest-cov begins two measurements, the first of which goes on where ``no_cover``
-    stops the second.
+    a worker pytest-cov begins two measurements, the first of which would go on for ever.
     """
+    config.addinivalue_line("markers", "unmeasured: takes long, and reaches nothing by itself")
     if not hasattr(config, "workerinput"):
         compileall.compile_dir(ROOT / "chatmagic", quiet=1)
     elif (early := Coverage.current()) is not None:
@@ -60,16 +75,29 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let ``--cov`` measure what the pure modules' own tests reach of them, and no other test.
+    """Let ``--cov`` measure what is imported, and from here on each test that is of use to it.
 
     Where ``-n 2`` starts two workers, each runs one file after the other: the longest come first.
     """
-    own = {f"test_{path.stem.lstrip('_')}.py" for path in PURE}
-    for item in items:
-        if item.path.name not in own:
-            item.add_marker("no_cover")
+    if (coverage := Coverage.current()) is not None:
+        coverage.stop()
+        config.stash[MEASURING] = coverage
     if hasattr(config, "workerinput"):
         items.sort(key=_place)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Measure what the pure modules' own tests reach of them, and no other test."""
+    coverage = item.config.stash.get(MEASURING, None)
+    is_measured = item.path.name in OWN and item.get_closest_marker("unmeasured") is None
+    if coverage is None or not is_measured:
+        return (yield)
+    coverage.start()
+    try:
+        return (yield)
+    finally:
+        coverage.stop()
 
 
 def _place(item: pytest.Item) -> int:

@@ -1,6 +1,6 @@
 """Record the lessons' cassettes and save the lessons' outputs: ``python tests/lessons.py``.
 
-Whoever changes a lesson runs this and reads the difference. Each lesson that has a cassette
+To change a lesson, run this and read the difference. Each lesson that has a cassette
 is asked once of an emulator, whose clock stands still, and each lesson is then run as a
 reviewer runs it, and saved. Names of lessons, such as ``03-credits``, choose some of them.
 """

@@ -285,14 +285,11 @@ def test_a_jupyterlab_that_ends_by_itself(
 
 @with_signals
 @pytest.mark.parametrize("patience", [0.1, 30.0])
-def test_a_server_that_will_not_end_is_killed(
-    patience: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_will_not_end_is_killed(patience: float) -> None:
     """It is killed when its time is over, or at once when asked to end a second time."""
-    monkeypatch.setattr(demo, "_SECONDS_TO_END", patience)
     with (
         subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE) as server,
-        demo._signals_noted() as caught,
+        demo.signals_noted() as caught,
     ):
         assert server.stdout is not None
         assert server.stdout.readline() == b"ready\n"
@@ -301,7 +298,7 @@ def test_a_server_that_will_not_end_is_killed(
             signal.signal(signal.SIGALRM, signal.getsignal(signal.SIGINT))
             signal.setitimer(signal.ITIMER_REAL, 0.2)
         start = time.monotonic()
-        demo._end(server, caught)
+        demo.end(server, caught, patience)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         assert time.monotonic() - start < 5
         assert server.returncode == -signal.SIGKILL

@@ -108,6 +108,7 @@ def test_faults() -> None:
         "AuthenticationError": "you",
         "ChatError": "service",
         "ChatInterrupted": "you",
+        "BudgetError": "you",
         "ConnectError": "network",
         "CutOffError": "service",
         "InputError": "you",

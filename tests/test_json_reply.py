@@ -44,7 +44,8 @@ def test_json_is_read(text: str, value: Any) -> None:
         ("Lima, I think.", (1, 1), "Expecting value"),
         ('{"a": 1,\n "b" 2}', (2, 6), "Expecting ':' delimiter"),
         ('```json\n{"a": 1,\n "b" 2}\n```', (3, 6), "Expecting ':' delimiter"),
-        ("Sure.\n```json\n[1 2]\n```", (1, 1), "Expecting value"),
+        ("Sure.\n```json\n[1 2]\n```", (3, 4), "Expecting ',' delimiter"),
+        ("```\n[1 2]\n```\n```\nx\n```", (1, 1), "Expecting value"),
         ("[1] and more", (1, 5), "more text after the JSON"),
         ('{"NaN": "NaN",\n "a": NaN}', (2, 7), "JSON has no NaN"),
         ("[1, -Infinity]", (1, 5), "JSON has no -Infinity"),
@@ -67,3 +68,6 @@ def test_what_is_no_json_says_where(text: str, where: tuple[int, int], reason: s
 def test_json_is_written_to_be_read() -> None:
     """Its fields stay in their order, and its letters what they are."""
     assert indented({"b": "é", "a": [1]}) == '{\n  "b": "é",\n  "a": [\n    1\n  ]\n}'
+    # No message to a page can hold half of a pair.
+    text = '{\n  "\\ud83d": "🎈\\udc00"\n}'
+    assert indented(parse(text)) == text

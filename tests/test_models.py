@@ -80,6 +80,14 @@ class TestReplyAsAValue:
         assert "<script" not in data["text/html"]
         assert metadata == {}
 
+    def test_json_is_drawn_as_a_tree(self) -> None:
+        """As its cell draws it, where the reply was read as JSON."""
+        reply = Reply('{"a": [1]}', parsed={"a": [1]})
+        data, _ = reply._repr_mimebundle_()
+        assert "<details" in data["text/html"]
+        assert data["text/plain"] == '{"a": [1]}'
+        assert "<details" not in Reply(reply.text)._repr_html_()
+
     def test_plain_ipython_draws_it(self) -> None:
         """Without the extension, and with no other formatter's help."""
         formatter: Any = DisplayFormatter()

@@ -20,15 +20,17 @@ if TYPE_CHECKING:
 
 PACKAGE = ROOT / "chatmagic"
 IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}
-TOP = frozenset({"errors", "models", "text", "_json", "_json_reply", "_lazy", "_log", "_version"})
+TOP = frozenset(
+    {"errors", "models", "text", "_json", "_json_reply", "_lazy", "_log", "_startup", "_version"}
+)
 MIDDLE = ("client", "conversation", "render", "emulator")
-BELOW_SESSION = ("top", "protocol", *MIDDLE, "archive", "cassette")
+BELOW_SESSION = ("top", "protocol", *MIDDLE, "archive", "cassette", "batch")
 MAY_IMPORT = {
     "top": (),
     "protocol": ("top",),
     **dict.fromkeys(MIDDLE, ("top", "protocol")),
     "archive": ("top", "protocol", *MIDDLE),
-    "cassette": ("top", "protocol", *MIDDLE, "archive"),
+    **dict.fromkeys(("cassette", "batch"), ("top", "protocol", *MIDDLE, "archive")),
     "audit": BELOW_SESSION,
     "session": BELOW_SESSION,
     "jupyter": (*BELOW_SESSION, "audit", "session"),
@@ -40,6 +42,7 @@ PACKAGES = {
     "render": {"markdown_it", "nh3", "pygments"},
     "emulator": {"tornado"},
     "archive": {"nbformat"},
+    "session": {"platformdirs"},
     "jupyter": {"IPython", "anywidget", "ipywidgets", "traitlets"},
 }
 """The third-party packages of each folder."""

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic.text import JOINER, counted, numbered, one_line, to_terminal, unlinked, visible
+from chatmagic.text import (
+    JOINER,
+    counted,
+    fence,
+    numbered,
+    one_line,
+    to_terminal,
+    unlinked,
+    visible,
+)
 
 # Written out here, so that a slip in the module's own list is seen.
 UNSEEN = re.compile(
@@ -126,3 +135,11 @@ def test_the_places_of_a_noun() -> None:
     assert numbered([3], "cell") == "cell 3"
     assert numbered([3, 3, 5], "cell") == "cells 3 and 5"
     assert numbered([1, 2, 1_000], "turn") == "turns 1, 2 and 1,000"
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"), [("", 3), ("a `b` c", 3), ("``", 3), ("```\nx\n```", 4), ("a ````` b", 6)]
+)
+def test_no_text_closes_its_fence(text: str, marks: int) -> None:
+    """It is as long as a fence is, and longer than any backquotes in it."""
+    assert fence(text) == "`" * marks

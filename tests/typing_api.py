@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Literal, assert_type
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, assert_type
 
 import chatmagic
 from chatmagic import Client, Credits, Message, Reply, Session, Timeout, Usage, errors
@@ -163,9 +164,17 @@ def a_session_keeps_a_conversation(heard: Callable[[str], None]) -> None:
 def the_kernel_has_one_session() -> None:
     """The magics' session, and asking in it in short."""
     assert_type(chatmagic.current_session(), Session)
+    assert_type(chatmagic.turns("*.ipynb", Path("a.ipynb")), Any)
+    assert_type(chatmagic.current_session().to_dataframe(), Any)
+    assert_type(chatmagic.current_session().ledger.to_dataframe(), Any)
+    assert_type([row.took for row in chatmagic.current_session().ledger.rows], list[int | None])
+    chatmagic.turns(5)  # type: ignore[arg-type]
     assert_type(chatmagic.ask("Why?"), Reply)
     assert_type(chatmagic.ask("Why?", max_tokens=9), Reply)
     chatmagic.ask()  # type: ignore[call-arg]
+    chatmagic.map("{{ it }}", ["Why?"], yes=True)
+    chatmagic.current_session().map("{{ it }}", iter("ab"), workers=8, block=False)
+    chatmagic.current_session().map("{{ it }}", [], retries=3)  # type: ignore[call-arg]
     chatmagic.asks("Why?")  # type: ignore[attr-defined]
     assert_type(chatmagic.__version__, str)
 
@@ -186,6 +195,7 @@ def every_error_is_caught_as_one() -> None:
     """ChatError catches each error; an interrupt is a KeyboardInterrupt, and no Exception."""
     caught: tuple[type[errors.ChatError], ...] = (
         errors.InputError,
+        errors.BudgetError,
         errors.NotRecordedError,
         errors.AuthenticationError,
         errors.RateLimitError,

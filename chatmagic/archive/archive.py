@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from chatmagic._json import whole_number
 from chatmagic.archive.restore import Replay, turn_of
-from chatmagic.conversation import seal
+from chatmagic.conversation import seal, threads
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record
 from chatmagic.conversation.request_facts import Entry
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.turn import MAIN, Turn
+from chatmagic.text import fence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +34,7 @@ _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
 def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, Any]:
-    """Return a conversation's live turns and instructions as JSON, in their order.
+    """Return a conversation's live turns, instructions and threads as JSON, in their order.
 
     Args:
         conversation: which.
@@ -40,14 +42,16 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
     """
     records = records_of(conversation, keep_values=keep_values)
     turns = [
-        {"owner": owner, "instructions": item.value.to_json()}
-        if isinstance(item, Instructions)
-        else {
+        {
             "owner": owner,
             "entry": item.entry,
             "record": records[item.number].to_json(),
             "reply": item.reply.text,
         }
+        if isinstance(item, Turn)
+        else {"owner": owner, "instructions": item.value.to_json()}
+        if isinstance(item, Instructions)
+        else {"owner": owner, "thread": item.facts}
         for owner, held in conversation.slots
         for item in held
     ]
@@ -105,14 +109,21 @@ def markdown(conversation: Conversation) -> str:
     Args:
         conversation: which. A prompt stands as typed, so no value of ``{{ }}`` is in it.
     """
-    parts, number = ["# Conversation"], 0
+    parts, standings, here = ["# Conversation"], iter(conversation.standings), MAIN
     for _, held in conversation.slots:
         for item in held:
             if isinstance(item, Instructions):
                 parts += ["## Instructions", _fenced(item.text)]
                 continue
-            number += 1
+            if isinstance(item, ThreadStart):
+                here = item.name
+                parts += [f"## Thread {here}", threads.in_words(item)]
+                continue
+            standing = next(standings)
+            # Turns are numbered in their thread.
+            number = standing.index + 1
             state = "" if item.state == "complete" else f" ({item.state})"
+            state += "" if standing.thread == here else f" (thread {standing.thread})"
             parts += [f"## {number}. You", _fenced(item.as_typed), f"## {number}. Reply{state}"]
             parts.append(_closed(item.reply.text.strip("\n")))
     return "\n\n".join(parts) + "\n"
@@ -120,20 +131,19 @@ def markdown(conversation: Conversation) -> str:
 
 def _fenced(text: str) -> str:
     """Return a prompt as it was typed, whatever Markdown would make of it."""
-    longest = max((len(run) for run in re.findall("`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}text\n{text}\n{fence}"
+    marks = fence(text)
+    return f"{marks}text\n{text}\n{marks}"
 
 
 def _closed(text: str) -> str:
     """End a code block that a reply left open, so that it does not swallow what follows."""
-    fence = None
+    opened = None
     for match in _FENCE.finditer(text):
-        if fence is None:
-            fence = match[1]
-        elif match[1].startswith(fence):
-            fence = None
-    return text if fence is None else f"{text}\n{fence}"
+        if opened is None:
+            opened = match[1]
+        elif match[1].startswith(opened):
+            opened = None
+    return text if opened is None else f"{text}\n{opened}"
 
 
 def _record(turn: Turn, carried: Sequence[Turn]) -> Record:
@@ -143,13 +153,16 @@ def _record(turn: Turn, carried: Sequence[Turn]) -> Record:
 
 
 def _item(value: object) -> Item:
-    """Read a turn or instructions of :func:`dump`."""
+    """Read a turn, instructions or the start of a thread of :func:`dump`."""
     if not isinstance(value, Mapping):
         raise ValueError("a turn in it is damaged")
     owner, entry, text = value.get("owner"), value.get("entry"), value.get("reply")
     if isinstance(owner, str | None) and value.get("instructions") is not None:
         given = {**value, "version": VERSION, "kind": "instructions"}
         return replace(Instructions.from_json(given), owner=owner, execution=owner)
+    if isinstance(owner, str | None) and value.get("thread") is not None:
+        given = {**value, "version": VERSION, "kind": "thread"}
+        return replace(ThreadStart.from_json(given), owner=owner, execution=owner)
     if not isinstance(owner, str | None) or entry not in get_args(Entry):
         raise ValueError("a turn in it is damaged")
     if not isinstance(text, str):

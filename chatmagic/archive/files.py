@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import swallowed
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
 
 LARGEST: Final = 256 * 2**20
 """How many bytes a file may have; a larger one is not read."""
@@ -38,7 +44,7 @@ def content_of(path: Path) -> bytes | None:
         return None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "this is not the name of a file"
-    raise InputError(f"{path.name} cannot be read: {why}.")
+    raise InputError(f"{path.name or path} cannot be read: {why}.")
 
 
 def replace_content(path: Path, content: bytes) -> None:
@@ -66,3 +72,27 @@ def replace_content(path: Path, content: bytes) -> None:
         with swallowed(OSError):
             new.unlink()
         raise
+
+
+@contextlib.contextmanager
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Lock a folder, so that one kernel at a time reads and writes; nothing on Windows.
+
+    Args:
+        folder: the folder of the files that are written.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+        with swallowed(OSError):
+            # Makes the new directory entry durable.
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from chatmagic.archive import files
+from chatmagic.conversation import threads
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.conversation.seal import Sealed, check, joined
+from chatmagic.conversation.threads import ThreadStart
 from chatmagic.errors import InputError
 from chatmagic.text import numbered
 
@@ -32,28 +34,37 @@ NOT_SEALED: Final = "its record is not sealed"
 
 # A line that asks, at the beginning of a cell or within it; `%chat` alone shows the state.
 _ASKS: Final = re.compile(
-    r"\A(?:\s|#.*\n)*%%chat(?!\w)|^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat[ \t]+\S", re.MULTILINE
+    r"\A(?:\s|#.*\n)*%%chat(?:_fix)?(?!\w)"
+    r"|^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat(?:[ \t]+\S|_fix(?![\w?]))",
+    re.MULTILINE,
 )
 
 
-_ASKS_PYTHON: Final = re.compile(r"\bask\s*\(|\brun_(?:line|cell)_magic\(\s*[\"']chat[\"']")
+_ASKS_PYTHON: Final = re.compile(
+    r"\bask\s*\(|\brun_(?:line|cell)_magic\(\s*[\"']chat(?:_fix)?[\"']"
+)
 _DISPLAYS: Final = re.compile(r"\bdisplay\w*\s*\(")
 _LOADS: Final = re.compile(r"^[ \t]*%chat_load\b", re.MULTILINE)
 _REPLY: Final = re.compile(r'<div class="chatmagic [^"<>]*" role="group" aria-label="Reply">')
+_KINDS: Final = frozenset(["turn", "instructions", *get_args(threads.Kind), *get_args(Did)])
 _QUIETLY: Final = re.compile(r"(?:^|\s)(?:-\w*q|--q)")
+
+
+SavedKind = Literal["turn", "instructions", "thread", "deletion"] | Did
 
 
 @dataclass(frozen=True, slots=True)
 class SavedOutput:
-    """An output with a record: of a turn, of instructions, or of what was done to them.
+    """An output with a record: of a turn, of instructions, of a thread, or of what was done.
 
     Args:
         cell: the cell's number.
         own: hash of the cell's own identity; ``None`` where the file gives it none.
-        kind: a ``turn``, ``instructions``, or what was done to the conversation.
+        kind: a ``turn``, ``instructions``, a ``thread``, or what was done to the conversation.
         sealed: whether the record and its output are as they were sealed.
         record: a turn's record.
         instructions: the standing instructions that it holds.
+        thread: the start of a thread, or the thread that was deleted.
         text: its exact text; ``None`` where it is not there.
         html: the same as it is shown; ``None`` where it is not there.
         versions: of what rendered a reply, by package.
@@ -61,10 +72,11 @@ class SavedOutput:
 
     cell: int
     own: str | None
-    kind: Literal["turn", "instructions"] | Did
+    kind: SavedKind
     sealed: Sealed
     record: Record | None = None
     instructions: Instructions | None = None
+    thread: ThreadStart | None = None
     text: str | None = None
     html: str | None = None
     versions: Mapping[str, Any] = field(default_factory=dict)
@@ -189,9 +201,10 @@ class Notebook:
             return
         try:
             kind = kind_of(value)
-            if kind not in {"turn", "instructions", *get_args(Did)}:
+            if kind not in _KINDS:
                 self.problems.append(f"cell {cell}: its record is of an unknown kind.")
                 return
+            is_thread = kind in get_args(threads.Kind)
             versions = get(value, "versions")
             sealed = check(cast("Mapping[str, Any]", value), get(output, "data"))
             # JSON is shown in another form than it came; edited by hand, the output counts.
@@ -202,10 +215,11 @@ class Notebook:
                 SavedOutput(
                     cell,
                     own,
-                    cast("Literal['turn', 'instructions'] | Did", kind),
+                    cast("SavedKind", kind),
                     sealed,
                     record=Record.from_json(value) if kind == "turn" else None,
                     instructions=Instructions.from_json(value) if kind == "instructions" else None,
+                    thread=ThreadStart.from_json(value) if is_thread else None,
                     text=text_of(text),
                     html=text_of(get(output, "data", "text/html")),
                     versions=versions if isinstance(versions, Mapping) else {},

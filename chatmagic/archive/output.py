@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from chatmagic import _lazy
 from chatmagic import text as plain
 from chatmagic._version import __version__
+from chatmagic.conversation import threads
 from chatmagic.conversation.instructions import in_words
 from chatmagic.conversation.seal import sealed
 from chatmagic.render import gauge
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.request_facts import Value
+    from chatmagic.conversation.threads import ThreadStart
     from chatmagic.conversation.turn import Turn
     from chatmagic.models import CodeBlock, Reply
 
@@ -84,6 +86,14 @@ def of_instructions(given: Instructions) -> tuple[dict[str, Any], dict[str, Any]
     return note(f"<div {box}>{html}</div>", words, given.to_json())
 
 
+def of_thread(start: ThreadStart) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the output of the start of a thread: its data, and its metadata."""
+    words = threads.in_words(start)
+    html = f'<p style="{gauge.QUIET} margin: 0;">{escape(words)}</p>'
+    box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="Thread"'
+    return note(f"<div {box}>{html}</div>", words, start.to_json())
+
+
 @lru_cache(maxsize=1)
 def versions() -> Mapping[str, str]:
     """Return the versions of what renders a reply here, by package."""
@@ -103,7 +113,9 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
     _lazy.load("chatmagic.render.markdown")
     from chatmagic.render import reply_forms  # noqa: PLC0415 - markdown-it comes with the first question
 
-    format = "markdown" if record is None else record.parameters.get("format", "markdown")
+    is_json = record is None and reply.parsed is not None
+    parameters = {} if record is None else record.parameters
+    format = "json" if is_json else parameters.get("format", "markdown")
     states = "".join(
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
         for line in state_lines(reply)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import _json, text
 from chatmagic._json import shared
-from chatmagic.conversation import template
+from chatmagic.conversation import formats, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn, newest
 from chatmagic.models import Reply, ReplyFacts
@@ -78,10 +78,11 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
             continue
         if saved.kind == "turn" and index in turns:
             replay.add(turns[index])
-        elif saved.instructions is not None:
+        elif saved.thread is not None and saved.kind == "deletion":
+            replay.conversation.delete(saved.thread.name)
+        elif (item := saved.instructions or saved.thread) is not None:
             owner, execution = owners[saved.cell], f"cell {saved.cell}"
-            placed = replace(saved.instructions, owner=owner, execution=execution)
-            replay.conversation.add(placed)
+            replay.conversation.add(replace(item, owner=owner, execution=execution))
         elif saved.kind != "turn":
             _STEPS[saved.kind](replay.conversation)
     numbers = {index: number for number, index in enumerate(turns, 1)}
@@ -101,11 +102,12 @@ def turn_of(record: Record, text: str, **place: Any) -> Turn:
     Raises:
         ValueError: the record's values are not those of its prompt.
     """
+    values = tuple(map(formats.recalled, record.values))
     return Turn(
-        prompt=template.refill(record.prompt, record.values),
+        prompt=template.refill(record.prompt, values),
         reply=Reply(text, **shared(record, ReplyFacts)),
-        typed=record.prompt if record.values else None,
-        values=record.values,
+        typed=record.prompt if values else None,
+        values=values,
         **record.parameters,
         asked_model=record.asked_model,
         instructions=record.instructions,
@@ -131,7 +133,7 @@ class Replay:
 
     def add(self, turn: Turn) -> None:
         """Add a turn, with the numbers of those that it carried; 0 is one that is not known."""
-        context = self.conversation.context(turn.owner, turn.execution).numbers
+        context = self.conversation.context(turn.owner, turn.execution, thread=turn.thread).numbers
         now = newest(context, turn.last)
         above = tuple(self._digests[number] for number in context)
         stand = newest(above, turn.last)
@@ -214,7 +216,7 @@ def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
     owners: dict[int, str | None] = {}
     taken: set[str] = set()
     for saved in notebook.outputs:
-        record = saved.record or saved.instructions
+        record = saved.record or saved.instructions or saved.thread
         if record is not None and saved.cell not in owners:
             wanted = (saved.own, record.owner) if by_id else (record.owner, saved.own)
             free = (owner for owner in wanted if owner is not None and owner not in taken)

@@ -1,4 +1,4 @@
-"""What notebooks and cassettes tell, checked and tabulated, without a kernel.
+"""Checks and tables of notebooks and cassettes, read as files, without a kernel.
 
 Nothing here asks, writes or runs anything.
 """

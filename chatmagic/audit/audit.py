@@ -18,7 +18,7 @@ from chatmagic.audit import cassettes as audit_cassette
 from chatmagic.audit import disclosures, findings
 from chatmagic.audit.findings import Audit
 from chatmagic.conversation import instructions, question
-from chatmagic.conversation.turn import carries_others, is_instructed_otherwise
+from chatmagic.conversation.turn import MAIN, carries_others, is_instructed_otherwise
 from chatmagic.errors import InputError
 from chatmagic.text import numbered, one_line
 
@@ -77,6 +77,8 @@ def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
 
 def _turns(read: Notebook, restored: Restored) -> tuple[findings.Row, ...]:
     order = _order(read, restored)
+    stand = restored.conversation.standings
+    threads = {each.turn.number: each.thread for each in stand if each.thread != MAIN}
     rows = []
     for index, (saved, record) in enumerate(read.turns):
         number = restored.numbers.get(index)
@@ -89,6 +91,7 @@ def _turns(read: Notebook, restored: Restored) -> tuple[findings.Row, ...]:
                 sealed=not saved.fault,
                 rendered=_rendered(saved, record),
                 in_order=None if number is None else order.get(number, True),
+                thread=threads.get(number or 0),
             )
         )
     return tuple(rows)
@@ -189,8 +192,13 @@ def _not_done(read: Notebook) -> list[str]:
         f"cell {cell}: it shows {kind} more often than it asks for it."
         for (cell, kind), count in shown.items()
         # What a loop or a function does cannot be counted.
-        if not _MAY_REPEAT.search(sources[cell]) and sources[cell].count(f"chat_{kind}") < count
+        if not _MAY_REPEAT.search(sources[cell])
+        and sources[cell].count(f"chat_{_COMMANDS.get(kind, kind)}") < count
     ]
+
+
+_COMMANDS: Final = {"deletion": "thread"}
+"""The commands that do what a record tells, where they are not named like it."""
 
 
 def _shows(cell: AskingCell, read: Notebook) -> bool:
@@ -208,14 +216,14 @@ def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
         for cell in read.asking
         if cell.loads or (cell.is_quiet and not _shows(cell, read))
     ]
-    turns = restored.conversation.turns
     in_order: dict[int, bool | None] = {}
-    for index, turn in enumerate(turns):
-        fits = not carries_others(turns, index)
+    for each in restored.conversation.standings:
+        turn, turns = each.turn, each.line[: each.index]
+        fits = not carries_others(each.line, each.index)
         own = cells[turn.number]
         # A load puts what it brings in place of all above it, or brings the same again.
         above = (
-            [other for other in turns[:index] if cells[other.number] >= begin]
+            [other for other in turns if cells[other.number] >= begin]
             for begin in (0, *(cell for cell in loads if cell <= own))
         )
         untold = not fits and any(_is_untold(some, turn, cells, quiet) for some in above)

@@ -35,6 +35,7 @@ class Row:
         in_order: whether it was asked after the turns that now stand above it; ``None``
             for a turn that is no part of the conversation, and where a cell that left no
             output may have asked what it carried.
+        thread: name of its thread; ``None`` is ``main``.
     """
 
     cell: int
@@ -54,6 +55,7 @@ class Row:
     sealed: bool | None
     rendered: bool | None
     in_order: bool | None
+    thread: str | None = None
 
     @classmethod
     def of(cls, facts: ReplyFacts, **more: Any) -> Self:
@@ -70,6 +72,7 @@ class Row:
             "credits_left": None if credits is None else credits.remaining,
             "credits_limit": None if credits is None else credits.limit,
             "date": iso(facts.date),
+            "thread": None,
             **more,
         }
         return cls(**{item.name: known[item.name] for item in fields(cls)})

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.audit.findings import Row
+from chatmagic.conversation.turn import MAIN
 from chatmagic.text import counted, one_line, to_terminal
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ def as_json(audits: Sequence[Audit], *, values: bool) -> str:
     files = []
     for audit in audits:
         value: dict[str, Any] = {**asdict(audit), "in_order": audit.in_order}
+        for turn in value["turns"]:
+            if turn["thread"] is None:
+                del turn["thread"]
         if not values:
             del value["values"]
         files.append(value)
@@ -63,6 +67,8 @@ def as_csv(audits: Sequence[Audit]) -> str:
         audits: one for each file.
     """
     names = list(Row.__dataclass_fields__)
+    if not any(turn.thread for audit in audits for turn in audit.turns):
+        names.remove("thread")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["file", *names, "problem"])
@@ -79,7 +85,11 @@ def _of_one(audit: Audit, *, values: bool) -> str:
     lines = [one_line(audit.path, WIDEST)]
     what, after = _WORDS[audit.kind]
     if audit.turns:
-        lines += _grid([(what, *_HEAD), *map(_cells, audit.turns)])
+        grid = [(what, *_HEAD), *map(_cells, audit.turns)]
+        if any(turn.thread for turn in audit.turns):
+            threads = ["thread", *(turn.thread or MAIN for turn in audit.turns)]
+            grid = [(*row, thread) for row, thread in zip(grid, threads, strict=True)]
+        lines += _grid(grid)
         lines.append(_totals(audit.turns))
     elif not audit.problems:
         lines.append("No turn of a conversation.")

@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.cassette import merging, mismatch
-from chatmagic.cassette.matching import Matcher, Query
+from chatmagic.cassette import mismatch
+from chatmagic.cassette.interaction import missing
+from chatmagic.cassette.matching import Matcher
 from chatmagic.cassette.mode import MAGIC
 from chatmagic.cassette.storage import CassetteFile
 from chatmagic.errors import ChatError, InputError, NotRecordedError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from chatmagic.cassette.interaction import Interaction
+    from chatmagic.cassette.items import Query
     from chatmagic.cassette.mode import CassetteConfig
 
 AnswerSource = Literal["cassette", "service", "emulator"]
@@ -84,7 +86,7 @@ class Cassette:
         """The interactions that were recorded and could not be saved in the file."""
         if self.trouble is None:
             return ()
-        return merging.missing(self.interactions, self._file.held)
+        return missing(self.interactions, self._file.held)
 
     @property
     def is_recording(self) -> bool:

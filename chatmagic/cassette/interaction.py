@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import MISSING, dataclass
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -13,7 +14,7 @@ from chatmagic.models import BodyFacts, Origin
 from chatmagic.protocol import wire
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from chatmagic.conversation.request_facts import Value
@@ -31,6 +32,9 @@ KEPT_HEADERS: Final = (
 """The only headers of an answer that are recorded."""
 DIGITS: Final = 16
 """How many digits of its digest name a turn in a cassette."""
+
+_Identity = tuple[str, int, str | None, str]
+"""What identifies an interaction in every reading of its file."""
 
 
 def _object(value: object) -> dict[str, Any] | None:
@@ -166,3 +170,37 @@ def headers_for(credits: Credits | None, date: datetime | None) -> tuple[tuple[s
         headers["X-RateLimit-Remaining"] = credits.remaining
         headers["X-RateLimit-Reset"] = _json.iso(credits.resets_at)
     return tuple((name, str(value)) for name, value in headers.items() if value is not None)
+
+
+def numbered(interactions: Iterable[Interaction]) -> dict[tuple[_Identity, int], Interaction]:
+    """Return interactions by their identities; equal ones are numbered.
+
+    Args:
+        interactions: in their order.
+    """
+    count: Counter[_Identity] = Counter()
+    by_identity: dict[tuple[_Identity, int], Interaction] = {}
+    for recorded in interactions:
+        key = _identity(recorded)
+        by_identity[key, count[key]] = recorded
+        count[key] += 1
+    return by_identity
+
+
+def missing(
+    interactions: Iterable[Interaction], held: Iterable[Interaction]
+) -> tuple[Interaction, ...]:
+    """Return the interactions that are not among others; of equal ones those in excess.
+
+    Args:
+        interactions: in their order.
+        held: the others.
+    """
+    present = numbered(held)
+    return tuple(item for key, item in numbered(interactions).items() if key not in present)
+
+
+def _identity(recorded: Interaction) -> _Identity:
+    """Return the identity of an interaction; its owner and ``superseded`` may change."""
+    unhashable = repr((recorded.headers, recorded.error, recorded.asked_model))
+    return recorded.request, recorded.status, recorded.text, unhashable

@@ -19,72 +19,17 @@ The rules; they need no file and send nothing:
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from chatmagic.cassette import merging
+from chatmagic.cassette.interaction import missing, numbered
+from chatmagic.cassette.items import Item, Items
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from chatmagic.cassette.interaction import Interaction
-    from chatmagic.models import Message
-
-RefreshOutcome = Literal["kept", "changed", "new", "failed", "not asked"]
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A request to look up, with the cell that makes it.
-
-    Args:
-        asked: the request, as it would be recorded.
-        execution: identity of the cell's execution; ``None`` is an execution of its own.
-        order: hashes of the notebook's cells from top to bottom; ``None`` where not known.
-        messages: what is sent, for a message that tells what differs.
-    """
-
-    asked: Interaction
-    execution: str | None = None
-    order: tuple[str, ...] | None = None
-    messages: Sequence[Message] = ()
-
-    @property
-    def owner(self) -> str | None:
-        """Hash of the cell that asks; ``None`` where it is not known."""
-        return self.asked.owner
-
-
-@dataclass(slots=True, eq=False)
-class _Item:
-    """A recorded interaction in this kernel; two equal ones are two items.
-
-    Args:
-        recorded: the interaction.
-        original: what was recorded in its place before this kernel; ``None`` for a new one.
-        outcome: what a refresh by this kernel made of it.
-        answered: whether it answered a request of this kernel.
-    """
-
-    recorded: Interaction
-    original: Interaction | None = None
-    outcome: RefreshOutcome = "not asked"
-    answered: bool = False
-
-
-@dataclass(slots=True)
-class _Cell:
-    """The latest execution of a cell.
-
-    Args:
-        execution: its identity.
-        used: items that it has asked or recorded, oldest first.
-        given: items that answered any execution of the cell.
-    """
-
-    execution: str | None = None
-    used: dict[_Item, None] = field(default_factory=dict)
-    given: dict[_Item, None] = field(default_factory=dict)
+    from chatmagic.cassette.items import LatestRun, Query, RefreshOutcome
 
 
 class Matcher:
@@ -96,14 +41,12 @@ class Matcher:
 
     def __init__(self, interactions: Iterable[Interaction]) -> None:
         """Begin with nothing asked."""
-        self._items = [_Item(recorded, recorded) for recorded in interactions]
-        self._cells: dict[str, _Cell] = {}
-        self._last: _Item | None = None
+        self._items = Items(interactions)
 
     @property
     def interactions(self) -> tuple[Interaction, ...]:
         """All interactions in their order."""
-        return tuple(item.recorded for item in self._items)
+        return tuple(item.recorded for item in self._items.all)
 
     @property
     def standing(self) -> tuple[Interaction, ...]:
@@ -116,10 +59,10 @@ class Matcher:
         Args:
             query: the request.
         """
-        cell, equal = self._cell(query), self._equal(query)
+        cell, equal = self._items.cell(query), self._items.equal(query)
         used = [item for item in cell.used if item in equal]
         candidates = [
-            *self._unused(cell, query, equal),
+            *self._items.unused(cell, query, equal),
             *(item for item in used if item.recorded.owner == query.owner),
             *(item for item in equal if not item.answered),
             *used,
@@ -128,7 +71,7 @@ class Matcher:
             candidates = equal
             for item in equal:
                 item.answered = False
-        return self._give(candidates[0], cell) if candidates else None
+        return self._items.give(candidates[0], cell) if candidates else None
 
     def by_order(self, query: Query) -> Interaction | None:
         """Return the interaction whose turn it is, whatever it answered when it was recorded.
@@ -141,13 +84,12 @@ class Matcher:
         Returns:
             ``None`` only where all are superseded.
         """
-        cell = self._cell(query)
-        start = 0 if self._last is None else self._index(self._last) + 1
-        following = [*self._items[start:], *self._items[:start]]
+        cell = self._items.cell(query)
+        following = self._items.following()
         typed = [item for item in following if item.recorded.as_typed == query.asked.as_typed]
-        for item in (*self._unused(cell, query, self._items), *typed, *following):
+        for item in (*self._items.unused(cell, query, following), *typed, *following):
             if not item.recorded.superseded:
-                return self._give(item, cell)
+                return self._items.give(item, cell)
         return None
 
     def recall(self, query: Query) -> tuple[Interaction | None, bool]:
@@ -160,10 +102,10 @@ class Matcher:
             The interaction, or ``None`` where the request has to be sent; and whether marks
             changed that are to be saved (rule 4).
         """
-        cell = self._cell(query)
-        replies = [item for item in self._equal(query) if item.recorded.is_reply]
+        cell = self._items.cell(query)
+        replies = [item for item in self._items.equal(query) if item.recorded.is_reply]
         free = [item for item in replies if not item.answered]
-        item = next(iter([*self._unused(cell, query, replies), *free]), None)
+        item = next(iter([*self._items.unused(cell, query, replies), *free]), None)
         if item is None:
             return None, False
         if query.owner is not None and item.recorded.owner is None:
@@ -171,9 +113,9 @@ class Matcher:
         restored = item.recorded.superseded and item.recorded.owner == query.owner
         if restored:
             item.recorded = replace(item.recorded, superseded=False)
-        self._give(item, cell)
+        self._items.give(item, cell)
         if restored:
-            _supersede(self._outdated(cell, query))
+            _supersede(self._items.outdated(cell, query))
         return item.recorded, restored
 
     def supersedes(self, query: Query, *, refresh: bool) -> bool:
@@ -183,8 +125,9 @@ class Matcher:
             query: the request.
             refresh: whether the reply replaces what stands at the same place.
         """
-        cell = self._cell(query)
-        return bool(self._outdated(cell, query)) and not (refresh and self._same_place(cell, query))
+        cell = self._items.cell(query)
+        replaces = refresh and self._items.same_place(cell, query)
+        return bool(self._items.outdated(cell, query)) and not replaces
 
     def admits(self, recorded: Interaction) -> bool:
         """Return whether an interaction may be recorded at all (rule 6).
@@ -211,8 +154,8 @@ class Matcher:
         """
         if not self.admits(recorded):
             return None
-        cell = self._cell(query)
-        place = self._same_place(cell, query)
+        cell = self._items.cell(query)
+        place = self._items.same_place(cell, query)
         if place and not recorded.is_reply:
             held = place[0]
             if held.recorded.is_reply:
@@ -220,18 +163,18 @@ class Matcher:
                 return None
             if held.recorded.error == recorded.error:
                 held.outcome = "kept"
-                self._give(held, cell)
+                self._items.give(held, cell)
                 return None
         if place and recorded.is_reply and refresh:
             item = place[0]
             item.recorded = replace(recorded, owner=recorded.owner or item.recorded.owner)
             if (old := item.original) is not None:
                 item.outcome = "kept" if old.text == recorded.text else "changed"
-            return self._give(item, cell)
+            return self._items.give(item, cell)
         item = self._insert(recorded, query, cell, place)
-        self._give(item, cell)
+        self._items.give(item, cell)
         if recorded.is_reply:
-            _supersede(self._outdated(cell, query))
+            _supersede(self._items.outdated(cell, query))
         return item.recorded
 
     def take(self, interactions: Sequence[Interaction]) -> list[Interaction]:
@@ -244,28 +187,28 @@ class Matcher:
             Those that may not be recorded here (rule 6).
         """
         fit = [recorded for recorded in interactions if self.admits(recorded)]
-        for recorded in merging.missing(fit, self.interactions):
-            self._items.append(_Item(recorded, outcome="new"))
+        for recorded in missing(fit, self.interactions):
+            self._items.all.append(Item(recorded, outcome="new"))
         return [recorded for recorded in interactions if recorded not in fit]
 
-    def remove(self, places: Collection[int]) -> dict[int, _Item]:
+    def remove(self, places: Collection[int]) -> dict[int, Item]:
         """Remove interactions; :meth:`put_back` takes what is returned.
 
         Args:
             places: their indices.
         """
-        items = [*self._items]
-        self._items = [item for at, item in enumerate(items) if at not in places]
+        items = [*self._items.all]
+        self._items.all = [item for at, item in enumerate(items) if at not in places]
         return {at: items[at] for at in sorted(places)}
 
-    def put_back(self, removed: Mapping[int, _Item]) -> None:
+    def put_back(self, removed: Mapping[int, Item]) -> None:
         """Put back interactions that :meth:`remove` removed."""
         for at, item in removed.items():
-            self._items.insert(at, item)
+            self._items.all.insert(at, item)
 
     def outcomes(self) -> Counter[RefreshOutcome]:
         """Return how many interactions a refresh kept, changed, added and did not ask."""
-        return Counter(item.outcome for item in self._items)
+        return Counter(item.outcome for item in self._items.all)
 
     def merge(self, base: Sequence[Interaction], theirs: Sequence[Interaction]) -> None:
         """Apply the changes that another kernel made to the same cassette.
@@ -274,114 +217,40 @@ class Matcher:
             base: the state that both kernels began with.
             theirs: the state that the other kernel saved.
         """
-        known, now = merging.numbered(base), merging.numbered(theirs)
-        here = dict(zip(merging.numbered(self.interactions), self._items, strict=True))
+        known, now = numbered(base), numbered(theirs)
+        here = dict(zip(numbered(self.interactions), self._items.all, strict=True))
         for key, item in here.items():
             if key in now and item.recorded == known.get(key):
                 # Only the other kernel can have marked it since.
                 item.recorded = now[key]
         kept = [item for key, item in here.items() if key in now or key not in known]
         new = [now[key] for key in now if key not in known and key not in here]
-        self._items = [*kept, *(_Item(recorded, recorded) for recorded in new)]
-
-    def _cell(self, query: Query) -> _Cell:
-        """Return the cell's latest execution, begun anew where this is another one."""
-        if query.owner is None:
-            return _Cell()
-        cell = self._cells.get(query.owner)
-        if cell is None or query.execution is None or cell.execution != query.execution:
-            given = cell.given if cell is not None else {}
-            cell = self._cells[query.owner] = _Cell(query.execution, given=given)
-        return cell
-
-    def _own(self, cell: _Cell, query: Query) -> list[_Item]:
-        """Return the cell's own items that this execution has not asked yet."""
-        owner = query.owner
-        if owner is None:
-            return []
-        own = [item for item in self._items if item.recorded.owner == owner]
-        return [item for item in own if item not in cell.used]
-
-    def _unused(self, cell: _Cell, query: Query, items: Sequence[_Item]) -> list[_Item]:
-        """Return what the cell has not asked yet of these items, the superseded last."""
-        given = [item for item in cell.given if item not in cell.used]
-        unused = dict.fromkeys([*self._own(cell, query), *given])
-        among = set(items)
-        return sorted(
-            (item for item in unused if item in among), key=lambda item: item.recorded.superseded
-        )
-
-    def _equal(self, query: Query) -> list[_Item]:
-        """Return what answers this very request; superseded errors only where nothing else does."""
-        equal = [item for item in self._items if item.recorded.answers(query.asked)]
-        standing = [item for item in equal if not item.recorded.superseded]
-        replies = [i for i in equal if i.recorded.superseded and i.recorded.is_reply]
-        return [*standing, *replies] or equal
-
-    def _same_place(self, cell: _Cell, query: Query) -> list[_Item]:
-        """Return what stands at the same place and was not asked yet (rule 3), best first."""
-        if query.owner is not None:
-            free = self._own(cell, query)
-            free += [i for i in self._items if not i.answered and i.recorded.owner is None]
-        else:
-            # The panel takes no cell's place; where a program asks, no cells are known.
-            cells = {*(query.order or ()), *self._cells}
-            free = [i for i in self._items if not i.answered and i.recorded.owner not in cells]
-        return sorted(
-            (item for item in free if item.recorded.as_typed == query.asked.as_typed),
-            key=lambda i: (not i.recorded.answers(query.asked), i.recorded.superseded),
-        )
+        self._items.all = [*kept, *(Item(recorded, recorded) for recorded in new)]
 
     def _insert(
-        self, recorded: Interaction, query: Query, cell: _Cell, place: Sequence[_Item]
-    ) -> _Item:
+        self, recorded: Interaction, query: Query, cell: LatestRun, place: Sequence[Item]
+    ) -> Item:
         """Insert a new interaction where it belongs, and supersede the errors before it."""
         equal = [item for item in place if item.recorded.answers(query.asked)]
         errors = [item for item in equal if not item.recorded.is_reply]
         if query.owner is None and errors:
             recorded = replace(recorded, owner=errors[0].recorded.owner)
         own = (item for item in reversed(cell.used) if item.recorded.owner == query.owner)
-        latest = next((item for item in own if item in self._items), None)
-        outdated = [self._index(item) for item in (*self._outdated(cell, query), *errors)]
+        latest = next((item for item in own if item in self._items.all), None)
+        before = *self._items.outdated(cell, query), *errors
+        outdated = [self._items.index(item) for item in before]
         if latest is not None:
-            index = self._index(latest) + 1
+            index = self._items.index(latest) + 1
         elif outdated:
             index = min(outdated) if recorded.is_reply else max(outdated) + 1
         else:
-            index = self._new_place(query)
+            index = self._items.new_place(query)
         _supersede(errors)
-        item = _Item(recorded, outcome="new")
-        self._items.insert(index, item)
+        item = Item(recorded, outcome="new")
+        self._items.all.insert(index, item)
         return item
 
-    def _outdated(self, cell: _Cell, query: Query) -> list[_Item]:
-        """Return what the cell recorded before, stands, and is not asked by this execution."""
-        return [item for item in self._own(cell, query) if not item.recorded.superseded]
 
-    def _give(self, item: _Item, cell: _Cell) -> Interaction:
-        """Mark an item that answers, or that was recorded, as asked by a cell."""
-        item.answered = True
-        # The latest is the last, so that of equal ones the next is the next.
-        cell.used.pop(item, None)
-        cell.used[item] = None
-        cell.given.setdefault(item)
-        self._last = item
-        return item.recorded
-
-    def _new_place(self, query: Query) -> int:
-        """Return the index for a new cell: as in the notebook, else behind the latest answer."""
-        owner, order = query.owner, query.order or ()
-        if owner in order:
-            below = order[order.index(owner) :]
-            indices = (at for at, item in enumerate(self._items) if item.recorded.owner in below)
-            return next(indices, len(self._items))
-        return len(self._items) if self._last is None else self._index(self._last) + 1
-
-    def _index(self, item: _Item) -> int:
-        """Return an item's index; a removed one counts as the last."""
-        return self._items.index(item) if item in self._items else len(self._items) - 1
-
-
-def _supersede(items: Iterable[_Item]) -> None:
+def _supersede(items: Iterable[Item]) -> None:
     for item in items:
         item.recorded = replace(item.recorded, superseded=True)

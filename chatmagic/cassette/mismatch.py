@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.cassette.interaction import Interaction
-    from chatmagic.cassette.matching import Query
+    from chatmagic.cassette.items import Query
 
 EXCERPT: Final = 48
 """How many characters of each side are shown around a difference."""

@@ -102,7 +102,6 @@ def resolve(
     magic, config = magic or CassetteOptions(), config or CassetteOptions()
     if magic.off:
         config = _after_off(config, changed_later)
-
     file, file_from = _first(
         (environ.get(FILE_VARIABLE), FILE_VARIABLE),
         (magic.file, MAGIC),
@@ -124,6 +123,20 @@ def resolve(
             hint="Set CHATMAGIC_CASSETTE, or run %chat_cassette FILE; mode live asks the service.",
         )
     path = _path(file, file_from)
+    mode, mode_from = _mode_for(path, file_from, (mode, mode_from), magic, interactive=interactive)
+    return CassetteConfig(path, mode, magic.fallback, magic.by_order, file_from, mode_from)
+
+
+def _mode_for(
+    path: Path,
+    file_from: str,
+    given: tuple[Mode | None, str],
+    magic: CassetteOptions,
+    *,
+    interactive: bool,
+) -> tuple[Mode, str]:
+    """Return the mode for a file and its source: the one that was set, or the default."""
+    mode, mode_from = given
     is_notebook = path.suffix.lower() == NOTEBOOK
     if is_notebook and file_from == FILE_VARIABLE and mode_from != MODE_VARIABLE:
         # The environment's notebook can only be replayed: a mode set elsewhere is another file's.
@@ -135,7 +148,7 @@ def resolve(
             f"A notebook can only be replayed, but {mode_from} says {mode}. Nothing was sent.",
             hint=f"Record into a file of its own: {path.stem}.jsonl.",
         )
-    return CassetteConfig(path, mode, magic.fallback, magic.by_order, file_from, mode_from)
+    return mode, mode_from
 
 
 def _first(

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
 from typing import TYPE_CHECKING
 
 from chatmagic._log import swallowed
-from chatmagic.archive.files import content_of, replace_content
+from chatmagic.archive.files import content_of, folder_lock, replace_content
 from chatmagic.cassette import serializer
 from chatmagic.errors import ChatError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from chatmagic.cassette.interaction import Interaction
 
     Merge = Callable[[tuple[Interaction, ...], tuple[Interaction, ...]], tuple[Interaction, ...]]
-
-if sys.platform != "win32":
-    import fcntl
 
 
 class CassetteFile:
@@ -77,7 +71,7 @@ class CassetteFile:
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with _folder_lock(self.path.parent):
+            with folder_lock(self.path.parent):
                 before, now = self.held, self.read()
                 # A deleted file does not mean that its interactions are to be forgotten.
                 new = merge(before, before if self._text is None else now)
@@ -88,20 +82,3 @@ class CassetteFile:
         except OSError as error:
             why = error.strerror or type(error).__name__
             raise ChatError(f"{self.path.name} could not be written: {why}.", fault="you") from None
-
-
-@contextlib.contextmanager
-def _folder_lock(folder: Path) -> Iterator[None]:
-    """Lock a folder, so that one kernel at a time merges and writes; nothing on Windows."""
-    if sys.platform == "win32":
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-        with swallowed(OSError):
-            # Makes the new directory entry durable.
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -89,6 +89,20 @@ class Client:
         client._start(setup)  # noqa: SLF001 - its own
         return client
 
+    def twin(self) -> Self | None:
+        """Return a client that asks the same service over connections of its own.
+
+        Threads that ask at once take one each: a server that closes a connection which several
+        share makes each of them lose an ask.
+
+        Returns:
+            ``None`` where a transport was given, which all share.
+        """
+        # With requests, as in `retune`.
+        from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
+
+        return self.connected(self.setup) if isinstance(self._transport, HttpTransport) else None
+
     def _start(self, setup: ServiceSetup, transport: Transport | None = None) -> None:
         self.credit_tracker = CreditTracker()
         """What the answers so far have told of the credits, and beside them."""

@@ -34,6 +34,9 @@ AUTH_VARIABLE: Final = "CHATMAGIC_AUTH"
 FILE_VARIABLE: Final = "CHATMAGIC_CASSETTE"
 MODE_VARIABLE: Final = "CHATMAGIC_MODE"
 
+warned: Final[set[str]] = set()
+"""The warnings that were given in this process."""
+
 
 def variable(name: str) -> Setting:
     """Return what a variable of the environment sets."""
@@ -183,12 +186,9 @@ def new_warnings(warnings: Iterable[str]) -> list[str]:
     Args:
         warnings: a line each.
     """
-    new = [warning for warning in warnings if warning not in _warned]
-    _warned.update(new)
+    new = [warning for warning in warnings if warning not in warned]
+    warned.update(new)
     return new
-
-
-_warned: set[str] = set()
 
 
 def _value(name: str) -> str:

@@ -130,7 +130,7 @@ class KeyStore:
         """Read the file; what is read is the very file that was looked at, and no link."""
         try:
             handle = os.open(self._file, os.O_RDONLY | CAREFULLY)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         except OSError:
             raise self._not_private() from None

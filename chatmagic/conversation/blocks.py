@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from chatmagic.text import fence, without_memory_addresses
+
 MOST: Final = 100_000
 """How many characters of a cell's output, or of an error, go along at most."""
-ASKED_OF_AN_ERROR: Final = "Explain this error, and give the corrected code."
-"""The question about an error where none was typed."""
 
-_FENCE: Final = re.compile("`{3,}")
 # Control sequences of a terminal (ECMA-48): colours, cursor movements, titles.
 _CONTROL: Final = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])"
@@ -69,15 +68,17 @@ def cut(text: str, most: int = MOST) -> str:
 def as_shown(text: str) -> str:
     """Return printed text as it is left to see: without colours, nor what was written over.
 
+    Nor are addresses of objects left, so that a cell that runs again shows the same.
+
     Args:
         text: as it was printed.
     """
     lines = _CONTROL.sub("", text).split("\n")
-    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
+    shown = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
+    return without_memory_addresses(shown)
 
 
 def _fenced(text: str, language: str = "") -> str:
     """Return a text in a fence that is longer than any in it."""
-    fence = "`" * max([3, *(len(match) + 1 for match in _FENCE.findall(text))])
-    end = "" if text.endswith("\n") else "\n"
-    return f"{fence}{language}\n{text}{end}{fence}"
+    marks, end = fence(text), "" if text.endswith("\n") else "\n"
+    return f"{marks}{language}\n{text}{end}{marks}"

@@ -3,8 +3,8 @@
 A conversation is an ordered list of *slots*. A slot belongs to one cell, or is a slot
 of its own for a turn that no cell owns, and holds the turns that are *live* there: none,
 one, or several that one execution of the cell asked. Standing instructions stand in a slot
-as a turn does, and all that is said of turns below holds for them, but for what
-rule 15 says. The rules:
+as a turn does, and so does the start of a thread; all that is said of turns below holds for
+them, but for what rules 15 and 16 say. The rules:
 
  1. A turn is owned by the cell that asked it, known by a hash of its identity. A turn
     that no cell owns is appended: it stands at the end, in a place of its own.
@@ -45,6 +45,15 @@ rule 15 says. The rules:
 15. Instructions hold for the turns below them, up to the next ones; empty ones end those
     above. A request carries the ones that hold for its turn, however few turns it carries,
     and a turn is stale, too, when they are not the ones that it carried. A reset leaves them.
+16. A turn is in the thread that it was asked in by name, else in that of the nearest start
+    above it, else in ``main``. What rules 2, 9 and 10 say of turns holds within a thread, and
+    so do the turns' numbers for people. A reset takes out all threads' turns and leaves the
+    starts. Instructions hold for the turns below them, whatever their threads.
+17. A start may be a *fork*: its thread begins anew, with so many of the first turns that the
+    thread has in which the start itself stands, as they are now. Requests carry them as though
+    they were the new thread's own; they stay where they stand.
+18. Deleting a thread takes out, as one change, the turns that it has of its own, also where
+    another thread begins with them, and leaves its starts.
 
 Together they give *Run All*: the same notebook, run from top to bottom once more in the
 same conversation, sends the same requests in the same order.
@@ -56,13 +65,22 @@ and a reader in another thread sees one of the two. Changes come from one thread
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic.conversation import history
 from chatmagic.conversation.history import Snapshot
 from chatmagic.conversation.instructions import Instructions
-from chatmagic.conversation.slots import instructions_of, live, of_execution, with_slot
+from chatmagic.conversation.slots import (
+    above,
+    live,
+    of_execution,
+    of_thread,
+    standings,
+    with_slot,
+)
+from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Context, is_stale, newest
 from chatmagic.errors import InputError
 
@@ -72,10 +90,16 @@ if TYPE_CHECKING:
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.request_facts import Value
-    from chatmagic.conversation.slots import Item
+    from chatmagic.conversation.slots import Item, Standing
     from chatmagic.conversation.turn import Turn
 
-Mark = Literal["stale", "taken back", "held back", "instructions taken back"]
+Mark = Literal["stale", "taken back", "held back", "instructions taken back", "thread taken back"]
+
+
+_TAKEN_BACK: Final[Mapping[type, Mark]] = {
+    Instructions: "instructions taken back",
+    ThreadStart: "thread taken back",
+}
 
 
 class Conversation:
@@ -112,7 +136,18 @@ class Conversation:
     @property
     def instructions(self) -> tuple[Value | None, ...]:
         """The instructions that hold for each live turn, and at last below them all (rule 15)."""
-        return instructions_of(self._all.slots)
+        slots = self._all.slots
+        return (*(each.instructions for each in standings(slots)), above(slots).instructions)
+
+    @property
+    def standings(self) -> tuple[Standing, ...]:
+        """The live turns in their order, each where it stands (rule 16)."""
+        return tuple(standings(self._all.slots))
+
+    @property
+    def threads(self) -> dict[str, tuple[Turn, ...]]:
+        """The turns of each thread, with those that it begins with, by its name; main is first."""
+        return {name: tuple(line) for name, line in above(self._all.slots).lines.items()}
 
     @property
     def added(self) -> int:
@@ -129,6 +164,16 @@ class Conversation:
         """How many changes :meth:`redo` can bring back, however many steps it needs (rule 8)."""
         return len(self._all.undone)
 
+    def of_thread(self, name: str) -> Conversation:
+        """Return one thread as a conversation of its own, to read.
+
+        Args:
+            name: the thread's.
+        """
+        thread: Conversation = copy(self)
+        thread._all = replace(thread._all, slots=of_thread(thread._all.slots, name))
+        return thread
+
     def known_turns(self) -> dict[int, Turn]:
         """Return by number the turns that are live, and those that can still be brought back."""
         return history.known_turns(self._all)
@@ -144,6 +189,7 @@ class Conversation:
         *,
         last: int | None = None,
         order: Sequence[str] | None = None,
+        thread: str | None = None,
     ) -> Context:
         """Return what a request would carry; nothing is changed.
 
@@ -152,6 +198,7 @@ class Conversation:
             execution: which execution of the cell this is.
             last: carry only so many turns, the newest; ``None`` is all of them.
             order: hashes of the page's cells from top to bottom, where the page tells them.
+            thread: name of the thread; ``None`` is that of the place.
 
         Raises:
             InputError: ``last`` is not a whole number from 0 up.
@@ -163,16 +210,17 @@ class Conversation:
             )
         slots, index = with_slot(self._all.slots, owner, order)
         own = replace(slots[index], items=of_execution(slots[index], execution))
-        above = (*slots[:index], own)
-        turns = live(above)
-        return Context(newest(turns, last), len(turns), instructions_of(above)[-1])
+        place = above((*slots[:index], own))
+        thread = thread or place.thread
+        turns = tuple(place.lines.get(thread, ()))
+        return Context(newest(turns, last), len(turns), place.instructions, thread)
 
     def add(self, item: Item, *, order: Sequence[str] | None = None) -> Change:
         """Put an item where it belongs; in its cell's slot it replaces older executions' items.
 
         Args:
-            item: instructions; or a turn, with the numbers that its :class:`Context` gave as
-                ``carried``.
+            item: instructions; the start of a thread; or a turn, with the numbers that its
+                :class:`Context` gave as ``carried``.
             order: hashes of the page's cells from top to bottom, where the page tells them.
 
         Returns:
@@ -184,6 +232,15 @@ class Conversation:
     def reset(self) -> Change:
         """Take every live turn out; all else stays. Counts as a change in any case (rule 8)."""
         self._all, change = history.reset(self._all)
+        return change
+
+    def delete(self, thread: str) -> Change:
+        """Take out the turns that a thread has of its own; a change in any case (rules 8, 18).
+
+        Args:
+            thread: its name.
+        """
+        self._all, change = history.deleted(self._all, thread)
         return change
 
     def load(self, other: Conversation) -> Change:
@@ -265,19 +322,13 @@ class Conversation:
         """
         now = self._all if layout is None else history.followed(self._all, layout)[0]
         owners = [slot.owner for slot in now.slots for _ in slot.turns]
-        turns, held = live(now.slots), instructions_of(now.slots)
         marks: dict[str | None, Mark] = {
-            turn.owner: "held back" for turn in turns if turn.reply.held_back
+            turn.owner: "held back" for turn in live(now.slots) if turn.reply.held_back
         }
+        stand = zip(owners, standings(now.slots), strict=True)
+        marks |= {owner: "stale" for owner, standing in stand if self._is_stale(standing)}
         marks |= {
-            owner: "stale"
-            for index, owner in enumerate(owners)
-            if is_stale(turns, index, held[index], self.cells)
-        }
-        marks |= {
-            slot.owner: "instructions taken back"
-            if isinstance(slot.newest, Instructions)
-            else "taken back"
+            slot.owner: _TAKEN_BACK.get(type(slot.newest), "taken back")
             for slot in now.slots
             if slot.lacks_newest
         }
@@ -285,17 +336,12 @@ class Conversation:
 
     def stale(self, turn: Turn) -> bool:
         """Return whether a live turn would be asked otherwise now (rule 9); others never are."""
-        turns = self.turns
-        if turn not in turns:
-            return False
-        index = turns.index(turn)
-        return is_stale(turns, index, self.instructions[index], self.cells)
+        return any(self._is_stale(each) for each in self.standings if each.turn == turn)
 
     def stale_turns(self) -> tuple[Turn, ...]:
         """Return the live turns that would be asked otherwise now, in their order (rule 9)."""
-        turns, held = self.turns, self.instructions
-        return tuple(
-            turn
-            for index, turn in enumerate(turns)
-            if is_stale(turns, index, held[index], self.cells)
-        )
+        return tuple(each.turn for each in self.standings if self._is_stale(each))
+
+    def _is_stale(self, standing: Standing) -> bool:
+        line, index = standing.line, standing.index
+        return is_stale(line, index, standing.instructions, self.cells)

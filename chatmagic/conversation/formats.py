@@ -40,6 +40,16 @@ def in_front(format: Format, schema: Schema | None, sent: Sequence[Turn]) -> Val
     return Value.of(f"{format} {schema.name}", words, "format")
 
 
+def recalled(value: Value) -> Value:
+    """Return a value with its text where that is known without being kept: our own words.
+
+    Args:
+        value: as a record keeps it.
+    """
+    ours = [Value.of(format, words, "format") for format, words in _WORDS.items()]
+    return next((known for known in ours if known.bare == value), value)
+
+
 def nearest(above: Sequence[Turn]) -> Turn | None:
     """Return the nearest turn that was asked with a schema; ``None`` where there is none.
 

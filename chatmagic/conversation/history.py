@@ -11,7 +11,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic.conversation.instructions import Instructions
-from chatmagic.conversation.slots import Slot, arranged, live, of_execution, ordered, with_slot
+from chatmagic.conversation.slots import (
+    Slot,
+    arranged,
+    live,
+    of_execution,
+    ordered,
+    standings,
+    with_slot,
+)
+from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
@@ -21,7 +30,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item
 
-Kind = Literal["ask", "re-run", "instructions", "reset", "set aside", "load"]
+Kind = Literal["ask", "re-run", "instructions", "thread", "reset", "deletion", "set aside", "load"]
 
 IN_NOTEBOOK: Final = "a cell of the notebook"
 UNDO_DEPTH: Final = 1000
@@ -37,12 +46,14 @@ class Change:
         went: the turns that were live before the step and are not now, in their order.
         came: the turns that are live since the step, in their order.
         instructions: whether other standing instructions are live since the step.
+        threads: whether other starts of threads are live since the step.
     """
 
     kind: Kind
     went: tuple[Turn, ...]
     came: tuple[Turn, ...]
     instructions: bool = False
+    threads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +90,7 @@ def added(now: Snapshot, item: Item, order: Sequence[str] | None) -> tuple[Snaps
 
     Args:
         now: the conversation before.
-        item: the new turn, or instructions.
+        item: the new turn, instructions, or the start of a thread.
         order: hashes of the page's cells from top to bottom, where the page tells them.
     """
     slots, index = with_slot(now.slots, item.owner, order)
@@ -89,7 +100,8 @@ def added(now: Snapshot, item: Item, order: Sequence[str] | None) -> tuple[Snaps
     item = replace(item, number=now.next_number) if isinstance(item, Turn) else item
     slots = (*slots[:index], replace(slot, newest=item), *slots[index + 1 :])
     kind: Kind = "ask" if kept == slot.items else "re-run"
-    kind = kind if is_turn else "instructions"
+    if not is_turn:
+        kind = "instructions" if isinstance(item, Instructions) else "thread"
     then, change = _changed(replace(now, slots=slots), kind, {slot.key: (*kept, item)})
     return replace(then, next_number=now.next_number + is_turn), change
 
@@ -119,6 +131,19 @@ def reset(now: Snapshot) -> tuple[Snapshot, Change]:
         if slot.turns
     }
     return _changed(now, "reset", after)
+
+
+def deleted(now: Snapshot, name: str) -> tuple[Snapshot, Change]:
+    """Take out the turns that a thread has of its own; its starts stay (rule 18)."""
+    own = {each.turn.number for each in standings(now.slots) if each.thread == name}
+    after = {
+        slot.key: tuple(
+            item for item in slot.items if not isinstance(item, Turn) or item.number not in own
+        )
+        for slot in now.slots
+        if any(turn.number in own for turn in slot.turns)
+    }
+    return _changed(now, "deletion", after)
 
 
 def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:
@@ -302,9 +327,10 @@ def _moved(
     was, now = ({turn.number for turn in live} for live in (before, after))
     went = tuple(turn for turn in before if turn.number not in now)
     came = tuple(turn for turn in after if turn.number not in was)
-    return moved, Change(kind, went, came, _instructions(slots) != _instructions(moved))
+    others = (_of(each, slots) != _of(each, moved) for each in (Instructions, ThreadStart))
+    return moved, Change(kind, went, came, *others)
 
 
-def _instructions(slots: tuple[Slot, ...]) -> list[Instructions]:
-    """Return the instructions that are live in these slots, in their order."""
-    return [item for slot in slots for item in slot.items if isinstance(item, Instructions)]
+def _of(kind: type[Item], slots: tuple[Slot, ...]) -> list[Item]:
+    """Return the items of a kind that are live in these slots, in their order."""
+    return [item for slot in slots for item in slot.items if isinstance(item, kind)]

@@ -1,38 +1,19 @@
-"""The options of ``%%chat`` and ``%chat``: one table for parser, help and manual.
-
-Options stand before the first other word; from there the line is the prompt, byte for byte,
-and ``--`` ends the options. There are no quotes and no escapes: a word is what stands between
-white space. An option's value is the next word (``-t 0.5``), or stands after ``=``
-(``--last=2``) or right behind a short flag (``-t0.5``). :mod:`argparse` reads options so, too,
-but keeps no prompt as it is.
-"""
+"""The options of ``%%chat`` and ``%chat``: one table for parser, help and manual."""
 
 from __future__ import annotations
 
 import keyword
-import re
 import unicodedata
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from chatmagic._json import exact_count, exact_number, word_of
-from chatmagic.conversation import suggestions
-from chatmagic.conversation.blocks import ASKED_OF_AN_ERROR
-from chatmagic.conversation.request_facts import Format, Parameters
-from chatmagic.errors import InputError
-from chatmagic.text import one_line
+from chatmagic.conversation.request_facts import Format, Parameters, thread_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-_WORD: Final = re.compile(r"\S+")
-_LIKE_AN_OPTION: Final = re.compile(r"--?[A-Za-z]|--\Z")
-_SHOWN: Final = 40
-_SHORT_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({"-m": "model"})
 _UNSET: Final = Parameters()
-_UNSENT: Final = "Nothing was sent."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +22,6 @@ class Option:
 
     Args:
         flags: as typed, the short one first.
-        dest: the field of :class:`ParsedLine` that it sets.
         help: what it does, in a few words.
         opposite: the flag that takes a configured switch back for one cell.
         convert: reads its value, or raises :exc:`ValueError`; ``None`` for a switch.
@@ -50,10 +30,11 @@ class Option:
         suggested: the values that Tab offers; a ``FILE`` is completed by the names of files, a
             ``NAME`` by those of the namespace, a ``LABEL`` by those of the cells that have run.
         configurable: whether a ``ChatMagics`` trait gives its default.
+        field: the field of :class:`~chatmagic.conversation.chat_line.ParsedLine` that it sets,
+            where that has not its long name.
     """
 
     flags: tuple[str, ...]
-    dest: str
     help: str
     opposite: str | None = None
     convert: Callable[[str], object] | None = None
@@ -61,6 +42,13 @@ class Option:
     takes: str = ""
     suggested: tuple[str, ...] = ()
     configurable: bool = True
+    field: str = ""
+
+    @property
+    def dest(self) -> str:
+        """The field that it sets."""
+        name = self.flags[-1].removeprefix("--").removeprefix("no-")
+        return self.field or name.replace("-", "_")
 
     @property
     def trait(self) -> str | None:
@@ -77,36 +65,6 @@ class Option:
         """The flags with their argument, as the help shows them."""
         shown = ", ".join(self.flags)
         return shown if self.metavar is None else f"{shown} {self.metavar}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParsedLine(Parameters):
-    """The options and the prompt of a magic line.
-
-    Args:
-        output: name of the variable that gets the reply; ``None`` for none.
-        raw: whether ``{{ }}`` is sent as typed.
-        quiet: whether the reply is not shown.
-        allow_secrets: whether it is sent although it holds a secret.
-        dry: whether the request is shown and not sent.
-        prompt: the rest of the line, byte for byte; may be empty.
-    """
-
-    output: str | None
-    raw: bool
-    quiet: bool
-    allow_secrets: bool = False
-    dry: bool = False
-    prompt: str
-
-    def question(self, body: str) -> str:
-        """Return the question of a line and a body; about an error it need not be typed.
-
-        Args:
-            body: what stands under the line, without its last line end.
-        """
-        text = "\n".join(part for part in (self.prompt, body) if part)
-        return ASKED_OF_AN_ERROR if self.with_error and not text.strip() else text
 
 
 def _name(word: str) -> str:
@@ -155,7 +113,6 @@ def _names(words: str) -> str:
 OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         ("-t", "--temperature"),
-        "temperature",
         "sampling temperature",
         convert=lambda word: exact_number(float(word)),
         metavar="NUMBER",
@@ -164,7 +121,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("-n", "--max-tokens"),
-        "max_tokens",
         "upper limit on the generated tokens",
         convert=int,
         metavar="N",
@@ -173,7 +129,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("--last",),
-        "last",
         "send only the newest N turns before this one",
         convert=lambda word: exact_count(int(word)),
         metavar="N",
@@ -181,12 +136,17 @@ OPTIONS: Final[tuple[Option, ...]] = (
         suggested=("0", "1", "2", "4", "8"),
     ),
     Option(
-        ("--no-history",), "history", "send the prompt alone and keep nothing of it", "--history"
+        ("--thread",),
+        "ask in the thread of this name",
+        convert=thread_name,
+        metavar="THREAD",
+        takes="a name: a letter, then letters, digits, _, - and .",
+        configurable=False,
     ),
-    Option(("--no-stream",), "stream", "ask for the reply in one piece", "--stream"),
+    Option(("--no-history",), "send the prompt alone and keep nothing of it", "--history"),
+    Option(("--no-stream",), "ask for the reply in one piece", "--stream"),
     Option(
         ("--format",),
-        "format",
         f"form of the reply: {', '.join(get_args(Format))}",
         convert=word_of(Format),
         metavar="FORM",
@@ -195,7 +155,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("--schema",),
-        "schema",
         "ask for JSON by the schema NAME, and check the reply",
         convert=_names,
         metavar="NAME",
@@ -204,7 +163,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("-o", "--output"),
-        "output",
         "put the reply into the variable NAME; of JSON, its value",
         convert=_name,
         metavar="NAME",
@@ -213,7 +171,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("--above",),
-        "above",
         "send the N nearest cells above along, with their outputs",
         convert=_positive,
         metavar="N",
@@ -223,7 +180,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("--tag",),
-        "tag",
         "send the cells along that have this label or tag",
         convert=str,
         metavar="LABEL",
@@ -232,29 +188,30 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("--cells",),
-        "cells",
         "send the cells with these numbers along, to explore",
         convert=_numbers,
         metavar="3-5",
         takes="numbers of cells, such as 3, 3-5 or 3-5,7",
         configurable=False,
     ),
-    Option(("--error",), "with_error", "send the last error of a cell along", configurable=False),
-    Option(("--raw",), "raw", "send {{ }} as typed", "--no-raw"),
-    Option(("-q", "--quiet"), "quiet", "do not show the reply", "--no-quiet"),
+    Option(
+        ("--error",), "send the last error of a cell along", field="with_error", configurable=False
+    ),
+    Option(("--raw",), "send {{ }} as typed", "--no-raw"),
+    Option(("-q", "--quiet"), "do not show the reply", "--no-quiet"),
     Option(
         ("--allow-secrets",),
-        "allow_secrets",
         "send it although it holds a secret",
         configurable=False,
     ),
-    Option(("--dry",), "dry", "show the request and send nothing", configurable=False),
+    Option(("--dry",), "show the request and send nothing", configurable=False),
 )
 """The options, in the order in which the help shows them."""
 
-_BY_FLAG: Final = {
+BY_FLAG: Final = {
     flag: option for option in OPTIONS for flag in (*option.flags, option.opposite) if flag
 }
+"""Each option by each of its flags."""
 
 MANUAL: Final = (
     "Lessons: chatmagic demo copies them and opens them in JupyterLab.",
@@ -264,49 +221,13 @@ MANUAL: Final = (
 lessons alone.
 """
 
-_HINT: Final = "A prompt that begins with a dash goes after --; %chat? shows the options."
-
-
-def parse(line: str, defaults: Mapping[str, Any] = _NOTHING) -> ParsedLine:
-    """Read the line of ``%chat`` or ``%%chat``.
-
-    Args:
-        line: what stands after the magic's name.
-        defaults: the configured values by trait name (``no_history``, …); what is missing
-            has the built-in default.
-
-    Returns:
-        The options and the prompt, without the white space before and after it.
-
-    Raises:
-        InputError: an option does not exist, or its value is missing or wrong.
-    """
-    fields: dict[str, Any] = {option.dest: _default(option, defaults) for option in OPTIONS}
-    words = list(_WORD.finditer(line))
-    at = 0
-    while at < len(words) and _LIKE_AN_OPTION.match(words[at][0]):
-        word, at = words[at][0], at + 1
-        if word == "--":
-            break
-        flag, value = _flag(word)
-        option = _BY_FLAG.get(flag)
-        if option is None:
-            raise _unknown(flag, defaults)
-        if option.convert is not None and value is None and at < len(words):
-            following = words[at][0]
-            if not _LIKE_AN_OPTION.match(following):
-                value, at = following, at + 1
-        fields[option.dest] = _value(option, flag, value)
-    prompt = line[words[at].start() :].rstrip() if at < len(words) else ""
-    return ParsedLine(**fields, prompt=prompt)
-
 
 def typed(parameters: Parameters) -> list[str]:
     """Return the options that ask with these parameters, as they are typed."""
     words = []
     for option in OPTIONS:
         value = getattr(parameters, option.dest, None)
-        if option.convert is not None and value != _unset(option):
+        if option.convert is not None and value != unset(option):
             words.append(f"{option.flags[0]} {value}")
         elif option.convert is None and value is option.on:
             words.append(option.flags[0])
@@ -340,115 +261,12 @@ def usage(examples: Sequence[str] = ()) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class LineEnd:
-    """End of a magic line that is being typed.
-
-    Args:
-        word: the word at the end as far as it is typed; empty behind white space.
-        option: the option whose value the word is; ``None`` for any other word.
-        in_prompt: whether the word belongs to the prompt.
-    """
-
-    word: str
-    option: Option | None = None
-    in_prompt: bool = False
-
-
-def end(line: str) -> LineEnd:
-    """Return what stands at the end of a line, by the rules of :func:`parse`.
-
-    Args:
-        line: what stands after the magic's name, up to the cursor.
-    """
-    words = _WORD.findall(line)
-    last = words.pop() if line[-1:].strip() else ""
-    option = None
-    for word in words:
-        is_value = option is not None and not _LIKE_AN_OPTION.match(word)
-        if not is_value and (word == "--" or not _LIKE_AN_OPTION.match(word)):
-            return LineEnd(last, in_prompt=True)
-        option = None if is_value else _waiting(*_flag(word))
-    if last == "-" or _LIKE_AN_OPTION.match(last):
-        flag, value = _flag(last)
-        option = _BY_FLAG.get(flag)
-        has_value = value is not None and option is not None and option.convert is not None
-        return LineEnd(value or "", option) if has_value else LineEnd(last)
-    return LineEnd(last, option, in_prompt=bool(last) and option is None)
-
-
 def flags(beginning: str) -> list[str]:
     """Return the flags that begin so, in the order of the table, the long ones first."""
-    longest_first = sorted(_BY_FLAG, key=lambda flag: not flag.startswith("--"))
+    longest_first = sorted(BY_FLAG, key=lambda flag: not flag.startswith("--"))
     return [flag for flag in longest_first if flag.startswith(beginning)]
 
 
-def _waiting(flag: str, value: str | None) -> Option | None:
-    """Return the option that takes the next word as its value, if it does."""
-    option = _BY_FLAG.get(flag)
-    return option if value is None and option is not None and option.convert is not None else None
-
-
-def _default(option: Option, defaults: Mapping[str, Any]) -> object:
-    value = None if option.trait is None else defaults.get(option.trait)
-    if option.convert is None:
-        return bool(value) is option.on
-    return _unset(option) if value is None else value
-
-
-def _unset(option: Option) -> object:
+def unset(option: Option) -> object:
     """Return what an option's field is where nothing sets it."""
     return getattr(_UNSET, option.dest, None)
-
-
-def _flag(word: str) -> tuple[str, str | None]:
-    """Return the flag of a word, and the value that is attached to it."""
-    flag, equals, value = word.partition("=")
-    if flag not in _BY_FLAG and word[:2] in _BY_FLAG:
-        return word[:2], word[2:]
-    return flag, value if equals else None
-
-
-def _value(option: Option, flag: str, word: str | None) -> object:
-    """Return what an option sets its field to.
-
-    Args:
-        option: the option.
-        flag: how it is spelt.
-        word: its value as typed, if any.
-
-    Raises:
-        InputError: it takes another value, or none.
-    """
-    name = "/".join(option.flags)
-    if option.convert is None:
-        is_opposite = flag == option.opposite
-        if word is not None:
-            shown = flag if is_opposite else name
-            raise InputError(f"{shown} takes no value. {_UNSENT}", hint=_HINT)
-        return option.on is not is_opposite
-    if word is None:
-        raise InputError(f"{name} takes {option.takes}; none was given. {_UNSENT}", hint=_HINT)
-    try:
-        return option.convert(word)
-    except ValueError:
-        shown = repr(one_line(word, _SHOWN))
-        raise InputError(
-            f"{name} takes {option.takes}, not {shown}. {_UNSENT}", hint=_HINT
-        ) from None
-
-
-def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
-    """Return the error for a flag that does not exist, with the nearest one or its setting."""
-    typed = flag.casefold()
-    shown = one_line(flag, _SHOWN)
-    setting = _SHORT_SETTINGS.get(typed, typed.removeprefix("--").replace("-", "_"))
-    if setting in settings:
-        value = '"NAME"' if setting == "model" else "VALUE"
-        return InputError(
-            f"{shown} is not an option: {setting} is a setting. {_UNSENT}",
-            hint=f"%config ChatMagics.{setting} = {value} sets it.",
-        )
-    near = suggestions.near(typed, list(_BY_FLAG))
-    question = "." if near is None else f": did you mean {near}?"
-    return InputError(f"{shown} is not an option{question} {_UNSENT}", hint=_HINT)

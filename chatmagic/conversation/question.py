@@ -17,9 +17,11 @@ from chatmagic.text import without_lone_surrogates
 # What stands above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
 ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
 # Compiled with the first cell that is read, not while the extension is loaded.
-CELL: Final = r"%%chat(?:[ \t]+(?P<line>.*))?[ \t]*$"
+CELL: Final = r"%%chat(?P<fix>_fix)?(?:[ \t]+(?P<line>.*))?[ \t]*$"
 _MENTIONED: Final = r"\b(?:chat|ask)\b"
-_ONE_LINE: Final = r"(?:[^\W\d]\w*[ \t]*=[ \t]*)?%chat[ \t]+(?P<line>\S.*)"
+_ONE_LINE: Final = (
+    r"(?:[^\W\d]\w*[ \t]*=[ \t]*)?%chat(?P<fix>_fix(?!\S))?(?:[ \t]+(?P<line>\S.*)|(?<=_fix))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +53,13 @@ def of(source: str) -> Question | None:
     whole = None if first is None else re.match(CELL, lines[first].rstrip("\n"))
     if first is not None and whole is not None:
         comments = [line for line in lines[:first] if line.strip()]
-        return _asked(whole["line"] or "", "".join([*comments, *lines[first + 1 :]]))
+        return _asked(whole, "".join([*comments, *lines[first + 1 :]]))
     words = source.strip()
     line = re.fullmatch(_ONE_LINE, words)
     # A line that ends in a backslash goes on, and %chat? asks for help.
     if line is None or words.endswith("\\") or line["line"] in {"?", "??"}:
         return None
-    return _asked(line["line"], "")
+    return _asked(line, "")
 
 
 def each(source: str) -> tuple[Question, ...]:
@@ -94,14 +96,17 @@ def source(prompt: str, *options: str, has_values: bool = False) -> str:
     return f"{first}\n{prompt}{end}"
 
 
-def _asked(line: str, body: str) -> Question | None:
-    from chatmagic.conversation import options  # noqa: PLC0415 - not needed to load
+def _asked(magic: re.Match[str], body: str) -> Question | None:
+    # Not needed to load.
+    from chatmagic.conversation import chat_line  # noqa: PLC0415
+    from chatmagic.conversation.request_facts import correction  # noqa: PLC0415
 
     try:
-        asked = options.parse(line)
+        asked = chat_line.parse(magic["line"] or "")
     except InputError:
         return None
     if asked.dry:
         return None
-    prompt = asked.question(body.rstrip("\n"))
+    make = asked.question if magic["fix"] is None else correction
+    prompt = make(asked.prompt, body.rstrip("\n"))
     return Question(without_lone_surrogates(prompt), asked.quiet) if prompt.strip() else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, MISSING, dataclass, field, replace
 from types import MappingProxyType
@@ -31,6 +32,9 @@ Format = Literal["markdown", "text", "code", "json"]
 Kind = Literal["cell", "error", "instructions", "format"]
 """What a value is that goes in front of a question; an expression's value has none."""
 
+ASKED_OF_AN_ERROR: Final = "Explain this error, and give the corrected code."
+"""The question about an error where none was typed."""
+
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -41,6 +45,14 @@ def _integer(value: object) -> int:
         raise ValueError("not a whole number")
     return number
 
+
+def _name(value: object) -> str | None:
+    is_name = isinstance(value, str) and re.fullmatch(r"[^\W\d][\w.-]{0,39}", value)
+    return str(value) if is_name else None
+
+
+thread_name: Final = exact(_name)
+"""Return a thread's name, which is one word; anything else raises a :exc:`ValueError`."""
 
 _switch: Final = exact(lambda value: value if isinstance(value, bool) else None)
 
@@ -55,6 +67,16 @@ def _where_asked_for(format: Format) -> Format | None:
 
 def _where_on(switch: bool) -> bool | None:
     return switch or None
+
+
+def correction(*typed: str) -> str:
+    """Return the question of ``%chat_fix``: about an error, and what was wanted, if that is told.
+
+    Args:
+        typed: parts of what was wanted, on the line and under it; each may be empty.
+    """
+    wanted = "\n".join(filter(None, typed))
+    return f"{ASKED_OF_AN_ERROR} I wanted: {wanted}" if wanted.strip() else ASKED_OF_AN_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +180,7 @@ class Parameters:
         above: how many of the nearest cells above go along in front of it.
         tag: label or tag of the cells that go along.
         cells: numbers of the cells that go along, such as ``3-5,7``.
+        thread: name of the thread that it is asked in; ``None`` is that of its place.
     """
 
     max_tokens: int | None = json_field(_integer)
@@ -171,11 +194,21 @@ class Parameters:
     above: int | None = json_field(exact_count)
     tag: str | None = json_field(exact_text)
     cells: str | None = json_field(exact_text)
+    thread: str | None = json_field(thread_name)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters that were set, as a record keeps them."""
         return fields_to_json(self, Parameters)
+
+    def question(self, *typed: str) -> str:
+        """Return the question that is asked; about an error none need be typed.
+
+        Args:
+            typed: its parts, on the line and under it; each may be empty.
+        """
+        text = "\n".join(filter(None, typed))
+        return ASKED_OF_AN_ERROR if self.with_error and not text.strip() else text
 
     @staticmethod
     def read(value: object) -> dict[str, Any]:

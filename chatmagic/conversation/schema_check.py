@@ -68,7 +68,8 @@ def _check_fields(
     for name in json_schema.required(node):
         if name not in value:
             raise ValueError(f"{_at(path)}the field {json_schema.quoted(name)} is missing")
-    for name, item in value.items():
+    # Plain values first: by them alternatives are told apart, before each is followed all the way.
+    for name, item in sorted(value.items(), key=lambda held: isinstance(held[1], dict | list)):
         where = f"{path}.{name}" if path else name
         if name in properties:
             _check(document, properties[name], item, where)

@@ -1,19 +1,21 @@
-"""The slots of a conversation, where its turns and instructions stand, and their order."""
+"""The slots of a conversation, where its turns and what steers them stand, and their order."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from chatmagic.conversation.instructions import Instructions
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.turn import MAIN, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from chatmagic.conversation.request_facts import Value
 
-Item = Turn | Instructions
+Item = Turn | Instructions | ThreadStart
 """What may stand in a slot: a turn, or what steers the turns below without being one."""
 
 
@@ -49,16 +51,95 @@ def live(slots: Sequence[Slot]) -> tuple[Turn, ...]:
     return tuple(turn for slot in slots for turn in slot.turns)
 
 
-def instructions_of(slots: Sequence[Slot]) -> tuple[Value | None, ...]:
-    """Return the instructions that hold for each turn of :func:`live`, and at last below all."""
-    held: list[Value | None] = [None]
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A live turn where it stands.
+
+    Args:
+        turn: the turn.
+        thread: name of its thread.
+        line: the turns of its thread in order, and what may follow below.
+        index: index of the turn among them.
+        instructions: those that hold for it (rule 15).
+    """
+
+    turn: Turn
+    thread: str
+    line: Sequence[Turn]
+    index: int
+    instructions: Value | None
+
+
+@dataclass(slots=True)
+class Above:
+    """What stands above a place: each thread's turns, and what holds there.
+
+    Args:
+        lines: the turns that a request would carry, by the names of the threads.
+        thread: name of the thread that the place is in (rule 16).
+        instructions: those that hold there (rule 15).
+    """
+
+    lines: dict[str, list[Turn]] = field(default_factory=lambda: {MAIN: []})
+    thread: str = MAIN
+    instructions: Value | None = None
+
+    def take(self, item: Item) -> Standing | None:
+        """Go past an item; return where it stands, if it is a turn."""
+        if isinstance(item, Instructions):
+            self.instructions = item.in_force
+            return None
+        if isinstance(item, ThreadStart):
+            if item.fork is not None:
+                # The list of before stays with the turns that stand in it.
+                self.lines[item.name] = self.lines[self.thread][: item.fork]
+            self.thread = item.name
+            self.lines.setdefault(item.name, [])
+            return None
+        thread = item.thread or self.thread
+        line = self.lines.setdefault(thread, [])
+        line.append(item)
+        return Standing(item, thread, line, len(line) - 1, self.instructions)
+
+
+def above(slots: Sequence[Slot]) -> Above:
+    """Return what stands in these slots, for a place below them all."""
+    passed = Above()
     for slot in slots:
         for item in slot.items:
-            if isinstance(item, Instructions):
-                held[-1] = item.in_force
-            else:
-                held.append(held[-1])
-    return tuple(held)
+            passed.take(item)
+    return passed
+
+
+def standings(slots: Sequence[Slot]) -> Iterator[Standing]:
+    """Yield the live turns of these slots in their order, each where it stands."""
+    passed = Above()
+    for slot in slots:
+        for item in slot.items:
+            if (standing := passed.take(item)) is not None:
+                yield standing
+
+
+def of_thread(slots: Sequence[Slot], name: str) -> tuple[Slot, ...]:
+    """Return the slots with one thread's turns alone, also those that it begins with.
+
+    Args:
+        slots: those of all threads.
+        name: the thread's.
+    """
+    numbers = {turn.number for turn in above(slots).lines.get(name, ())}
+
+    def kept(item: Item) -> tuple[Item, ...]:
+        if isinstance(item, Instructions):
+            return (item,)
+        if isinstance(item, ThreadStart) or item.number not in numbers:
+            return ()
+        # What was asked by name in the thread that this one begins with is of this one here.
+        return (item if item.thread in {None, name} else replace(item, thread=name),)
+
+    begin = Slot(-1, None, (ThreadStart(name),))
+    own = (replace(slot, items=tuple(chain.from_iterable(map(kept, slot.items)))) for slot in slots)
+    return (begin, *own)
 
 
 def of_execution(slot: Slot, execution: str | None) -> tuple[Item, ...]:

@@ -1,4 +1,4 @@
-"""Suggestions for a mistyped command or option, and for a comment of another tool."""
+"""Suggestions for a mistyped command or option, a cell of two, and a comment of another tool."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from chatmagic.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from chatmagic.conversation.request_facts import RequestFacts
+
 COMMANDS: Final = (
     "chat",
     "chat_instructions",
+    "chat_thread",
     "chat_fix",
     "chat_history",
     "chat_undo",
@@ -38,9 +41,22 @@ _TAKEN: Final = re.compile(
 """What may follow a command's name, in lower case: options, numbers, files, and the like."""
 COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
 """A comment that is meant for a tool, at the beginning of a prompt."""
+_MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")
+_DIVIDES: Final = r"(?m)^[ \t]*%chat_thread[ \t]+(?!.*--delete\b)\S"
+_ASKS: Final = r"(?m)^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat(?:_fix\b|[ \t]+\S)|\bask\s*\("
 _SHOWN: Final = 60
 _ALIKE: Final = 0.8
 """How alike a misspelt name has to be: ``--temprature`` is, ``--system`` is not ``--stream``."""
+
+
+def divides_and_asks(source: str) -> bool:
+    """Return whether a cell begins a thread, and asks beside it.
+
+    Args:
+        source: what the cell says; the body of ``%%chat`` is text.
+    """
+    is_prompt = re.match(r"\s*%%chat", source) is not None
+    return not is_prompt and all(re.search(pattern, source) for pattern in (_DIVIDES, _ASKS))
 
 
 def mistaken_command(prompt: str) -> str | None:
@@ -68,11 +84,12 @@ def mistaken_command(prompt: str) -> str | None:
     return next(iter(difflib.get_close_matches(name, commands, 1, _ALIKE)), None)
 
 
-def refuse_cell_comments(body: str) -> None:
+def refuse_cell_comments(body: str, instead: str = "; --raw sends it") -> None:
     """Refuse a body that begins with a comment which is meant for a tool, not for the model.
 
     Args:
         body: what stands under ``%%chat``.
+        instead: what the hint ends with: what sends it all the same.
 
     Raises:
         InputError: it begins with ``# NBVAL_…`` or ``#| …``.
@@ -82,7 +99,7 @@ def refuse_cell_comments(body: str) -> None:
         shown = one_line(comment[1], _SHOWN)
         raise InputError(
             f"{shown} would be sent to the model. Nothing was sent.",
-            hint="Use a cell tag instead (raises-exception, nbval-skip); --raw sends it.",
+            hint=f"Use a cell tag instead (raises-exception, nbval-skip){instead}.",
         )
 
 
@@ -99,3 +116,14 @@ def near(typed: str, flags: Sequence[str]) -> str | None:
     held = [flag for word, flag in long.items() if name in word.split("-")]
     alike = [long[word] for word in difflib.get_close_matches(name, long, 1, _ALIKE)]
     return next(iter([*begun, *held, *alike]), None)
+
+
+def merged(asked: RequestFacts) -> list[str]:
+    """Return a note that a command stands within the prompt, as where a page merged two cells."""
+    if asked.entry != "cell":
+        return []
+    lines = asked.as_typed.splitlines()
+    match = next((match for match in map(_MAGIC_LINE.match, lines) if match), None)
+    if match is None:
+        return []
+    return [f"a line with {match[0]} is sent as text; split the cell if it is to run by itself"]

@@ -17,7 +17,7 @@ from chatmagic.errors import InputError
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 OPEN: Final = "{{"
 CLOSE: Final = "}}"
@@ -78,6 +78,41 @@ def refill(text: str, values: Sequence[Value]) -> str:
     if [expression for expression, _, _ in expressions] != [value.expression for value in put_in]:
         raise InputError("its values are not those of its prompt")
     return in_front(front, _put_in(text, expressions, put_in))
+
+
+def fill_row(text: str, row: Mapping[str, object]) -> str:
+    """Return a template with the values of one row: ``{{ name }}`` gives way to a value, whole.
+
+    Names alone stand between the braces: nothing is evaluated, and no value's text is ever
+    looked at for more names.
+
+    Args:
+        text: the template as typed.
+        row: values by name.
+
+    Raises:
+        InputError: the template names something else, or nothing, or a value has no text.
+    """
+    pieces: list[str] = []
+    end = 0
+    last_close = text.rfind(CLOSE)
+    while (start := text.find(OPEN, end)) != -1 and start + len(OPEN) <= last_close:
+        close = text.find(CLOSE, start + len(OPEN))
+        name = text[start + len(OPEN) : close].strip()
+        if name not in row:
+            names = one_line(", ".join(f"{{{{ {each} }}}}" for each in row), _MESSAGE_SHOWN)
+            raise InputError(
+                f"{{{{ {one_line(name, _SHOWN)} }}}} is no name of a row. Nothing was sent.",
+                hint=f"There is {names}; a template takes names, and no expressions.",
+            )
+        pieces += [text[end:start], _value(name, row.__getitem__, hint=None)]
+        end = close + len(CLOSE)
+    if not end:
+        raise InputError(
+            "The template names nothing of a row, so each would send the same. Nothing was sent.",
+            hint="{{ it }} stands for the row, {{ name }} for one of its columns.",
+        )
+    return "".join([*pieces, text[end:]])
 
 
 def in_front(values: Sequence[Value], text: str) -> str:
@@ -147,7 +182,7 @@ def _is_expression(text: str) -> bool:
     return True
 
 
-def _value(expression: str, evaluate: Callable[[str], object]) -> str:
+def _value(expression: str, evaluate: Callable[[str], object], hint: str | None = _RAW) -> str:
     try:
         return str(evaluate(expression))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
@@ -155,7 +190,7 @@ def _value(expression: str, evaluate: Callable[[str], object]) -> str:
         shown = one_line(expression, _SHOWN)
         raise InputError(
             f"{{{{ {shown} }}}} has no value: {_in_words(error)}. Nothing was sent.",
-            hint=_RAW,
+            hint=hint,
         ) from None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from chatmagic._json import digest, shared, turn_digest
 from chatmagic.conversation.record import Record
@@ -12,11 +12,14 @@ from chatmagic.conversation.request_facts import RequestFacts, Value
 from chatmagic.models import Message, ReplyFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from chatmagic.models import Reply, State
 
 _T = TypeVar("_T")
+
+MAIN: Final = "main"
+"""The thread of a turn below no start of another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +91,13 @@ class Context:
         turns: the turns it carries, oldest first.
         total: how many there would be without ``last``.
         instructions: the standing instructions that hold, with their text.
+        thread: name of the thread that they are of.
     """
 
     turns: tuple[Turn, ...]
     total: int
     instructions: Value | None = None
+    thread: str = MAIN
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -115,6 +120,11 @@ class Context:
         return tuple(message for turn in self.turns for message in turn.messages)
 
     @property
+    def places(self) -> enumerate[Turn]:
+        """The turns with their numbers for people, which count in their thread."""
+        return enumerate(self.turns, self.total - len(self.turns) + 1)
+
+    @property
     def from_panel(self) -> int:
         """How many of the turns were asked in the panel, where Run All will not ask them."""
         return sum(turn.entry == "panel" for turn in self.turns)
@@ -131,7 +141,7 @@ def newest(items: tuple[_T, ...], last: int | None) -> tuple[_T, ...]:
 
 
 def is_stale(
-    turns: tuple[Turn, ...],
+    turns: Sequence[Turn],
     index: int,
     instructions: Value | None,
     cells: Mapping[str, str] = MappingProxyType({}),
@@ -139,7 +149,7 @@ def is_stale(
     """Return whether a turn would carry other turns, instructions or cells than it did (rule 9).
 
     Args:
-        turns: the live turns in order.
+        turns: the live turns of its thread in order.
         index: index of the turn among them.
         instructions: those that hold for it now.
         cells: for each cell that has run, the digest of what would go along of it now.
@@ -152,15 +162,15 @@ def is_stale(
     )
 
 
-def carries_others(turns: tuple[Turn, ...], index: int) -> bool:
+def carries_others(turns: Sequence[Turn], index: int) -> bool:
     """Return whether a turn would carry other turns now than it did.
 
     Args:
-        turns: the live turns in order.
+        turns: the live turns of its thread in order.
         index: index of the turn among them.
     """
     turn = turns[index]
-    now = newest(turns[:index], turn.last)
+    now = newest(tuple(turns[:index]), turn.last)
     return turn.carried != tuple(other.number for other in now)
 
 

@@ -7,20 +7,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from chatmagic._json import shared
-from chatmagic.conversation import options, suggestions, template
-from chatmagic.conversation.blocks import ASKED_OF_AN_ERROR
-from chatmagic.conversation.request_facts import Parameters
+from chatmagic.conversation import chat_line, options, suggestions, template
+from chatmagic.conversation.request_facts import Parameters, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import in_front, views
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.status import Status
+from chatmagic.jupyter.thread_command import refuse_dividing
 from chatmagic.jupyter.values.describe import Descriptions
-from chatmagic.session.ask import EMPTY, merged
-from chatmagic.session.events import Ask, View
+from chatmagic.session.events import EMPTY, Ask, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from chatmagic.conversation.chat_line import ParsedLine
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
@@ -73,9 +73,10 @@ def fix(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
 
     def run() -> Reply | None:
         parsed = replace(_parsed(kernel, line), with_error=True)
-        wanted = parsed.question((cell or "").removesuffix("\n"))
-        asked = ASKED_OF_AN_ERROR
-        reply = _ask(kernel, parsed, asked if wanted == asked else f"{asked} I wanted: {wanted}")
+        body = (cell or "").removesuffix("\n")
+        if not parsed.raw:
+            suggestions.refuse_cell_comments(body)
+        reply = _ask(kernel, parsed, correction(parsed.prompt, body))
         return None if cell is not None else reply
 
     return _interruptible(kernel, run)
@@ -98,13 +99,13 @@ def _interruptible(kernel: Kernel, run: Callable[[], _T]) -> _T:
 
 def _run(kernel: Kernel, line: str, cell: str | None) -> Reply | None:
     parsed = _parsed(kernel, line)
-    if cell is None and not parsed.question(""):
+    if cell is None and not parsed.question(parsed.prompt):
         print(Status(kernel).summary())
         return None
     body = (cell or "").removesuffix("\n")
     if body and not parsed.raw:
         suggestions.refuse_cell_comments(body)
-    text = parsed.question(body)
+    text = parsed.question(parsed.prompt, body)
     command = suggestions.mistaken_command(text)
     if command is not None:
         raise InputError(
@@ -115,23 +116,51 @@ def _run(kernel: Kernel, line: str, cell: str | None) -> Reply | None:
     return None if cell is not None else reply
 
 
-def _parsed(kernel: Kernel, line: str) -> options.ParsedLine:
-    return options.parse(line, kernel.settings.trait_values(config=True))
+def _parsed(kernel: Kernel, line: str) -> ParsedLine:
+    return chat_line.parse(line, kernel.settings.trait_values(config=True))
 
 
-def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply | None:
+def _ask(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
     """Ask, and put the reply, whole or in part, into the variable that the line names.
 
     Returns:
         The reply; ``None`` where the request is only shown.
     """
+    refuse_dividing(kernel)
     execution = running(kernel.shell)
+    ask = _composed(kernel, parsed, text, execution)
+    if parsed.dry:
+        from chatmagic.jupyter import request_view  # noqa: PLC0415 - the renderer comes with it
+
+        views.show_html(*request_view.of_preview(kernel.session.preview(ask), kernel))
+        return None
+    reply: Reply | None = None
+    result: object = None
+    try:
+        with kernel.page.following(execution):
+            reply = kernel.session.run(ask, _view(kernel, ask, execution)).reply
+        result = reply.parsed if ask.format == "json" else reply
+    except (ChatError, ChatInterrupted) as error:
+        result = reply = error.reply
+        if execution.audience == "machine" and (notes := suggestions.merged(ask)):
+            error.hint = " ".join(filter(None, [error.hint, f"Note that {notes[0]}."]))
+        raise
+    finally:
+        if parsed.output and reply is not None:
+            kernel.shell.user_ns[parsed.output] = result
+    if ask.shown:
+        kernel.shown = (execution.id, reply)
+    return reply
+
+
+def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Execution) -> Ask:
+    """Return what is asked: the text with its values put in, behind what goes in front of it."""
     front = in_front.of(kernel, parsed, execution.cell)
     if front and not text.strip():
         raise InputError(EMPTY)
     descriptions = Descriptions(kernel.shell)
     sent, values = template.fill(text, None if parsed.raw else descriptions.text, front)
-    ask = Ask(
+    return Ask(
         sent,
         **shared(parsed, Parameters),
         typed=text if values else None,
@@ -146,28 +175,6 @@ def _ask(kernel: Kernel, parsed: options.ParsedLine, text: str) -> Reply | None:
         asker=execution.label,
         shown=not parsed.quiet,
     )
-    if parsed.dry:
-        from chatmagic.jupyter import request_view  # noqa: PLC0415 - the renderer comes with it
-
-        views.show_html(*request_view.of_preview(kernel.session.preview(ask), kernel))
-        return None
-    reply: Reply | None = None
-    result: object = None
-    try:
-        with kernel.page.following(execution):
-            reply = kernel.session.run(ask, _view(kernel, ask, execution)).reply
-        result = reply.parsed if ask.format == "json" else reply
-    except (ChatError, ChatInterrupted) as error:
-        result = reply = error.reply
-        if execution.audience == "machine" and (notes := merged(ask)):
-            error.hint = " ".join(filter(None, [error.hint, f"Note that {notes[0]}."]))
-        raise
-    finally:
-        if parsed.output and reply is not None:
-            kernel.shell.user_ns[parsed.output] = result
-    if ask.shown:
-        kernel.shown = (execution.id, reply)
-    return reply
 
 
 def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.cell_order import PageReport
     from chatmagic.conversation.conversation import Mark
+    from chatmagic.jupyter.bridge_messages import CodeCell, Coded, Say, ToBridge
     from chatmagic.jupyter.drawing import DrawingLoop
-    from chatmagic.jupyter.panel import messages
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
 
@@ -40,12 +40,14 @@ MARKS: Final[Mapping[Mark, str]] = {
     "reset or a load. Run the cell again to ask anew.",
     "instructions taken back": "Not in force any more: these instructions were taken back, by an "
     "undo or a load. Run the cell again to give them anew.",
+    "thread taken back": "Not in force any more: this thread was taken back, by an undo or a load. "
+    "Run the cell again to begin it anew.",
     "held back": f"This reply {HELD_BACK}.",
 }
 """The mark of a cell in the page."""
 
 COPIED: Final = (
-    "Not in the conversation: this reply came with a copy of its cell. Run the cell to ask."
+    "Not in the conversation: this output came with a copy of its cell. Run the cell to renew it."
 )
 STARTED: Final = "Reply started."
 
@@ -80,7 +82,7 @@ class Bridge:
         self._drawing = drawing
         self._context = contextvars.copy_context()
         self._opened = False
-        self._to_say: list[messages.Say] = []
+        self._to_say: list[Say] = []
         if ended is not None:
             self._to_say.append({"kind": "say", "text": ended, "first": True})
         self._marked: dict[str, str] | None = None
@@ -101,8 +103,8 @@ class Bridge:
         self,
         owner: str | None,
         digest: str,
-        cells: list[messages.CodeCell],
-        heard: Callable[[messages.Coded], str],
+        cells: list[CodeCell],
+        heard: Callable[[Coded], str],
     ) -> None:
         """Let the page put cells below one of its cells.
 
@@ -199,5 +201,5 @@ class Bridge:
         while self._to_say:
             self._send(self._to_say.pop(0))
 
-    def _send(self, message: messages.Marks | messages.Say | messages.Tell | messages.Code) -> None:
+    def _send(self, message: ToBridge) -> None:
         self._hidden.send(message)

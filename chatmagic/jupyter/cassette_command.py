@@ -132,8 +132,9 @@ def _prune(kernel: Kernel, words: list[str]) -> str:
     if cassette is None:
         raise InputError("No cassette is in use, so there is nothing to prune.", hint=USAGE)
     pruning = kernel.pruning
-    return kernel.session.alone(
-        lambda: pruning.removed(cassette, words) if words else pruning.listed(cassette)
+    return kernel.session.lock.alone(
+        "a change of the cassette",
+        lambda: pruning.removed(cassette, words) if words else pruning.listed(cassette),
     )
 
 

@@ -6,6 +6,7 @@ Light enough to be loaded in every notebook, and quick enough to run after each 
 from __future__ import annotations
 
 import bdb
+import os
 import re
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -33,6 +34,7 @@ NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, bdb.BdbQuit)
 MOST_CELLS: Final = 1_000
 """How many cells are kept; where a front end names none, each execution is another one."""
 
+_KERNEL_FOLDER: Final = "ipykernel_"
 _LABEL: Final = re.compile(r"""\s*#\|\s*label:\s*(["']?)(\S+)\1\s*$""")
 _WHOLE: Final = re.compile(r"%%chat(?:_\w+)?(?!\S)")
 _LINE: Final = re.compile(
@@ -70,7 +72,7 @@ def is_ours(source: str) -> bool:
 
 @dataclass(frozen=True)
 class CellRun:
-    """What one cell said and showed when it ran last.
+    """Latest run of one cell: its source, its output, and its error.
 
     Args:
         key: what tells it from other cells: the hash of its identity, or else of its label, or
@@ -110,7 +112,7 @@ class CellRun:
 
 
 class CellNotes(Mapping[str, str]):
-    """What one shell's cells left behind; a mapping of cells to the digests of what they show.
+    """Notes on the cells that one shell has run: a mapping of each to the digest of its text.
 
     Args:
         shell: the shell.
@@ -209,14 +211,15 @@ class CellNotes(Mapping[str, str]):
                 return  # of a cell that another one has run
             capture = self._capture
             self._stop()
-            trace = "" if is_ours(source) else self._note_error(result, source)
+            names = _CellNames(self._shell, result)
+            trace = "" if is_ours(source) else self._note_error(result, source, names)
+            output, lost = ("", 0) if capture is None else (capture.text, capture.lost)
+            shown = names.put_in(output), lost, trace
             if source.strip():
-                self._keep(self._run(source, result.execution_count, capture, trace))
+                self._keep(self._run(source, result.execution_count, shown))
 
-    def _run(
-        self, source: str, number: int | None, capture: OutputCapture | None, trace: str
-    ) -> CellRun:
-        """Return the run of the cell that has run now."""
+    def _run(self, source: str, number: int | None, shown: tuple[str, int, str]) -> CellRun:
+        """Return the run of the cell that has run now, with what it showed, lost and raised."""
         execution = _running(self._shell)
         names = (*labels_of(source), *execution.tags)
         key, is_lasting = execution.cell, True
@@ -226,8 +229,7 @@ class CellNotes(Mapping[str, str]):
             key, is_lasting = f"run {execution.id} {number}", False
         if is_ours(source):
             return CellRun(key, is_lasting, is_ours=True, number=number)
-        output, lost = ("", 0) if capture is None else (capture.text, capture.lost)
-        return CellRun(key, is_lasting, False, number, source, names, output, lost, trace)
+        return CellRun(key, is_lasting, False, number, source, names, *shown)
 
     def _keep(self, run: CellRun) -> None:
         before = self.runs.get(run.key)
@@ -238,7 +240,7 @@ class CellNotes(Mapping[str, str]):
         if before is not None and before.digest != run.digest:
             self._has_run_again(run.key)
 
-    def _note_error(self, result: ExecutionResult, source: str) -> str:
+    def _note_error(self, result: ExecutionResult, source: str, names: _CellNames) -> str:
         """Note the error of a cell that is not ours, and return it as text; empty for none."""
         error = result.error_before_exec or result.error_in_exec
         if error is None or isinstance(error, NO_ERRORS) or is_of_a_magic(error):
@@ -247,13 +249,7 @@ class CellNotes(Mapping[str, str]):
         _lazy.load("chatmagic.jupyter.error_text")
         from chatmagic.jupyter import error_text  # noqa: PLC0415
 
-        # Without history an execution has no number, and its file has the one that comes next.
-        number = result.execution_count or self._shell.execution_count
-
-        def cell_of(file: str) -> str | None:
-            return _cell_of(self._shell, file, number)
-
-        trace = error_text.of(error, cell_of)
+        trace = error_text.of(error, names.of)
         self.error = NotedError(type(error).__name__, source, trace)
         return trace
 
@@ -267,13 +263,44 @@ def labels_of(source: str) -> tuple[str, ...]:
     return tuple(match[2] for match in map(_LABEL.match, source.splitlines()) if match)
 
 
-def _cell_of(shell: InteractiveShell, file: str, number: int | None) -> str | None:
-    """Return what to call the cell that a file's name stands for; ``None`` for a file."""
-    named: Any = shell.compile.format_code_name(file)
-    if named is None:
-        return None
-    # A number would differ when the notebook runs again.
-    return "this cell" if named[1] == f"In[{number}]" else "another cell"
+class _CellNames:
+    """Names of cells, which Python knows by files that are others in each kernel.
+
+    A cell's number would be another one when the notebook runs again.
+
+    Args:
+        shell: the shell that ran them.
+        result: of "this cell".
+    """
+
+    def __init__(self, shell: InteractiveShell, result: ExecutionResult) -> None:
+        """Look up nothing yet."""
+        self._compile: Any = shell.compile
+        self._info: Any = result.info
+        # Without history an execution has no number, and its file has the one that comes next.
+        self._number = result.execution_count or shell.execution_count
+
+    def of(self, file: str) -> str | None:
+        """Return what to call the cell that a file's name stands for; ``None`` for a file."""
+        if self._compile.format_code_name(file) is None:
+            return None
+        return "this cell" if file == self._own else "another cell"
+
+    def put_in(self, text: str) -> str:
+        """Return a text that names cells in place of their files, as a warning names them."""
+        if _KERNEL_FOLDER not in text:
+            return text
+        folder = self._own.rpartition(os.sep)[0]
+        files = rf"{re.escape(folder)}[\\/]\d+\.py"
+        return re.sub(files, lambda match: self.of(match[0]) or match[0], text)
+
+    @cached_property
+    def _own(self) -> str:
+        raw = self._info.raw_cell
+        # IPython 8 does not tell what it ran; ipykernel names a file by what was typed.
+        code = getattr(self._info, "transformed_cell", None) or raw
+        name: str = self._compile.get_code_name(raw, code, self._number)
+        return name
 
 
 def _running(shell: InteractiveShell) -> Execution:

@@ -15,7 +15,9 @@ CHANGES: Final = {
     "ask": "the question",
     "re-run": "the new reply to",
     "instructions": "the instructions",
+    "thread": "the thread",
     "reset": "the reset",
+    "deletion": "the deletion",
     "set aside": "the setting aside",
     "load": "the load",
 }
@@ -34,10 +36,11 @@ def redone(change: Change | None) -> str:
 
 def _line(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
     what = f"{did} {CHANGES[change.kind]}"
-    if change.kind in {"reset", "set aside", "load"}:
+    if change.kind in {"reset", "deletion", "set aside", "load"}:
         count = len(change.came or change.went)
-        parts = [counted(count, "turn")] if count or not change.instructions else []
-        return f"{what} ({' and '.join([*parts, *['instructions'] * change.instructions])})."
-    if change.kind == "instructions":
+        others = ["instructions"] * change.instructions + ["threads"] * change.threads
+        parts = [counted(count, "turn")] if count or not others else []
+        return f"{what} ({' and '.join([*parts, *others])})."
+    if change.kind in {"instructions", "thread"}:
         return f"{what}."
     return f"{what} {', '.join(f'“{one_line(turn.as_typed, _SHOWN)}”' for turn in turns[-1:])}."

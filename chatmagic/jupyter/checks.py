@@ -13,6 +13,7 @@ from chatmagic.models import Message
 from chatmagic.protocol import url
 from chatmagic.protocol.auth import AUTH_WAYS, redacted, refuse_keys
 from chatmagic.protocol.wire import Request
+from chatmagic.session.budget import Budget
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
@@ -50,6 +51,11 @@ def _temperature(value: float | None) -> None:
         raise InputError("it is a finite number, or None.")
 
 
+def _budget(value: str | None) -> None:
+    if value and value.strip():
+        Budget.parse(value, "it")
+
+
 CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
     "base_url": _base_url,
     "auth": _one_of(AUTH_WAYS),
@@ -59,6 +65,7 @@ CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
     "extra_headers": extras.headers,
     "temperature": _temperature,
     "mode": _one_of(MODES),
+    "budget": _budget,
 }
 
 

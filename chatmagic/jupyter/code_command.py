@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import uuid
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -19,19 +20,22 @@ from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import running
+from chatmagic.jupyter.thread_command import place
 from chatmagic.text import counted, to_terminal, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.conversation.turn import Turn
+    from chatmagic.jupyter.bridge_messages import CodeCell, Coded
     from chatmagic.jupyter.kernel import Kernel
-    from chatmagic.jupyter.panel.messages import CodeCell, Coded
-    from chatmagic.models import CodeBlock
+    from chatmagic.models import CodeBlock, Reply
 
 Kind = Literal["code", "markdown"]
 PYTHON: Final = frozenset(["", "py", "py3", "pycon", "python", "python3", "ipython", "ipython3"])
 """The languages whose blocks become code cells; others would only fail here when they run."""
+MOST: Final = 200
+"""How many cells are made of a reply at most: a page with thousands stands still."""
 NO_CELLS: Final = "No cells were made: "
 HEADLESS: Final = f"{NO_CELLS}the notebook is run without a page. A person who runs this cell gets "
 UNKNOWN: Final = (
@@ -56,11 +60,15 @@ def code(kernel: Kernel, line: str) -> None:
     """
     words, options = read("chat_code", line, "--prose")
     number, turn = _turn(kernel, words)
-    blocks = turn.reply.code_blocks
+    reply = _in_a_fence(turn.reply) if turn.format == "code" else turn.reply
+    blocks = reply.code_blocks
     if not blocks:
         _show(f"The reply of turn {number:,} has no block of code. Nothing was changed.")
         return
-    cells = cells_of(turn.reply.text, prose="--prose" in options)
+    cells = cells_of(reply.text, prose="--prose" in options)
+    if len(cells) > MOST:
+        _show(f"{NO_CELLS}they would be {len(cells):,}, more than {MOST}. Copy the code.")
+        return
     execution = running(kernel.shell)
     if execution.audience == "machine":
         _show(f"{HEADLESS}{_cells(len(cells))}.")
@@ -68,6 +76,13 @@ def code(kernel: Kernel, line: str) -> None:
     if execution.audience == "text":
         _show(WITHOUT_PAGE, blocks)
         return
+    _put(kernel, execution.cell, cells, blocks)
+
+
+def _put(
+    kernel: Kernel, owner: str | None, cells: list[tuple[Kind, str]], blocks: Sequence[CodeBlock]
+) -> None:
+    """Let the page put cells below a cell, and show what becomes of that."""
     kernel.page.open_bridge(None)
     shown = DisplayHandle()
     context = contextvars.copy_context()
@@ -81,7 +96,7 @@ def code(kernel: Kernel, line: str) -> None:
 
     bridge = kernel.page.bridge
     data, metadata = output.note(*_note(f"{_cells(len(cells))} for this page.", ()))
-    if bridge is None or not bridge.has_page(execution.cell):
+    if bridge is None or not bridge.has_page(owner):
         _show(UNKNOWN, blocks)
         return
     # An output that is shown while the cell runs can be changed when the page has answered.
@@ -89,7 +104,7 @@ def code(kernel: Kernel, line: str) -> None:
     made: list[CodeCell] = [
         {"id": str(uuid.uuid4()), "cell_type": kind, "source": source} for kind, source in cells
     ]
-    bridge.put_code(execution.cell, digest(cells)[:16], made, heard)
+    bridge.put_code(owner, digest(cells)[:16], made, heard)
 
 
 def cells_of(text: str, *, prose: bool) -> list[tuple[Kind, str]]:
@@ -123,24 +138,26 @@ def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
         words: its number as ``%chat_history`` shows it; empty for the last one that a question
             in this cell would carry.
     """
-    owner, execution = kernel.cell()
-    kernel.session.follow_pages(owner)
-    conversation = kernel.session.conversation
-    turns = conversation.turns
+    here = place(kernel)
+    turns = kernel.session.conversation.of_thread(here.thread).turns
     if words.isdecimal() and 1 <= int(words) <= len(turns):
         return int(words), turns[int(words) - 1]
     if words:
         numbers = f"from 1 to {len(turns):,}" if turns else "once there is one"
         raise InputError(f"%chat_code takes nothing, or a turn's number {numbers}.")
-    layout = kernel.layout(owner)
-    order = None if layout is None else layout.order
-    before = conversation.context(owner, execution, order=order).turns
-    if not before:
+    if not here.turns:
         raise InputError(
             "There is no reply before this cell. Nothing was changed.",
             hint="%chat_history numbers the turns; %chat_code 2 takes the second.",
         )
-    return turns.index(before[-1]) + 1, before[-1]
+    return here.total, here.turns[-1]
+
+
+def _in_a_fence(reply: Reply) -> Reply:
+    """Return a reply that is code alone with the fence that it may lack."""
+    from chatmagic.render import reply_parts  # noqa: PLC0415 - as above
+
+    return reply if reply.code_blocks else replace(reply, text=reply_parts.fenced(reply.text))
 
 
 def _outcome(answer: Coded) -> str:

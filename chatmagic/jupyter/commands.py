@@ -21,6 +21,7 @@ from chatmagic.jupyter.history_commands import history, redo, reset, undo
 from chatmagic.jupyter.instructions_command import instruct
 from chatmagic.jupyter.save_command import load, save
 from chatmagic.jupyter.status import Status
+from chatmagic.jupyter.thread_command import thread
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
@@ -29,8 +30,13 @@ if TYPE_CHECKING:
 def credits(kernel: Kernel, line: str) -> None:
     """Run ``%chat_credits``."""
     execution = running(kernel.shell)
-    words, given = read("chat_credits", line, "--live")
+    words, given = read("chat_credits", line, "--live", "--usage")
     refuse_words("chat_credits", words)
+    if "--usage" in given:
+        from chatmagic.jupyter import usage_view  # noqa: PLC0415 - the renderer comes with it
+
+        views.show_html(*usage_view.shown(kernel.session.spending))
+        return
     if given and execution.audience == "page":
         kernel.page.panels(Status(kernel)).show_gauge(execution.cell)
         return

@@ -147,16 +147,16 @@ class Completions:
         if typed.magic not in _ASKING:
             return self._of_command(typed) if typed.body is None else ("", [])
         # With the first Tab, not with the extension.
-        _lazy.load("chatmagic.conversation.options")
-        from chatmagic.conversation import options  # noqa: PLC0415
+        _lazy.load("chatmagic.conversation.chat_line")
+        from chatmagic.conversation import chat_line, options  # noqa: PLC0415
 
-        at_end = options.end(typed.line)
+        at_end = chat_line.end(typed.line)
         if typed.body is None and not at_end.in_prompt:
             if at_end.option is not None:
                 return at_end.word, self._values(at_end.option, at_end.word)
             return at_end.word, _kind("param", options.flags(at_end.word))
         with swallowed(ValueError):
-            if options.parse(typed.line, self._settings.trait_values(config=True)).raw:
+            if chat_line.parse(typed.line, self._settings.trait_values(config=True)).raw:
                 return "", []
         text = f"{typed.line}\n{typed.body or ''}" if typed.body is not None else typed.line
         _, opened, expression = text.rpartition("{{")

@@ -43,10 +43,10 @@ def connect(kernel: Kernel, line: str) -> None:
     place = config.address([(word, "%chat_connect")])
     if model is not None:
         extras.fields(kernel.settings.extra_body, model)
-    kernel.chosen = place.base_url
+    kernel.addresses.chosen = place.base_url
     if model is not None:
         kernel.settings.model = model
-        kernel.belong_here({"model"})
+        kernel.addresses.belong_here({"model"})
     kernel.session.disconnect()
     endpoint = kernel.endpoint()
     # With a key it is as for a machine, so that a replay without one repeats it.
@@ -146,7 +146,7 @@ def of_this_address(kernel: Kernel) -> list[str]:
     if (model := kernel.model()) is not None:
         # A key that was put there by mistake is not shown.
         lines.append(f"Model: {text.one_line(redacted(model, kernel.known_keys()), _SHOWN)}.")
-    if elsewhere := kernel.elsewhere():
+    if elsewhere := kernel.addresses.elsewhere():
         lines.append(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
     return lines
 

@@ -12,6 +12,7 @@ from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.change_words import redone, undone
 from chatmagic.jupyter.command_line import refuse_words, without_quotes
+from chatmagic.jupyter.thread_command import place
 from chatmagic.render import gauge
 from chatmagic.text import UNTYPESET, counted
 
@@ -33,8 +34,9 @@ def history(kernel: Kernel, line: str) -> None:
     from chatmagic.jupyter import request_view, transcript  # noqa: PLC0415
 
     owner, _ = kernel.cell()
-    kernel.session.follow_pages(owner)
-    conversation = kernel.session.conversation
+    here = place(kernel).thread
+    is_one = len(kernel.session.conversation.threads) == 1
+    conversation = kernel.session.conversation.of_thread(here)
     turns, pages = conversation.turns, kernel.pages
     owners = [turn.owner for turn in turns if turn.owner is not None]
     notebooks = None if pages is None else pages.names(owners)
@@ -51,6 +53,7 @@ def history(kernel: Kernel, line: str) -> None:
     elif not word:
         is_on_page = kernel.settings.order == "page" and pages is not None and owner in pages.cells
         order = transcript.AS_ON_PAGE if is_on_page else transcript.AS_RUN
+        order = order if is_one else f"in the thread {here}, {order}"
         views.show_html(*transcript.table(conversation, order, notebooks))
     elif word == "all":
         views.show_html(*transcript.whole(conversation, turns, notebooks))

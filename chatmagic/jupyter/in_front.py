@@ -10,7 +10,7 @@ from chatmagic.errors import InputError
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from chatmagic.conversation.options import ParsedLine
+    from chatmagic.conversation.chat_line import ParsedLine
     from chatmagic.jupyter.cell_notes import CellRun
     from chatmagic.jupyter.kernel import Kernel
 

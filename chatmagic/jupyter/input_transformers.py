@@ -2,9 +2,9 @@
 
 - ``%chat What is a p-value?`` would be a request for help; it is a question.
 - ``%chat …`` leaves no empty ``Out[n]:`` behind; ``reply = %chat …`` gives the reply.
-- The body of a ``%%chat`` or ``%%chat_instructions`` cell arrives as typed: prompts such as
-  ``>>>`` at its beginning are not stripped, and ``%%chat question`` with an empty body asks the
-  question.
+- The body of a ``%%chat``, ``%%chat_fix`` or ``%%chat_instructions`` cell arrives as typed:
+  prompts such as ``>>>`` at its beginning are not stripped, and ``%%chat question`` with an
+  empty body asks the question.
 
 ``%chat?``, ``%chat ?`` and ``%%chat?`` still ask for help.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-_WITH_TEXT: Final = r"%%(?P<name>chat(?:_instructions)?)(?:[ \t]+(?P<line>.*))?[ \t]*$"
+_WITH_TEXT: Final = r"%%(?P<name>chat(?:_fix|_instructions)?)(?:[ \t]+(?P<line>.*))?[ \t]*$"
 NAMES: Final = ("chat", "chat_fix")
 """The magics that take words of a person's behind their name."""
 _ASKS: Final = r"%(chat(?:_fix)?)\s+\S"

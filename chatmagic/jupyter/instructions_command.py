@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,8 +12,10 @@ from chatmagic.conversation import suggestions
 from chatmagic.conversation.instructions import Instructions, in_words
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
+from chatmagic.jupyter.command_line import without_quotes
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.status import Status
+from chatmagic.protocol.known_secrets import secret_in, secret_variables
 from chatmagic.text import one_line, to_terminal
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ _HINT: Final = (
 )
 _UNCHANGED: Final = "Nothing was changed."
 _SHOWN: Final = 200
+_LARGEST: Final = 2**20
+"""How many bytes a file may have."""
 
 
 def instruct(kernel: Kernel, line: str, cell: str | None = None) -> None:
@@ -48,17 +53,33 @@ def instruct(kernel: Kernel, line: str, cell: str | None = None) -> None:
             f"The instructions stand in the cell and are to be read from a file. {_UNCHANGED}",
             hint="Leave the cell empty below --from FILE, or leave --from out.",
         )
-    suggestions.refuse_cell_comments(body)
+    suggestions.refuse_cell_comments(body, "")
     text = _read(file) if file else body
+    _refuse_secrets(kernel, text, file)
+    execution = running(kernel.shell)
+    given = Instructions.of(text, file, owner=execution.cell, execution=execution.id)
+    kernel.session.steer(given)
+    views.show(*output.of_instructions(given))
+
+
+def _refuse_secrets(kernel: Kernel, text: str, file: str) -> None:
+    """Refuse instructions that hold the API key, or come with another secret from a file.
+
+    Raises:
+        InputError: they do.
+    """
     if any(key.is_in(part) for key in kernel.known_keys() for part in (text, file)):
         raise InputError(
             f"The instructions hold your API key. {_UNCHANGED}",
             hint="Remove it; a key that others may have seen should be revoked.",
         )
-    execution = running(kernel.shell)
-    given = Instructions.of(text, file, owner=execution.cell, execution=execution.id)
-    kernel.session.instruct(given)
-    views.show(*output.of_instructions(given))
+    # What is typed is looked at with the question; of a file the cell is the first to show it.
+    secret = secret_in(text, secret_variables(os.environ)) if file else None
+    if secret is not None:
+        raise InputError(
+            f"{one_line(file, _SHOWN)} holds {secret}. {_UNCHANGED}",
+            hint="Take it out: the output of this cell would show and keep it.",
+        )
 
 
 def _show(kernel: Kernel) -> None:
@@ -82,16 +103,14 @@ def _file(line: str) -> str:
             f"%%chat_instructions takes --from FILE or nothing in its line. {_UNCHANGED}",
             hint=_HINT,
         )
-    name = match["file"] or ""
-    is_quoted = len(name) > 1 and name[0] == name[-1] and name[0] in "\"'"
-    return name[1:-1] if is_quoted else name
+    return without_quotes(match["file"] or "")
 
 
 def _read(file: str) -> str:
     """Return the text of a file, but for its last line end.
 
     Raises:
-        InputError: there is none, or it is no text.
+        InputError: there is none, or it is no text, or too large.
     """
     shown = one_line(file, _SHOWN)
     try:
@@ -100,6 +119,9 @@ def _read(file: str) -> str:
         raise InputError(f"{one_line(str(error), _SHOWN)} {_UNCHANGED}", hint=_HINT) from None
     if content is None:
         raise InputError(f"{shown} is not there. {_UNCHANGED}", hint=_HINT)
+    if len(content) > _LARGEST:
+        # It goes along with each question, and the cell's output holds it twice.
+        raise InputError(f"{shown} is larger than {_LARGEST // 2**20} MiB. {_UNCHANGED}")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

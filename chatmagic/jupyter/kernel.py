@@ -12,19 +12,16 @@ from chatmagic.cassette.mode import CassetteOptions, resolve
 from chatmagic.cassette.pruning import Pruning
 from chatmagic.client import config, extras, keystore
 from chatmagic.client.endpoint import ServiceSetup
-from chatmagic.client.extras import OF_AN_ADDRESS
 from chatmagic.errors import ChatError, InputError
+from chatmagic.jupyter.addresses import Addresses
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.page import LivePage
-from chatmagic.protocol import url
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Changed
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.cassette.active import CassetteSetup
@@ -52,8 +49,7 @@ class Kernel:
 
     def __init__(self, shell: InteractiveShell, settings: KernelSettings) -> None:
         """Choose nothing yet; loads nothing and starts nothing."""
-        self.chosen: str | None = None
-        """The address that ``%chat_connect`` chose."""
+        self.addresses = Addresses(settings)
         self.typed: dict[str, Secret] = {}
         """The keys that were typed here, by origin."""
         self.shell = shell
@@ -93,12 +89,12 @@ class Kernel:
         """
         endpoint = config.with_local_emulator(self.endpoint())
         for warning in config.new_warnings(endpoint.warnings):
-            print(warning, file=sys.stderr)
+            self.notify(warning)
         return ServiceSetup(
             endpoint,
             self.settings.timeout,
             self.extra_body(),
-            extras.headers(self._of_this_address("extra_headers")),
+            extras.headers(self.addresses.of_this_address("extra_headers")),
             self.has_system_role(),
         )
 
@@ -151,6 +147,19 @@ class Kernel:
                 f"There is no {one_line(name, _SHOWN)} in this notebook yet. Nothing was sent.",
                 hint="Run the cell that defines the schema.",
             ) from None
+
+    def is_watched(self) -> bool:
+        """Return whether a person sees what the running cell prints, as it is printed."""
+        execution = running(self.shell)
+        return execution.audience != "machine" and not execution.piped
+
+    def budget(self) -> str | None:
+        """Return the budget that is set for this kernel; ``None`` for none."""
+        return self.settings.budget
+
+    def notify(self, line: str) -> None:
+        """Print a line where it fails no cell."""
+        print(line, file=sys.stderr)
 
     def start_emulator(self) -> tuple[str, Secret]:
         """Start this kernel's emulator, once; return its address, and a key of its own."""
@@ -211,7 +220,7 @@ class Kernel:
             ChatError: nothing is connected, or a setting cannot be used.
         """
         return config.resolve(
-            config.address(self._addresses()),
+            config.address(self.addresses.candidates()),
             [config.variable(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
             file_url=self.settings.file_url,
             typed=self.typed,
@@ -232,37 +241,11 @@ class Kernel:
         given = self.settings.extra_body
         if self.settings.stream_usage:
             given = {"stream_options": {"include_usage": True}, **given}
-        return extras.fields(given, self._of_this_address("model"))
+        return extras.fields(given, self.addresses.of_this_address("model"))
 
     def has_system_role(self) -> bool:
         """Return whether the server that is asked takes messages of the role ``system``."""
-        return bool(self._of_this_address("system_role"))
-
-    def elsewhere(self) -> list[str]:
-        """Return the names of the settings that were set for another address than this."""
-        return [
-            name
-            for name in OF_AN_ADDRESS
-            if getattr(self.settings, name) and self._of_this_address(name) is None
-        ]
-
-    def belong_here(self, names: Iterable[str]) -> None:
-        """Bind settings to the address that is asked now, or else to the first one."""
-        here = self._here()
-        self.settings.homes.update((name, here) for name in OF_AN_ADDRESS if name in names)
-
-    def unused_address(self) -> str | None:
-        """Return a line about an address that ``%config`` set and that is not used."""
-        base_url = self.settings.base_url
-        if not base_url or base_url == self.settings.file_url:
-            return None
-        if self._here() == _normalized(base_url):
-            return None
-        by = config.address(self._addresses()).url_from
-        return (
-            f"ChatMagics.base_url is not used: {by} names another address. "
-            "%chat_connect URL has precedence."
-        )
+        return bool(self.addresses.of_this_address("system_role"))
 
     def known_keys(self) -> tuple[Secret, ...]:
         """Return the keys that are known, for whichever address."""
@@ -295,47 +278,3 @@ class Kernel:
         if self._emulator is not None:
             self._emulator.stop()
             self._emulator = None
-
-    def _of_this_address(self, name: str) -> Any:
-        """Return a setting, if it belongs to the address that is asked now; else ``None``.
-
-        What a file sets belongs to the file's address, or to the environment's. What was set
-        before there was an address belongs to the first one.
-        """
-        value = getattr(self.settings, name)
-        if not value:
-            return None
-        homes, here = self.settings.homes, self._here()
-        if name not in homes:
-            own = self.settings.file_url or os.environ.get("CHATMAGIC_BASE_URL", "")
-            homes[name] = _normalized(own) if own.strip() else None
-        if homes[name] is None:
-            homes[name] = here
-        return value if homes[name] == here else None
-
-    def _here(self) -> str | None:
-        """Return where requests are posted to now; ``None`` while nothing is connected."""
-        try:
-            return _normalized(config.address(self._addresses()).base_url)
-        except ChatError:
-            return None
-
-    def _addresses(self) -> list[config.Setting]:
-        """Return the addresses that may be set, the one that counts first before the others."""
-        base_url, file_url = self.settings.base_url, self.settings.file_url
-        return [
-            (self.chosen, "%chat_connect"),
-            config.variable(config.URL_VARIABLE),
-            (base_url if base_url != file_url else None, "%config"),
-            (file_url, "configuration file"),
-        ]
-
-
-def _normalized(base_url: str) -> str:
-    """Return an address in one way of writing it; empty for one that cannot be used."""
-    if base_url.strip().lower() == url.EMULATOR:
-        return url.EMULATOR
-    try:
-        return url.request_url(base_url)
-    except InputError:
-        return ""

@@ -76,8 +76,8 @@ class ChatMagics(KernelSettings, Magics):
         # An observer is not called for a value that is set again, but the later setting counts.
         self.changed_later |= names & {"cassette", "mode"}
         if names & {"base_url", "model", "extra_headers", "system_role"}:
-            self.kernel.belong_here(names)
-            if "base_url" in names and (unused := self.kernel.unused_address()) is not None:
+            self.kernel.addresses.belong_here(names)
+            if "base_url" in names and (unused := self.kernel.addresses.unused()) is not None:
                 print(unused, file=sys.stderr)
 
     def join(self) -> None:
@@ -143,6 +143,19 @@ class ChatMagics(KernelSettings, Magics):
         ``%chat_undo`` takes back what such a cell did. ``%chat_instructions`` shows what holds.
         """
         self._run("instruct", line, cell)
+
+    @line_magic
+    def chat_thread(self, line: str) -> None:
+        """Begin a thread for the questions below this cell, up to the next such cell.
+
+        A request carries the turns of its thread alone; ``%chat_thread NAME`` begins a thread, or
+        goes on with it, and ``%chat_thread main`` goes back to the first one.
+        ``%chat_thread --fork N NEW`` begins with the turns up to number N of the thread that the
+        cell stands in. ``%chat_thread`` alone lists the threads; ``%chat_thread --delete NAME``
+        sets the turns of one aside, and ``%chat_undo`` takes any of it back. For one question:
+        ``%%chat --thread NAME``.
+        """
+        self._run("thread", line)
 
     @no_var_expand
     @line_cell_magic
@@ -219,7 +232,8 @@ class ChatMagics(KernelSettings, Magics):
     def chat_credits(self, line: str) -> None:
         """Show the credits large: what is left, what the last turn took, as of when.
 
-        ``%chat_credits --live`` shows a gauge that follows every request of this kernel.
+        ``%chat_credits --live`` shows a gauge that follows every request of this kernel;
+        ``%chat_credits --usage`` what its requests took, how many turns are left, and the budget.
         """
         self._run("credits", line)
 

@@ -1,4 +1,4 @@
-"""What a cell shows, noted as text on its way; nothing of what it shows is changed.
+"""Capture of a running cell's output as text; nothing of what it shows is changed.
 
 IPython notes outputs since its release 9, and only of cells without ``await``; ipykernel's hooks
 on messages are missing in a terminal. So this does what IPython itself does (its ``_tee``): while
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from chatmagic._log import log_swallowed
@@ -20,18 +21,19 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 
+@dataclass(slots=True)
 class _Piece:
     """One display, or what was printed between two.
 
     Args:
         display: its ``display_id``; ``None`` where it cannot be updated.
         is_stream: whether it was printed.
+        texts: its text, in pieces.
     """
 
-    def __init__(self, text: str, display: str | None = None, *, is_stream: bool = False) -> None:
-        self.texts = [text]
-        self.display = display
-        self.is_stream = is_stream
+    display: str | None
+    is_stream: bool
+    texts: list[str] = field(default_factory=list)
 
 
 class OutputCapture:
@@ -50,8 +52,6 @@ class OutputCapture:
         self._quiet = False
         self._waiting: list[str] = []
         self._waiting_size = 0
-        # A terminal prints an error, and its shell knows that since IPython 9.
-        self._prints_errors = not hasattr(shell, "kernel")
         self._clear_next = False
         self._runs = True
         self._restore: list[Callable[[], None]] = []
@@ -64,6 +64,9 @@ class OutputCapture:
         self._wrap(shell.display_pub, "publish", self._noting(self._published))
         self._wrap(shell.display_pub, "clear_output", self._noting(self._cleared))
         self._wrap(shell.displayhook, "log_output", self._noting(self._resulted))
+        # A terminal prints every error, and any front end an error that has a group in it.
+        for name in ("showtraceback", "showsyntaxerror"):
+            self._wrap(shell, name, self._noting(_nothing))
 
     def stop(self) -> None:
         """Note nothing more, and leave all as it was."""
@@ -141,13 +144,10 @@ class OutputCapture:
 
     def _noting_write(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """Return what wraps the ``write`` of a stream; a cell may call it a million times."""
-        shell, prints_errors = self._shell, self._prints_errors
 
         def write(text: str, *words: Any, **named: Any) -> Any:
             result = method(text, *words, **named)
             if self._quiet or not self._runs:
-                return result
-            if prints_errors and getattr(shell, "showing_traceback", False):
                 return result
             self._waiting.append(text)
             self._waiting_size += len(text)
@@ -198,7 +198,7 @@ class OutputCapture:
             self._forget()
         last = self._pieces[-1] if self._pieces else None
         if last is None or not (is_stream and last.is_stream):
-            last = _Piece("", display, is_stream=is_stream)
+            last = _Piece(display, is_stream)
             self._pieces.append(last)
         if is_stream and self._may_shrink and self._kept + len(text) > MOST:
             text = self._shrunk(last, text)
@@ -221,6 +221,10 @@ class OutputCapture:
         self._kept += len(fitting)
         self._lost += len(text) - len(fitting)
         return fitting
+
+
+def _nothing(*_: object, **__: object) -> None:
+    """Note nothing of an error that is shown: its own text is noted after the cell."""
 
 
 def text_of(data: Mapping[str, Any]) -> str:

@@ -16,8 +16,9 @@ from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.archive import archive, notebook_file, notebook_writer, output, restore
 from chatmagic.archive.files import replace_content
-from chatmagic.conversation import instructions, options, question
+from chatmagic.conversation import formats, instructions, options, question, threads
 from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.threads import ThreadStart
 from chatmagic.errors import InputError
 from chatmagic.jupyter.command_line import read
 from chatmagic.text import counted, one_line, to_terminal, unlinked
@@ -69,7 +70,8 @@ def save(kernel: Kernel, line: str) -> None:
     except OSError as error:
         raise InputError(f"{_name(path)} was not written: {error.strerror}.") from None
     print(f"Saved {counted(len(conversation), 'turn')} to {_name(path)}.")
-    valued = [value.name for turn in conversation for value in turn.values]
+    values = [value.bare for turn in conversation for value in turn.values]
+    valued = [value.name for value in values if formats.recalled(value) == value]
     if valued and (not keep_values or path.suffix.lower() == ".md"):
         shown = one_line(", ".join(dict.fromkeys(valued)), _SHOWN)
         keeps = "" if keep_values else "; %config ChatMagics.keep_values = True keeps values"
@@ -140,7 +142,8 @@ def _from_json(path: Path) -> tuple[Conversation, list[str]]:
         conversation = archive.load(_parsed(notebook_file.content_of(path)))
     except ValueError as error:
         raise InputError(
-            f"{_name(path)} was not loaded: {error}. The conversation is as it was."
+            f"{_name(path)} was not loaded: {str(error).rstrip('.')}. "
+            "The conversation is as it was."
         ) from None
     lines = [f"Loaded {counted(len(conversation), 'turn')} from {_name(path)}."]
     for number, turn in enumerate(conversation, 1):
@@ -177,6 +180,10 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
         if isinstance(turn, Instructions):
             id = f"chat-{number}-{turn.value.sha256[:8]}"
             cells.append((id, instructions.source(turn), output.of_instructions(turn)))
+            continue
+        if isinstance(turn, ThreadStart):
+            id = f"chat-{number}-{digest(turn.facts)[:8]}"
+            cells.append((id, threads.source(turn), output.of_thread(turn)))
             continue
         record = records[turn.number]
         flags = options.typed(turn)

@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from traitlets import Any as AnyTrait
-from traitlets import Bool, Dict, Enum, Float, Integer, TraitError, TraitType, Unicode, validate
+from traitlets import (
+    Bool,
+    CUnicode,
+    Dict,
+    Enum,
+    Float,
+    Integer,
+    TraitError,
+    TraitType,
+    Unicode,
+    validate,
+)
 from traitlets.config import Configurable
 
 from chatmagic.errors import InputError
@@ -26,6 +37,7 @@ CHECKED = [
     "extra_headers",
     "temperature",
     "mode",
+    "budget",
 ]
 """The settings whose type does not say enough; :mod:`chatmagic.jupyter.checks` checks them."""
 
@@ -103,6 +115,11 @@ class KernelSettings(Configurable):
         False,
         help="Send a question once more without the oldest turns where the service says that the "
         "conversation is too long.",
+    ).tag(config=True)
+    budget = CUnicode(
+        None,
+        allow_none=True,
+        help='What may be used: "50" (credits) or "20 turns" in this kernel, "50 a day".',
     ).tag(config=True)
     cassette = Unicode(None, allow_none=True, help="File to record and replay.").tag(config=True)
     mode = Unicode(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import text
 from chatmagic._json import shared
-from chatmagic.conversation import options
+from chatmagic.conversation import chat_line, options
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import ChatError
 from chatmagic.jupyter import cassette_command
@@ -97,7 +97,7 @@ class Status:
     def defaults(self) -> dict[str, Any]:
         """Return the parameters of the panel's questions, which are every cell's defaults."""
         settings = self.kernel.settings
-        parameters = shared(options.parse("", settings.trait_values()), Parameters)
+        parameters = shared(chat_line.parse("", settings.trait_values()), Parameters)
         return {**parameters, "fit": settings.fit}
 
     def streams(self) -> bool:
@@ -195,7 +195,7 @@ class Status:
     def _in_force(self) -> dict[str, Any]:
         """Return the settings that count here; of fields and headers their names, in words."""
         configured = self.kernel.settings.trait_values()
-        configured |= dict.fromkeys(self.kernel.elsewhere())
+        configured |= dict.fromkeys(self.kernel.addresses.elsewhere())
         with contextlib.suppress(ChatError):
             configured["model"] = self.kernel.model()
         named = {name: configured[name] for name in NAMED if configured[name]}

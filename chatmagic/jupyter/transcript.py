@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.archive import output
+from chatmagic.conversation.turn import MAIN
 from chatmagic.jupyter.panel.snapshot import prompt_html
 from chatmagic.render import gauge, markdown, reply_forms
 from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.slots import Standing
     from chatmagic.conversation.turn import Turn
 
 EXCERPT = 60
@@ -111,21 +113,31 @@ def _excerpt(text: str, pattern: re.Pattern[str] | None) -> str:
 
 def _tabulated(rows: Sequence[tuple[str, str, str, str]], end: str) -> tuple[str, str]:
     """Return rows of number, prompt, reply and notes with a line below, as HTML and as text."""
-    head = ("Turn", "You", "Reply", "Notes")
-    html = "".join(
-        f'<tr><td style="text-align: left;">{number}</td>'
-        + "".join(f'<td dir="auto" style="{_SAID}">{escape(cell)}</td>' for cell in cells)
-        + "</tr>"
-        for number, *cells in rows
-    )
-    heads = "".join(f'<th scope="col" style="text-align: left;">{name}</th>' for name in head)
     text = "\n".join(
         f"{number}. {prompt}\n   {reply}" + (f"\n   ({notes})" if notes else "")
         for number, prompt, reply, notes in rows
     )
-    grid = f"{markdown.TABLE}><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>"
-    shown = markdown.scrolling(grid, "Turns") if rows else ""
-    return _group(f"{shown}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
+    shown = grid(("Turn", "You", "Reply", "Notes"), rows, "Turns") if rows else ""
+    return group(f"{shown}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
+
+
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> str:
+    """Return a table as HTML.
+
+    Args:
+        head: the names of its columns.
+        rows: the texts of its cells.
+        name: what it shows, for a screen reader.
+    """
+    html = "".join(
+        f'<tr><td style="text-align: left;">{escape(first)}</td>'
+        + "".join(f'<td dir="auto" style="{_SAID}">{escape(cell)}</td>' for cell in cells)
+        + "</tr>"
+        for first, *cells in rows
+    )
+    heads = "".join(f'<th scope="col" style="text-align: left;">{each}</th>' for each in head)
+    table = f"{markdown.TABLE}><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>"
+    return markdown.scrolling(table, name)
 
 
 def whole(
@@ -149,7 +161,7 @@ def whole(
         parts.append(in_full(title, prompt, turn))
     if not turns:
         return table(conversation)
-    return _group("".join(html for html, _ in parts)), "\n\n".join(text for _, text in parts)
+    return group("".join(html for html, _ in parts)), "\n\n".join(text for _, text in parts)
 
 
 def in_full(title: str, prompt: str, turn: Turn) -> tuple[str, str]:
@@ -182,7 +194,8 @@ def _summary(conversation: Conversation, order: str) -> str:
     )
 
 
-def _group(html: str) -> str:
+def group(html: str) -> str:
+    """Return HTML of the conversation as a named group."""
     box = f'class="chatmagic {UNTYPESET}" role="group" aria-label="Conversation"'
     return f"<div {box}>{html}</div>"
 
@@ -219,7 +232,7 @@ def saved(conversation: Conversation) -> tuple[str, str]:
     """
     turns = conversation.turns
     kept = _kept(turns)
-    parts = [_turn(place, turn) for place, turn in enumerate(turns, 1) if turn.number in kept]
+    parts = [_turn(each) for each in conversation.standings if each.turn.number in kept]
     if more := len(turns) - len(parts):
         what = "turn is" if more == 1 else "turns are"
         line = f"{more:,} earlier {what} not saved here; %chat_save keeps all of them."
@@ -246,9 +259,11 @@ def _kept(turns: Sequence[Turn]) -> frozenset[int]:
     return frozenset(turn.number for turn in mine + others)
 
 
-def _turn(place: int, turn: Turn) -> tuple[str, str]:
+def _turn(standing: Standing) -> tuple[str, str]:
+    turn, thread = standing.turn, standing.thread
     # Not the number of the cell, which is another one at each run.
-    asked = f"{place}. You, in {_PLACES[turn.entry]}"
+    asked = f"{standing.index + 1}. You, in {_PLACES[turn.entry]}"
+    asked += "" if thread == MAIN else f", in the thread {thread}"
     if turn.entry != "panel":
         line = f"{asked}: {one_line(turn.as_typed, EXCERPT)}"
         return f"<p>{escape(line)}</p>", line

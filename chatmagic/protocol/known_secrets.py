@@ -70,8 +70,12 @@ class SecretVariable:
     value: str = field(repr=False)
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text holds the value, as it is or as JSON and Python quote it."""
-        return self.value in text or json.dumps(self.value)[1:-1] in text
+        """Return whether a text holds the value, as it is or as JSON, Python or a table has it."""
+        if self.value in text or json.dumps(self.value)[1:-1] in text:
+            return True
+        # What quotes a value puts backslashes into it, each its own.
+        bare = self.value.replace("\\", "")
+        return len(bare) >= SHORTEST and bare in text.replace("\\", "")
 
 
 def secret_variables(environ: Mapping[str, str]) -> tuple[SecretVariable, ...]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 
 from chatmagic import _json_reply
 from chatmagic._json_reply import NotJSONError
 from chatmagic.render import json_tree, markdown, sanitize
-from chatmagic.text import PROSE, visible
+from chatmagic.text import PROSE, fence, visible
 
 
 def to_html(text: str, format: str, *, live: bool = False) -> str:
@@ -59,9 +58,8 @@ def _json_html(text: str) -> str:
 
 
 def _as_code(text: str, language: str, *, live: bool = False) -> str:
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(longest + 1, 3)
-    return markdown.to_html(f"{fence}{language}\n{text}\n{fence}", live=live)
+    marks = fence(text)
+    return markdown.to_html(f"{marks}{language}\n{text}\n{marks}", live=live)
 
 
 def _may_be_fenced(text: str) -> bool:

@@ -16,7 +16,7 @@ from markdown_it.renderer import RendererHTML
 
 from chatmagic.models import CodeBlock
 from chatmagic.render import formulas, markdown_parser
-from chatmagic.text import JOINER, visible
+from chatmagic.text import JOINER, fence, visible
 
 _BLOCKS: Final = markdown_parser.parser(RendererHTML)
 _BLOCKS.core.ruler.enableOnly(["normalize", "block"])
@@ -83,9 +83,8 @@ def fenced(code: str) -> str:
     Args:
         code: any text.
     """
-    longest = max(map(len, re.findall("`+", code)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{visible(code)}\n{fence}"
+    marks = fence(code)
+    return f"{marks}\n{visible(code)}\n{marks}"
 
 
 def _prose(lines: list[str]) -> str:

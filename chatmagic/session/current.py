@@ -30,6 +30,18 @@ def current_session() -> Session:
         return _current
 
 
+def use_session(session: Session | None) -> Session | None:
+    """Let this process's session be another one; return the one before, if there was any.
+
+    Args:
+        session: the session; ``None`` lets the next call of :func:`current_session` make one.
+    """
+    global _current
+    with _lock:
+        before, _current = _current, session
+        return before
+
+
 def use_environment(find: Callable[[], Environment] | None) -> None:
     """Let this process's session, and its clients, ask in an environment from now on.
 
@@ -48,3 +60,8 @@ def use_environment(find: Callable[[], Environment] | None) -> None:
 def ask(text: str, **options: Any) -> Reply:
     """Ask in this process's session and return the reply; see :meth:`Session.ask`."""
     return current_session().ask(text, **options)
+
+
+def map(template: str, rows: object, **options: Any) -> Any:
+    """Ask one prompt for each row, by this process's session; see :meth:`Session.map`."""
+    return current_session().map(template, rows, **options)

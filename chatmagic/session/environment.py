@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import TYPE_CHECKING, Final, Protocol
 
 from chatmagic.cassette import active
@@ -62,6 +64,15 @@ class Environment(Protocol):
             InputError: there is no such name.
         """
 
+    def is_watched(self) -> bool:
+        """Return whether a person sees what is printed, as it is printed."""
+
+    def budget(self) -> str | None:
+        """Return the budget that is set here, as it was typed; ``None`` for none."""
+
+    def notify(self, line: str) -> None:
+        """Show a line to the user, beside the reply."""
+
     def start_emulator(self) -> tuple[str, Secret]:
         """Start the emulator of this place, if it is not running; return its address and a key.
 
@@ -96,6 +107,18 @@ class PlainPython:
             f"The schema {one_line(name, _SHOWN)} is not known here. Nothing was sent.",
             hint="Give the schema itself: ask(…, schema=…).",
         )
+
+    def is_watched(self) -> bool:
+        """Return whether messages go to a terminal."""
+        return sys.stderr is not None and sys.stderr.isatty()
+
+    def budget(self) -> str | None:
+        """Return ``None``, as there are no settings."""
+        return None
+
+    def notify(self, line: str) -> None:
+        """Warn with the line."""
+        warnings.warn(line, stacklevel=2)
 
     def start_emulator(self) -> tuple[str, Secret]:
         """Return the address and a key of this process's emulator, where a kernel has one."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import swallowed
 from chatmagic.conversation.request_facts import RequestFacts
-from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.conversation.turn import MAIN
+from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.text import counted, one_line, visible, without_lone_surrogates
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.turn import Turn
     from chatmagic.models import Reply
 
+EMPTY: Final = "The prompt is empty. Nothing was sent."
 HELD_BACK: Final = "came all at once: a proxy on the way may hold it back"
 """Note on a reply whose stream came all at once, shown while its cell is live."""
 
@@ -57,6 +59,19 @@ class Ask(RequestFacts):
         if self.schema is not None and self.format == "markdown":
             object.__setattr__(self, "format", "json")
 
+    def refuse_empty(self) -> None:
+        """Refuse a prompt that is empty, or no text.
+
+        Raises:
+            InputError: it is.
+        """
+        prompt: object = self.prompt
+        if not isinstance(prompt, str):
+            kind = type(prompt).__name__
+            raise InputError(f"The prompt is text, not {kind}. Nothing was sent.")
+        if not prompt.strip():
+            raise InputError(EMPTY)
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -75,12 +90,14 @@ class Began:
         notes: what to say while the reply is awaited, a line each.
         turns: those of the conversation.
         halt: stops the ask from another thread; what came of it is kept, marked.
+        thread: name of the conversation's thread that the turn will be in.
     """
 
     ask: Ask
     notes: tuple[str, ...]
     turns: tuple[Turn, ...]
     halt: Halt = field(compare=False)
+    thread: str = MAIN
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from chatmagic.client import config
+from chatmagic.conversation import suggestions
 from chatmagic.conversation.request_parts import Part, TokenRate, parts_of
 from chatmagic.protocol.auth import refuse_keys
-from chatmagic.session.ask import merged
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from chatmagic.cassette.mode import CassetteConfig
     from chatmagic.client.endpoint import Endpoint
-    from chatmagic.conversation.turn import Turn
     from chatmagic.protocol.wire import Request
     from chatmagic.session.ask import AskState
 
@@ -46,7 +43,6 @@ class Preview:
     def of(
         cls,
         state: AskState,
-        turns: Sequence[Turn],
         endpoint: Endpoint | None,
         rate: TokenRate | None,
     ) -> Self:
@@ -54,7 +50,6 @@ class Preview:
 
         Args:
             state: the ask.
-            turns: the live turns in order.
             endpoint: where it would go.
             rate: what the tokens are estimated by.
 
@@ -64,11 +59,8 @@ class Preview:
         request = state.request
         texts = [request.encode().decode(), *(message.content for message in request.messages)]
         refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
-        places = {turn.number: place for place, turn in enumerate(turns, 1)}
         context = state.context
-        sizes = [
-            (places[turn.number], len(turn.prompt) + len(turn.reply.text)) for turn in context.turns
-        ]
+        sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in context.places]
         along = []
         if len(context.turns) < context.total:
             along.append(f"the last {len(context.turns):,} of {context.total:,} turns go along")
@@ -79,5 +71,5 @@ class Preview:
             None if state.cassette is None else state.cassette.config,
             tuple((state.service and state.service.extra_headers) or ()),
             rate,
-            (*along, *state.ask.notes, *merged(state.ask)),
+            (*along, *state.ask.notes, *suggestions.merged(state.ask)),
         )

@@ -190,9 +190,10 @@ class _Types:
         if kind is tuple:
             return self._tuple(arguments)
         if kind is dict:
+            _, build_name = self.of(arguments[0] if arguments else str)
             item, build = self.of(arguments[1] if arguments else Any)
             return {"type": "object", "additionalProperties": item or True}, lambda value: {
-                name: build(each) for name, each in value.items()
+                build_name(name): build(each) for name, each in value.items()
             }
         return self._class(hint)
 
@@ -230,12 +231,14 @@ class _Types:
             while name in self.types:
                 name += "_"
             self._names[kind], self.types[name] = name, {}
-            if dataclasses.is_dataclass(kind) or typing.is_typeddict(kind):
+            # A TypedDict, also that of typing_extensions, which `is_typeddict` may not know.
+            if dataclasses.is_dataclass(kind) or hasattr(kind, "__required_keys__"):
                 self.types[name] = self._fields(kind, name)
             elif (model := _pydantic(kind)) is not None:
                 document, self._builds[name] = model
-                self.types |= document.pop("$defs", {})
+                # A model that holds itself is among its definitions, and the rest refers to it.
                 self.types[name] = document
+                self.types |= document.pop("$defs", {})
             else:
                 raise TypeError(f"{one_line(str(kind), _SHOWN)} is a type without JSON")
         name = self._names[kind]

@@ -13,11 +13,10 @@ from chatmagic.protocol.known_secrets import secret_in, secret_variables
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.request_facts import Value
-    from chatmagic.conversation.turn import Turn
     from chatmagic.protocol.known_secrets import SecretVariable
     from chatmagic.session.ask import AskState
 
@@ -42,15 +41,12 @@ class SecretCheck:
         self._about = ""
         self._passed: frozenset[str] = frozenset()
 
-    def refuse(
-        self, state: AskState, endpoint: Endpoint, turns: Sequence[Turn], *, is_sent: bool = True
-    ) -> None:
+    def refuse(self, state: AskState, endpoint: Endpoint, *, is_sent: bool = True) -> None:
         """Refuse an ask whose request holds a secret.
 
         Args:
             state: the ask, with its request.
             endpoint: where it goes.
-            turns: the live turns in order.
             is_sent: whether the request is sent then, so that its messages have passed.
 
         Raises:
@@ -71,7 +67,7 @@ class SecretCheck:
             if (secret := secret_in(text, variables)) is not None:
                 # What must not go at all is said first.
                 refuse_keys([request.encode().decode()], endpoint.known_keys)
-                place = "extra_body" if text is fields else _place(text, state, turns, variables)
+                place = "extra_body" if text is fields else _place(text, state, variables)
                 raise InputError(
                     f"{place} holds {secret}. Nothing was sent.",
                     hint="Take it out or leave it out (--last N), or allow it: "
@@ -85,9 +81,7 @@ class SecretCheck:
         self._passed |= {digest(text)}
 
 
-def _place(
-    text: str, state: AskState, turns: Sequence[Turn], variables: Iterable[SecretVariable]
-) -> str:
+def _place(text: str, state: AskState, variables: Iterable[SecretVariable]) -> str:
     """Return the place of a text that holds a secret, as the beginning of a sentence."""
     ask = state.ask
     if text == ask.prompt:
@@ -95,7 +89,7 @@ def _place(
             if value.text and secret_in(value.text, variables):
                 return _value_place(value, variables)
         return "The prompt"
-    for number, turn in enumerate(turns, 1):
+    for number, turn in state.context.places:
         if text == turn.reply.text:
             return f"The reply of turn {number:,}"
         if text == turn.prompt:

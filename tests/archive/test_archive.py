@@ -19,6 +19,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import NewerVersionError
 from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
@@ -48,12 +49,24 @@ turns = st.builds(
     temperature=st.none() | st.floats(0, 2),
     last=st.none() | st.integers(0, 2),
     stream=st.booleans(),
+    thread=st.sampled_from([None, None, "main", "x"]),
 )
-items = turns | st.builds(
-    Instructions,
-    st.builds(Value.of, texts, texts, st.just("instructions")),
-    owner=st.sampled_from(["a", "b", None]),
-    execution=st.sampled_from(["1", "2"]),
+starts = st.builds(
+    ThreadStart,
+    st.sampled_from(["main", "x"]),
+    st.sampled_from([None, 0, 1]),
+    st.sampled_from(["a", "b", "c", None]),
+    st.sampled_from(["1", "2"]),
+)
+items = (
+    turns
+    | starts
+    | st.builds(
+        Instructions,
+        st.builds(Value.of, texts, texts, st.just("instructions")),
+        owner=st.sampled_from(["a", "b", None]),
+        execution=st.sampled_from(["1", "2"]),
+    )
 )
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | texts,
@@ -66,10 +79,10 @@ def talked(given: list[Item]) -> Conversation:
     """Give a conversation to which these were added, each carrying what stood above it."""
     talk = Conversation()
     for turn in given:
-        if isinstance(turn, Instructions):
+        if not isinstance(turn, Turn):
             talk.add(turn)
             continue
-        context = talk.context(turn.owner, turn.execution, last=turn.last)
+        context = talk.context(turn.owner, turn.execution, last=turn.last, thread=turn.thread)
         held = context.instructions and context.instructions.bare
         asked = replace(turn, carried=context.numbers, instructions=held)
         talk.add(replace(asked, record=asked.to_record(context.digests, "0" * 64)))
@@ -100,6 +113,9 @@ def test_what_is_dumped_is_loaded(given: list[Item]) -> None:
         assert before.record == after.record
     assert [owner for owner, held in talk.slots if held] == [owner for owner, _ in again.slots]
     assert again.instructions == talk.instructions
+    assert [each.thread for each in again.standings] == [each.thread for each in talk.standings]
+    lines = [[[turn.digest for turn in line] for line in t.threads.values()] for t in (talk, again)]
+    assert lines[0] == lines[1]
     assert again.undo_depth == 0
     assert archive.dump(again) == archive.dump(talk)
 
@@ -109,11 +125,11 @@ def test_a_loaded_turn_is_stale_where_other_words_stand_above_it(given: list[Ite
     """A turn that was asked again, and answered with the same words, makes none stale."""
     talk = talked(given)
     stale = []
-    for index, turn in enumerate(talk):
+    for index, standing in enumerate(talk.standings):
+        turn, now = standing.turn, standing.instructions
         assert turn.record is not None
-        above = [other.digest for other in talk.turns[:index]]
-        above = above if turn.last is None else above[max(0, index - turn.last) :]
-        now = talk.instructions[index]
+        above = [other.digest for other in standing.line[: standing.index]]
+        above = above if turn.last is None else above[max(0, len(above) - turn.last) :]
         is_same = list(turn.record.carried) == above and turn.instructions == (now and now.bare)
         stale += [] if is_same else [index]
     again = archive.load(archive.dump(talk))
@@ -192,6 +208,29 @@ def test_what_is_damaged_is_told(path: list[Any], item: Any, said: str) -> None:
     part[path[-1]] = item
     with pytest.raises((ValueError, InputError), match=said):
         archive.load(whole)
+
+
+def test_threads_are_numbered_apart() -> None:
+    """As Markdown; a start that is damaged is refused."""
+    start, owner = ThreadStart("sql", 1, owner="s"), "a"
+    talk = talked(
+        [
+            Turn(prompt="p", reply=Reply("r"), owner=owner, execution="1"),
+            start,
+            Turn(prompt="q", reply=Reply("r"), owner="b"),
+            Turn(prompt="x", reply=Reply("r"), owner="c", thread="main"),
+        ]
+    )
+    text = archive.markdown(talk)
+    heads = [line for line in text.splitlines() if line.startswith("## ")]
+    assert heads[:1] + heads[2:4] == ["## 1. You", "## Thread sql", "## 2. You"]
+    assert heads[5:] == ["## 2. You", "## 2. Reply (thread main)"]
+    assert "\n\nThread sql for the questions below. It begins with the first turn of" in text
+    whole = archive.dump(talk)
+    whole["turns"][1]["thread"]["name"] = "<b>"
+    del whole["seal"]
+    with pytest.raises(ValueError, match="'name' cannot be read"):
+        archive.load(seal.sealed(whole, {}))
 
 
 def test_instructions_are_read_as_carefully() -> None:

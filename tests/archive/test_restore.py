@@ -14,6 +14,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import note, owner_of
 from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply
 
@@ -41,6 +42,21 @@ def test_owners() -> None:
     assert [turn.owner for turn in restored(*cells[1:], by_id=False)] == [
         owner_of("a"), owner_of("c"), "elsewhere", None,
     ]  # fmt: skip
+
+
+def test_a_thread_stands_where_its_cell_stands() -> None:
+    """Its start is owned as a turn is, and one that was deleted is so again."""
+    start = ThreadStart("sql", 1, owner=owner_of("s"))
+    began = output({"text/plain": "…"}, {"chatmagic": start.to_json()})
+    deleted = {**ThreadStart("main").to_json(), "kind": "deletion"}
+    gone = output({"text/plain": "…"}, {"chatmagic": deleted})
+    asked, more = page("p", id="a"), page("q", id="b", parameters={"thread": "other"})
+    talk = restored(asked, cell("%chat_thread sql", [began], id="s"), page("r", id="c"), more)
+    assert [owner for owner, _ in talk.slots] == [owner_of(id) for id in "ascb"]
+    assert [each.thread for each in talk.standings] == ["main", "sql", "other"]
+    assert [turn.prompt for turn in talk.of_thread("sql")] == ["p", "r"]
+    again = restored(asked, cell("%chat_thread --delete main", [gone], id="d"), more)
+    assert [turn.prompt for turn in again] == ["q"]
 
 
 def test_instructions_stand_where_their_cell_stands() -> None:

@@ -161,6 +161,7 @@ def test_what_other_versions_rendered_is_not_rendered_again(
         ("%%chat\nwhy not?", True),
         ("%%chat\nWhy?", True),
         ("%chat why", True),
+        ("%chat_fix why?", True),
         ("print(1)\n%chat why not?", True),
         ("for why in ['why?']:\n    %chat {why}", True),
         ("%chat why?\nif more:\n    r = %chat and now?", False),
@@ -237,10 +238,11 @@ def test_a_cell_that_lost_its_output_is_told(
     """Named where the file says that it was run; else by what was asked after it."""
     first = Turn(prompt="p", reply=Reply("r")).digest
     after = page("c", carried=(first, "0" * 64))
-    stripped = {**cell("%chat b"), "execution_count": 2}
-    code, told = run(capsys, [save(tmp_path / "n.ipynb", [page(), stripped])])
-    assert code == 1
-    assert "! cell 2: it was run, and its output is gone: stripped, or cleared." in told
+    for asking in ("%chat_fix", "%%chat_fix\nb", "%chat b"):
+        stripped = {**cell(asking), "execution_count": 2}
+        code, told = run(capsys, [save(tmp_path / "n.ipynb", [page(), stripped])])
+        assert code == 1
+        assert "! cell 2: it was run, and its output is gone: stripped, or cleared." in told
     code, told = run(capsys, [save(tmp_path / "n.ipynb", [page(), cell("%chat b"), after])])
     assert code == 1
     assert "! cell 3: it was asked after other turns than those above it now." in told

@@ -11,6 +11,9 @@ import pytest
 from pages import cell, output, save
 
 from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import Reply
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +39,34 @@ def test_json_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         }
     ]  # fmt: skip
     assert json.loads(run(capsys, [paths[0], "--json", "--values"])[1])[0]["values"] == []
+
+
+def test_threads_have_a_column_where_there_are_some(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A turn is in order in its thread; what a cell did with one is not done twice."""
+    begun, ended = ThreadStart("sql").to_json(), ThreadStart("sql").to_json("deletion")
+    starts = [output({"text/plain": "x"}, {"chatmagic": record}) for record in (begun, ended)]
+    first = Turn(prompt="p", reply=Reply("r")).digest
+    other = page("r", carried=(first,), parameters={"thread": "main"})
+    cells = [page(), cell("%chat_thread sql", starts[:1]), page("q"), other]
+    path = save(tmp_path / "a.ipynb", cells)
+    code, told = run(capsys, [path])
+    assert code == 0, told
+    assert [line.split()[-2:] for line in told.splitlines()[1:5]] == [
+        ["order", "thread"], ["yes", "main"], ["yes", "sql"], ["yes", "main"],
+    ]  # fmt: skip
+    turns = json.loads(run(capsys, [path, "--json"])[1])[0]["turns"]
+    assert [turn.get("thread") for turn in turns] == [None, "sql", None]
+    rows = list(csv.DictReader(io.StringIO(run(capsys, [path, "--csv"])[1])))
+    assert [row["thread"] for row in rows] == ["", "sql", ""]
+    twice = [
+        cell("%chat_thread a", starts[:1] * 2),
+        cell("%chat_thread --delete a", starts[1:] * 2),
+    ]
+    code, told = run(capsys, [save(tmp_path / "b.ipynb", [page(), *twice])])
+    assert "cell 2: it shows thread more often than it asks for it." in told
+    assert "cell 3: it shows deletion more often than it asks for it." in told
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", " =1", "\r=1"])

@@ -69,8 +69,8 @@ def cell(source: str, *, kind: str = "code", **fields: Any) -> dict[str, Any]:
     return {"cell_type": kind, "source": source, "metadata": {}, **own, **fields}
 
 
-# JupyterLab opens the file of its address last of all, and brings it to the front: whoever
-# does not wait for this finds a notebook that he has closed before the one that he has opened.
+# JupyterLab opens the file of its address last of all, and brings it to the front: without
+# a wait for this a notebook that was closed stands before the one that was opened.
 LOADED: Final[Mapping[FrontEnd, str]] = {
     "lab": """() => {
       const browser = document.querySelector('#filebrowser');

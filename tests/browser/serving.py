@@ -52,7 +52,7 @@ class Server:
         return self.url.rstrip("/")
 
     def tidy(self) -> None:
-        """End every kernel but the one that is :attr:`ahead`, whoever has left it."""
+        """End every kernel but the one that is :attr:`ahead`."""
         for kernel in self._ask("kernels"):
             if kernel["id"] != self.ahead:
                 self._ask(f"kernels/{kernel['id']}", method="DELETE")

@@ -107,6 +107,26 @@ def test_one_conversation_with_the_cells(lab: Callable[..., Book], service: Emul
     assert book.front.heard.errors == []
 
 
+def test_one_thread_is_shown_and_changed(lab: Callable[..., Book], service: Emulator) -> None:
+    """By keyboard too; its questions are asked in it, and turns of another one are not shown."""
+    book = lab([LOAD, PANEL, "%chat echo:above", "%chat_thread sql", "%chat echo:below"])
+    book.run_all()
+    chat = Chat(book)
+    choice = chat.root.get_by_role("combobox", name="Thread")
+    choice.wait_for()
+    chat.turns.first.wait_for()
+    assert (choice.input_value(), chat.turns.count()) == ("sql", 1)
+    assert "below" in chat.turns.first.inner_text()
+    choice.focus()
+    book.page.keyboard.press("ArrowUp")
+    chat.log.get_by_text("echo:above").wait_for()
+    assert (choice.input_value(), chat.turns.count()) == ("main", 1)
+    chat.ask("echo:more")
+    chat.until("Complete, 1 word")
+    sent = [message["content"] for message in service.requests[-1].body["messages"]]
+    assert sent == ["echo:above", "above", "echo:more"]
+
+
 def test_turns_of_the_panel_become_cells(lab: Callable[..., Book], service: Emulator) -> None:
     """Below the cell whose turn stands above; Run All asks each once, and so does a new kernel."""
     book = lab([LOAD, PANEL, "%%chat\necho:above", "%%chat\necho:below"])

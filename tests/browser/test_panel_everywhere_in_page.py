@@ -126,7 +126,7 @@ from dataclasses import replace
 from datetime import timedelta
 import chatmagic, chatmagic.protocol.ratelimit
 asked = chatmagic.current_session()
-tracker = asked._clients.latest.credit_tracker
+tracker = asked.clients.latest.credit_tracker
 seen = asked.credits.seen_at
 limit = chatmagic.protocol.ratelimit.RequestLimit(100, 93, seen + timedelta(hours=1), seen)
 tracker.state = replace(tracker.state, requests=limit)

@@ -276,7 +276,7 @@ def test_a_copy_takes_nothing_of_the_first_notebook(
     for n in range(4):
         shell.page(f"%chat echo:first {n}", f"c{n}")
     before = {one.text for one in held()}
-    forget(monkeypatch)
+    forget()
     copy = Shell()
     copy.do(f"%chat_cassette {FILE} --record", cell="in")
     for n in range(4):
@@ -284,7 +284,7 @@ def test_a_copy_takes_nothing_of_the_first_notebook(
         assert "stays in talk.jsonl: %chat_cassette --prune lists it" in repr(ran.messages)
     assert {one.text for one in held()} == before | {f"copied {n}" for n in range(4)}
     no_service(monkeypatch)
-    forget(monkeypatch)
+    forget()
     first = Shell()
     first.do(NOTEBOOK)
     for n in range(4):
@@ -425,7 +425,7 @@ def test_run_all_twice_and_replayed_twice(
     if how == "page":
         run_all(live, how=how)
         assert bodies(emulator)[:count] == bodies(emulator)[count:]
-    forget(monkeypatch)
+    forget()
     emulator.requests.clear()
     recording = Shell()
     recording.do(f"%chat_cassette {FILE} --record")
@@ -437,7 +437,7 @@ def test_run_all_twice_and_replayed_twice(
         assert texts(second) == texts(first)
     no_service(monkeypatch)
     for person in ("page", "machine"):
-        forget(monkeypatch)
+        forget()
         replaying = Shell()
         replaying.do(f"%chat_cassette {FILE} --replay")
         assert texts(run_all(replaying, how=person)) == texts(first)
@@ -464,7 +464,7 @@ def test_a_prompt_that_was_changed_three_times(
     standing = [one.prompt for one in held() if not one.superseded]
     assert standing == ["echo:one", "echo:two", "echo:three"]
     no_service(monkeypatch)
-    forget(monkeypatch)
+    forget()
     other = Shell()
     other.do(NOTEBOOK)
     for prompt in ("one", "two", "three"):
@@ -688,7 +688,7 @@ def test_replay_never_sends(shell: Shell, emulator: Emulator) -> None:
 
 
 def test_a_client_in_a_kernel_that_replays_sends_nothing(shell: Shell, emulator: Emulator) -> None:
-    """A session of one's own neither, whoever says replay; what is recorded goes on being given."""
+    """A session of one's own neither, wherever replay is set; what is recorded is still given."""
     ask = "chatmagic.Client().complete([chatmagic.Message('user', 'hello')])"
     own = "chatmagic.Session(chatmagic.Client()).ask('hello')"
     shell.do(f"import chatmagic\n%chat_cassette {FILE} --record")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from chatmagic._json import turn_digest
-from chatmagic.cassette.interaction import Interaction, headers_for
+from chatmagic.cassette.interaction import Interaction, headers_for, missing, numbered
 from chatmagic.models import Credits, Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.wire import Request
@@ -71,3 +71,14 @@ def test_headers_of_nothing_known_are_none() -> None:
     """Without credits there is the date at most."""
     assert headers_for(None, None) == ()
     assert headers_for(None, NOON) == (("Date", "Thu, 01 Jan 2026 12:00:00 GMT"),)
+
+
+def test_equal_interactions_have_numbers() -> None:
+    """Two of them are two, whatever cell owns them."""
+    a, b = (
+        Interaction.asked(Request((Message("user", prompt),)), text=f"re {prompt}")
+        for prompt in "ab"
+    )
+    assert [*numbered([a, a, b]).values()] == [a, a, b]
+    assert missing([a, a, b], [b, a]) == (a,)
+    assert missing([replace(a, owner="x", superseded=True)], [a]) == ()

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from chatmagic.cassette.interaction import Interaction
-from chatmagic.cassette.matching import Matcher, Query
+from chatmagic.cassette.items import Query
+from chatmagic.cassette.matching import Matcher
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 
@@ -353,7 +354,7 @@ def test_what_is_pruned_here_does_not_come_back_from_another_kernel() -> None:
 
 
 def test_two_kernels_tell_each_other_what_is_superseded() -> None:
-    """Whoever has changed a mark since both were the same says what it is."""
+    """The kernel that has changed a mark since both were the same says what it is."""
     base = (one("a", "1"), one("b", "2", "y"), one("b", "2", "y"))
     theirs = (one("a", "1", "x"), one("b", "2", "y"), one("b", "2", "y", superseded=True))
     matcher = Matcher(base)

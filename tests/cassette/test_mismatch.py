@@ -8,7 +8,7 @@ import pytest
 
 from chatmagic.cassette import mismatch
 from chatmagic.cassette.interaction import Interaction
-from chatmagic.cassette.matching import Query
+from chatmagic.cassette.items import Query
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 

@@ -227,7 +227,7 @@ def test_whoever_is_pruned_leaves_the_others_whole(gone: int) -> None:
 
 
 def test_a_turn_that_is_gone_leaves_the_others_readable() -> None:
-    """Whoever takes an exchange out by hand keeps the rest; the turns are not known then."""
+    """An exchange may be taken out by hand; the rest is kept, and the turns are not known then."""
     held = talk(4)
     lines = write(held).split("\n")
     gone = "\n".join([lines[0], *lines[4:]])

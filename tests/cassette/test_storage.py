@@ -61,7 +61,7 @@ def test_what_is_saved_is_there(tmp_path: Path) -> None:
 
 
 def test_two_kernels_lose_nothing_of_each_other(tmp_path: Path) -> None:
-    """Whoever saves takes in what the other has saved since."""
+    """Each takes in what the other has saved since, before it saves."""
     mine, other = CassetteFile(tmp_path / "talk.jsonl"), CassetteFile(tmp_path / "talk.jsonl")
     put(mine, one("a"))
     other.read()

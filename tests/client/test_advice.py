@@ -33,7 +33,7 @@ WHOLE = {"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}
 def told(
     raw: bytes, *, path: str = "", auth: Auth = "bearer", model: str | None = None
 ) -> ChatError:
-    """Return the error of an answer, whoever asked for it."""
+    """Return the error of an answer."""
     extra = None if model is None else {"model": model}
     with (
         Server(playing(raw)) as server,

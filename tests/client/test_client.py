@@ -185,3 +185,17 @@ def test_a_transport_of_ones_own_is_asked_in_place_of_http(
     with Client("https://chat.example.org", KEY, transport=Played(200, *HELLO)) as client:
         assert client.endpoint.key is not None
         assert ask(client, streaming=True).text == "Hello"
+
+
+def test_a_twin_asks_the_same_over_a_connection_of_its_own() -> None:
+    """For another thread; a transport of one's own is shared."""
+    with served(document(WHOLE), extra_body={"seed": 1}) as (client, server):
+        twin = client.twin()
+        assert twin is not None
+        with twin:
+            for each in (client, twin, client, twin):
+                each.complete(ASK)
+        assert server.accepted == 2
+        assert [asked.body["seed"] for asked in server.asked] == [1] * 4
+        assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {KEY}"}
+    assert chatmagic.Client(transport=Played(200)).twin() is None

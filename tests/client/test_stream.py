@@ -1,4 +1,4 @@
-"""One ask as a stream: what it hands on, and how it ends, whoever ends it."""
+"""One ask as a stream: what it hands on, and how it ends, whatever ends it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from loopback import (
     wait_for,
 )
 
-from chatmagic.client import response
+from chatmagic.client import config, response
 from chatmagic.client import stream as stream_module
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from chatmagic.models import Origin
 
 from served import ASK, HELLO, KEY, WHOLE, Played, ask, served
-from shells import forget_warnings
 
 
 def test_fragments_are_handed_on_one_by_one() -> None:
@@ -118,7 +117,7 @@ def test_leaving_early_closes_the_connection(leave: type[BaseException] | None) 
 
 
 def test_a_stop_from_another_thread_is_an_interrupt_with_the_partial_reply() -> None:
-    """Whoever waits for the reply is told at once, with what came."""
+    """A person who waits for the reply is told at once, with what came."""
     gone = threading.Event()
     halt = Halt()
 
@@ -215,7 +214,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, now: list[float]) -> None:
     """Let the time of what is waited for be the first of a list; nothing was warned of yet."""
     for module in (stream_module, response):
         monkeypatch.setattr(module, "monotonic", lambda: now[0])
-    forget_warnings(monkeypatch)
+    config.warned.clear()
 
 
 def held_back(

@@ -57,6 +57,7 @@ def test_no_text_closes_its_fence() -> None:
         ("a\r", "a"),
         ("\x1b[1;31mred\x1b[0m \x1b]0;title\x07x\x1b]8;;y\x1b\\z\x1bM", "red xz"),
         ("plain {{ x }}", "plain {{ x }}"),
+        ("[<Line2D at 0x7f5ec3b670>] look at 0x1F", "[<Line2D at 0x…>] look at 0x1F"),
     ],
 )
 def test_printed_text_is_what_is_left_to_see(printed: str, shown: str) -> None:

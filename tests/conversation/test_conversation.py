@@ -17,6 +17,7 @@ from chatmagic.conversation import slots as standing
 from chatmagic.conversation.cell_order import AS_RUN
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
@@ -99,7 +100,7 @@ OURS = (history.__file__, conversation.__file__, standing.__file__)
 
 
 def _steps() -> list[Callable[[Conversation], object]]:
-    new = Turn(prompt="n", reply=Reply("r"), owner="b", execution="9")
+    new, loaded = Turn(prompt="n", reply=Reply("r"), owner="b", execution="9"), abc()
     return [
         lambda talk: talk.add(new, order=["b", "a", "n", "c"]),
         Conversation.undo,
@@ -107,7 +108,7 @@ def _steps() -> list[Callable[[Conversation], object]]:
         Conversation.reset,
         lambda talk: talk.set_aside(["a", "c"]),
         lambda talk: talk.follow(layout("ca")),
-        lambda talk: talk.load(abc()),
+        lambda talk: talk.load(loaded),
     ]
 
 
@@ -154,6 +155,7 @@ def state(talk: Conversation) -> tuple[object, ...]:
     return tuple(told)
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("step", _steps())
 def test_an_interrupt_leaves_the_old_state_or_the_new(
     step: Callable[[Conversation], object],
@@ -236,11 +238,14 @@ def test_a_loop_that_loses_a_reply_is_told_and_a_moved_turn_is_not() -> None:
     assert talk.marks() == {"a": "taken back"}
 
 
+Held = list[tuple[int | ThreadStart, str]]
+
+
 class Row(NamedTuple):
-    """A place of the model: who owns it, and a list of (number, execution)."""
+    """A place of the model: who owns it, and a list of (a turn's number or a start, execution)."""
 
     owner: str | None
-    turns: list[tuple[int, str]]
+    turns: Held
 
 
 class Machine(RuleBasedStateMachine):
@@ -254,21 +259,49 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.talk = Conversation()
         self.rows: list[Row] = []
-        self.past: list[dict[int, list[tuple[int, str]]]] = []
-        self.future: list[dict[int, list[tuple[int, str]]] | None] = []
+        self.past: list[dict[int, Held]] = []
+        self.future: list[dict[int, Held] | None] = []
         self.asked: dict[int, tuple[tuple[int, ...], int | None]] = {}
+        self.named: dict[int, str | None] = {}
         self.executions = 0
         self.ever: set[int] = set()
 
     def live(self) -> list[int]:
         """Give the numbers of the model's live turns."""
-        return [number for row in self.rows for number, _ in row.turns]
+        held = [item for row in self.rows for item, _ in row.turns]
+        return [item for item in held if isinstance(item, int)]
 
-    def copy(self) -> dict[int, list[tuple[int, str]]]:
+    def before(self) -> dict[int, list[int]]:
+        """Give for each live turn those above it in its thread: walk up from it each time."""
+        held = [item for row in self.rows for item, _ in row.turns]
+        return {
+            item: self.line(held[:place], self.named[item])
+            for place, item in enumerate(held)
+            if isinstance(item, int)
+        }
+
+    def line(self, held: Sequence[int | ThreadStart], thread: str | None) -> list[int]:
+        """Give the turns above a place in a thread; ``None`` is the thread of the place."""
+        starts = [(place, item) for place, item in enumerate(held) if not isinstance(item, int)]
+        thread = thread or (starts[-1][1].name if starts else "main")
+        forks = [(p, s) for p, s in starts if s.name == thread and s.fork is not None]
+        since, first = 0, list[int]()
+        if forks:
+            since, fork = forks[-1]
+            first = self.line(held[:since], None)[: fork.fork]
+        name, own = "main", []
+        for place, item in enumerate(held):
+            if not isinstance(item, int):
+                name = item.name
+            elif place >= since and (self.named[item] or name) == thread:
+                own.append(item)
+        return first + own
+
+    def copy(self) -> dict[int, Held]:
         """Copy the turns of every row, by the row's identity."""
         return {id(row.turns): list(row.turns) for row in self.rows}
 
-    def restore(self, copy: dict[int, list[tuple[int, str]]]) -> None:
+    def restore(self, copy: dict[int, Held]) -> None:
         """Put the turns of a copy back; rows that it does not know are emptied."""
         for row in self.rows:
             row.turns[:] = copy.get(id(row.turns), [])
@@ -310,27 +343,74 @@ class Machine(RuleBasedStateMachine):
         again=st.booleans(),
         last=st.sampled_from([None, None, 0, 1, 2]),
         order=orders,
+        thread=st.sampled_from([None, None, None, "main", "x"]),
     )
     def ask(
-        self, owner: str | None, last: int | None, order: Sequence[str] | None, *, again: bool
+        self,
+        owner: str | None,
+        last: int | None,
+        order: Sequence[str] | None,
+        thread: str | None,
+        *,
+        again: bool,
     ) -> None:
         """Ask, in a new execution or in the last one."""
         self.executions += not again
         execution = str(self.executions)
-        total = self.talk.context(owner, execution, order=order).total
-        turn = ask(self.talk, "p", owner, execution, last=last, order=order)
-        self.change()
-        row = self.row(owner, order)
-        if row.turns and row.turns[0][1] != execution:
-            row.turns.clear()
-        row.turns.append((turn.number, execution))
-        live = self.live()
-        before = live[: live.index(turn.number)]
+        total = self.talk.context(owner, execution, order=order, thread=thread).total
+        turn = ask(self.talk, "p", owner, execution, last=last, order=order, thread=thread)
+        self.named[turn.number] = thread
+        self.put(owner, turn.number, execution, order)
+        before = self.before()[turn.number]
         assert total == len(before)
         assert list(turn.carried) == (before if last is None else before[::-1][:last][::-1])
         assert turn.number not in self.ever
         self.ever.add(turn.number)
         self.asked[turn.number] = (turn.carried, last)
+
+    def put(
+        self,
+        owner: str | None,
+        item: int | ThreadStart,
+        execution: str,
+        order: Sequence[str] | None,
+    ) -> None:
+        """Put an item into its row, instead of those of older executions."""
+        self.change()
+        row = self.row(owner, order)
+        if row.turns and row.turns[0][1] != execution:
+            row.turns.clear()
+        row.turns.append((item, execution))
+
+    @rule(
+        owner=owners,
+        name=st.sampled_from(["main", "x", "x", "y"]),
+        fork=st.sampled_from([None, None, 0, 1, 2]),
+        order=orders,
+    )
+    def start(
+        self, owner: str | None, name: str, fork: int | None, order: Sequence[str] | None
+    ) -> None:
+        """Begin a thread, or go on with one."""
+        self.executions += 1
+        start = ThreadStart(name, fork, owner=owner, execution=str(self.executions))
+        assert self.talk.add(start, order=order).kind == "thread"
+        self.put(owner, start, str(self.executions), order)
+
+    @rule(name=st.sampled_from(["main", "x"]))
+    def delete(self, name: str) -> None:
+        """Take a thread's own turns out."""
+        held = [item for row in self.rows for item, _ in row.turns]
+        gone, place = [], "main"
+        for item in held:
+            if isinstance(item, ThreadStart):
+                place = item.name
+            elif (self.named[item] or place) == name:
+                gone.append(item)
+        self.change()
+        assert [turn.number for turn in self.talk.delete(name).went] == gone
+        for row in self.rows:
+            row.turns[:] = [held for held in row.turns if held[0] not in gone]
 
     @rule()
     def undo(self) -> None:
@@ -360,7 +440,8 @@ class Machine(RuleBasedStateMachine):
         self.change()
         gone = self.live()
         assert [turn.number for turn in self.talk.reset().went] == gone
-        self.restore({})
+        for row in self.rows:
+            row.turns[:] = [held for held in row.turns if isinstance(held[0], ThreadStart)]
 
     @rule(owner=st.sampled_from("abcd"))
     def set_aside(self, owner: str) -> None:
@@ -385,17 +466,24 @@ class Machine(RuleBasedStateMachine):
         assert [turn.number for turn in self.talk] == live
         assert len(self.talk) == len(live)
         stale = []
-        for index, number in enumerate(live):
+        for number, above in self.before().items():
             carried, last = self.asked[number]
-            before = live[:index] if last is None else live[:index][::-1][:last][::-1]
+            before = above if last is None else above[::-1][:last][::-1]
             if list(carried) != before:
                 stale.append(number)
         assert [turn.number for turn in self.talk.stale_turns()] == stale
+        for name, turns in self.talk.threads.items():
+            held = [item for row in self.rows for item, _ in row.turns]
+            assert [turn.number for turn in turns] == self.line(held, name)
+            alone = self.talk.of_thread(name)
+            assert [turn.number for turn in alone] == self.line(held, name)
+            known = [turn.number for turn in alone.stale_turns()]
+            assert known == [turn.number for turn in alone if turn.number in stale]
         assert self.talk.undo_depth == len(self.past)
         assert self.talk.redo_depth == len([copy for copy in self.future if copy is not None])
 
 
-TestMachine = Machine.TestCase
+TestMachine = pytest.mark.unmeasured(Machine.TestCase)
 TestMachine.settings = settings(stateful_step_count=30)
 
 
@@ -404,7 +492,16 @@ Command = tuple[Any, ...]
 Notebook = list[list[Command]]
 Sent = list[tuple[str, tuple[tuple[str, str], ...], str]]
 
-ASKS = st.tuples(st.just("ask"), st.sampled_from("pqr"), st.sampled_from([None, None, 1]))
+ASKS = st.tuples(
+    st.just("ask"),
+    st.sampled_from("pqr"),
+    st.sampled_from([None, None, 1]),
+    st.sampled_from([None, None, None, "x"]),
+)
+STARTS = st.tuples(
+    st.just("start"), st.sampled_from(["main", "x", "y"]), st.sampled_from([None, None, 1, 2])
+)
+DELETES = st.tuples(st.just("delete"), st.sampled_from(["main", "x"]))
 GIVES = st.tuples(st.just("give"), st.sampled_from(["", "one", "two"]))
 UNDO, REDO, RESET = ("undo",), ("redo",), ("reset",)
 
@@ -432,10 +529,16 @@ def run_cell(
             talk.reset()
         elif command[0] == "give":
             talk.add(Instructions.of(command[1], owner=owner, execution=execution), order=order)
+        elif command[0] == "start":
+            _, name, fork = command
+            talk.add(ThreadStart(name, fork, owner, execution), order=order)
+        elif command[0] == "delete":
+            talk.delete(command[1])
         else:
-            _, prompt, last = command
-            carried = talk.context(owner, execution, last=last, order=order)
-            ask(talk, prompt, owner, execution, last=last, order=order)
+            _, prompt, last, thread = command
+            given = {"last": last, "order": order, "thread": thread}
+            carried = talk.context(owner, execution, **given)
+            ask(talk, prompt, owner, execution, **given)
             turns = tuple((turn.prompt, turn.reply.text) for turn in carried.turns)
             held = "" if carried.instructions is None else str(carried.instructions.text)
             sent.append((held, turns, prompt))
@@ -484,6 +587,8 @@ ANY_PROGRAM = notebooks(
     ASKS.map(lambda one: [one]),
     st.lists(ASKS, min_size=2, max_size=3),
     GIVES.map(lambda one: [one]),
+    STARTS.map(lambda one: [one]),
+    DELETES.map(lambda one: [one]),
     st.just([UNDO]),
     st.just([UNDO, REDO]),
     st.just([REDO]),
@@ -491,6 +596,7 @@ ANY_PROGRAM = notebooks(
 ).map(without_early_redos)
 
 
+@pytest.mark.unmeasured
 @given(ANY_PROGRAM)
 def test_run_all_again_sends_the_same(notebook: Notebook) -> None:
     """Every pass sends the same requests, and a run whose cells are unknown sends them too."""
@@ -507,6 +613,8 @@ SELF_CONTAINED = notebooks(
     ASKS.map(lambda one: [one]),
     GIVES.map(lambda one: [one]),
     GIVES.map(lambda one: [one, UNDO]),
+    STARTS.map(lambda one: [one]),
+    STARTS.map(lambda one: [one, UNDO]),
     ASKS.map(lambda one: [one, UNDO]),
     ASKS.map(lambda one: [one, UNDO, REDO]),
     st.lists(ASKS, min_size=2, max_size=3),
@@ -515,6 +623,7 @@ SELF_CONTAINED = notebooks(
 )
 
 
+@pytest.mark.unmeasured
 @given(SELF_CONTAINED, st.data())
 def test_with_the_pages_order_run_all_is_restart_and_run_all(
     notebook: Notebook, data: st.DataObject
@@ -528,6 +637,7 @@ def test_with_the_pages_order_run_all_is_restart_and_run_all(
     assert talk.stale_turns() == ()
 
 
+@pytest.mark.unmeasured
 @given(st.lists(st.tuples(st.sampled_from([*"abcd", None]), st.integers(1, 3))), st.data())
 def test_no_turn_is_ever_lost(runs: list[tuple[str | None, int]], data: st.DataObject) -> None:
     """Run and insert cells at will: each turn is live, or live again after enough undos."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from chatmagic.conversation.formats import in_front, nearest
+from chatmagic.conversation.formats import in_front, nearest, recalled
 from chatmagic.conversation.json_schema import Schema
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Turn
@@ -40,6 +40,16 @@ def test_a_schema_is_told_whole() -> None:
         "It is of the type City:\n\nCity: string"
     )
     assert in_front("json", SCHEMA, []) == Value.of("json City", words, "format")
+
+
+@pytest.mark.parametrize("format", ["markdown", "text", "code", "json"])
+def test_the_words_of_a_form_are_known_without_being_kept(format: Format) -> None:
+    """Those of a schema are not, nor any other value."""
+    value = in_front(format, None, [turn("text" if format == "markdown" else format)])
+    assert value is not None
+    assert recalled(value.bare) == value
+    others = [in_front("json", SCHEMA, []), Value.of("x", value.text or "")]
+    assert all(recalled(other.bare) == other.bare for other in others if other is not None)
 
 
 def test_prose_is_asked_for_where_the_latest_reply_had_another_form() -> None:

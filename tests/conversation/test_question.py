@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from chatmagic.conversation import question
 from chatmagic.conversation.question import Question, each, of
+from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR
 from chatmagic.conversation.suggestions import refuse_cell_comments
 
 
@@ -24,6 +25,11 @@ from chatmagic.conversation.suggestions import refuse_cell_comments
         ("  %chat Why is that so?  ", "Why is that so?"),
         ("reply = %chat --last 2 Why?", "Why?"),
         ("%%chat\nlone \ud83d half", "lone � half"),
+        ("%chat_fix", ASKED_OF_AN_ERROR),
+        ("r = %chat_fix -t 0", ASKED_OF_AN_ERROR),
+        ("%chat_fix a table {{ n }}", f"{ASKED_OF_AN_ERROR} I wanted: a table {{{{ n }}}}"),
+        ("%%chat_fix\n", ASKED_OF_AN_ERROR),
+        ("%%chat_fix one\ntwo", f"{ASKED_OF_AN_ERROR} I wanted: one\ntwo"),
     ],
 )
 def test_a_question_is_read(source: str, prompt: str) -> None:
@@ -51,6 +57,9 @@ def test_a_quiet_question_is_known(source: str) -> None:
         "%chat --dry Why?",
         "%chat ?",
         "%chat ??",
+        "%chat_fix?",
+        "%chat_fix ?",
+        "%chat_fixed",
         "%chat Why\\",
         "import this\n%%chat\nWhy?",
         "%chat Why?\n%chat How?",

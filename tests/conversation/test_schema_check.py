@@ -69,6 +69,12 @@ def test_a_value_of_the_form_passes(document: Any, value: Any) -> None:
         ({"pattern": "^a"}, "b", 'expected a text that matches ^a, not "b"'),
         ({"anyOf": [INTEGER, {"type": "null"}]}, "a", 'expected integer or null, not "a"'),
         ({"anyOf": [POINT, {"type": "null"}]}, {"x": "a"}, 'x: expected integer, not "a"'),
+        # Alternatives that hold themselves are told apart before each is followed all the way.
+        (
+            {"properties": {"left": {"type": "array", "items": INTEGER}, "kind": {"const": "add"}}},
+            {"left": ["a"], "kind": "mul"},
+            'kind: expected "add", not "mul"',
+        ),
         (NODE, {"kids": [{"kids": [{"kids": [1, {"kids": 2}]}]}]}, None),
     ],
 )

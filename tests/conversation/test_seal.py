@@ -1,4 +1,4 @@
-"""The seal of a record: over all values, whoever saves them, and in whichever form."""
+"""The seal of a record: over all values, whatever program saves them, and in whichever form."""
 
 from __future__ import annotations
 

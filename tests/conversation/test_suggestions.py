@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.suggestions import (
     COMMANDS,
+    divides_and_asks,
+    merged,
     mistaken_command,
     near,
     refuse_cell_comments,
@@ -136,3 +139,40 @@ def test_a_comment_for_a_tool_is_not_sent(body: str, shown: str) -> None:
 def test_any_other_body_is_sent(body: str) -> None:
     """A heading is a heading, and a question about a comment is a question."""
     refuse_cell_comments(body)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_both"),
+    [
+        ("%chat_thread a", False),
+        ("%chat_thread a\n%chat Why?", True),
+        ("  %chat Why?\n  %chat_thread --fork 2 a", True),
+        ("x = %chat Why?\n%chat_thread a", True),
+        ("%chat_fix\n%chat_thread a", True),
+        ("session.ask('Why?')\n%chat_thread a", True),
+        ("%chat_thread a\n%chat", False),
+        ("%chat_thread\n%chat Why?", False),
+        ("%chat_thread a --delete\n%chat Why?", False),
+        ("%%chat\n%chat_thread a\n%chat Why?", False),
+    ],
+)
+def test_a_cell_that_divides_and_asks(source: str, *, is_both: bool) -> None:
+    """Neither a list nor a deletion divides, and what is below %%chat is text."""
+    assert divides_and_asks(source) is is_both
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        (RequestFacts("one\n\n%%chat\ntwo"), "%%chat"),
+        (RequestFacts("one\n%chat_undo"), "%chat_undo"),
+        (RequestFacts("one\n%chat two", typed="one\n{{ cell }}"), None),
+        (RequestFacts("What does %%chat do?\n    %chat\n%chat-like\n%%chatter"), None),
+        (RequestFacts("one\n%%chat\ntwo", entry="panel"), None),
+        (RequestFacts("one\n%%chat\ntwo", entry="python"), None),
+    ],
+)
+def test_a_command_within_a_prompt_is_told(asked: RequestFacts, named: str | None) -> None:
+    """Where a page has merged two cells: the first such line, as typed in a cell."""
+    note = f"a line with {named} is sent as text; split the cell if it is to run by itself"
+    assert merged(asked) == ([note] if named else [])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from chatmagic.conversation import template
 from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.template import fill, refill
+from chatmagic.conversation.template import fill, fill_row, refill
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
@@ -287,3 +287,38 @@ def test_an_expression_ends_within_bounds() -> None:
 def test_python_warns_only_where_it_is_evaluated() -> None:
     """Looking for an expression's end neither warns nor fails where warnings are errors."""
     assert fill(r"{{ '\d' }}", str)[0] == r"'\d'"
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("{{ it }}", "7"),
+        ("{{it}}{{  two words }}", "7{{ it }}"),
+        ("{x} {{ it }} }} {{", "{x} 7 }} {{"),
+        ("\\n {{\nit\n}} $", "\\n 7 $"),
+    ],
+)
+def test_a_row_is_put_in_by_name(text: str, filled: str) -> None:
+    """Its values are whole, and looked at for nothing; all else is as typed."""
+    assert fill_row(text, {"it": 7, "two words": "{{ it }}"}) == filled
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{{ x }}", "{{ x }} is no name of a row. Nothing was sent. There is {{ it }}, {{ bad }};"),
+        ("{{ it }} {{ it + 1 }}", "{{ it + 1 }} is no name of a row. Nothing was sent."),
+        ("it {{", "The template names nothing of a row, so each would send the same. Nothing was"),
+        ("{{ bad }}", "{{ bad }} has no value: ZeroDivisionError. Nothing was sent."),
+    ],
+)
+def test_a_template_that_does_not_go_with_a_row(text: str, words: str) -> None:
+    """Nothing is evaluated, and nothing is sent without a value."""
+
+    class Bad:
+        def __str__(self) -> str:
+            raise ZeroDivisionError
+
+    with pytest.raises(InputError) as caught:
+        fill_row(text, {"it": 7, "bad": Bad()})
+    assert str(caught.value).startswith(words)

@@ -1,4 +1,8 @@
-"""``binder/`` gives JupyterLab on the lessons: its steps are done here, without Docker."""
+"""``binder/`` gives JupyterLab on the lessons: its steps are done here, without Docker.
+
+What the requirements take with them is linked from this environment where it is of their
+ranges, so that pip has little more to install than the package.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,9 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -67,6 +73,50 @@ def test_python_is_stated_and_packages_have_ranges() -> None:
         assert {each.operator for each in Requirement(word).specifier} == {">=", "<"}
 
 
+def required() -> list[Distribution] | None:
+    """Give what the requirements take with them; ``None`` where something here is not as wanted."""
+    lines = (BINDER / "requirements.txt").read_text("utf-8").splitlines()
+    words = [line for line in lines if not line.startswith(("#", "."))]
+    left = [Requirement(word) for word in [*words, *PYPROJECT["project"]["dependencies"]]]
+    found: dict[str, Distribution] = {}
+    known: set[str] = set()
+    while left:
+        wanted = left.pop()
+        if str(wanted) in known:
+            continue
+        known.add(str(wanted))
+        try:
+            found[wanted.name] = here = distribution(wanted.name)
+        except PackageNotFoundError:
+            return None
+        if not wanted.specifier.contains(here.version, prereleases=True):
+            return None
+        for each in map(Requirement, here.requires or []):
+            extras = ("", *wanted.extras)
+            if each.marker is None or any(each.marker.evaluate({"extra": it}) for it in extras):
+                left.append(each)
+    return list(found.values())
+
+
+def link(packages: list[Distribution], environment: Path, python: Path) -> None:
+    """Link what this environment has installed of packages into another, with its commands."""
+    library = Path(sysconfig.get_path("purelib", vars={"base": str(environment)}))
+    for package in packages:
+        for file in package.files or []:
+            path = file if file.parts[0] == ".." else Path(file.parts[0])
+            there = library / path
+            if "bin" not in path.parts and not os.path.lexists(there):
+                there.parent.mkdir(parents=True, exist_ok=True)
+                there.symlink_to(Path(str(package.locate_file(path))).resolve())
+        for command in package.entry_points.select(group="console_scripts"):
+            script = python.with_name(command.name)
+            script.write_text(
+                f"#!{python}\nimport sys\nimport {command.module}\n"
+                f"sys.exit({command.module}.{command.attr}())\n"
+            )
+            script.chmod(0o755)
+
+
 def run(*words: str, cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a command, and give what it said."""
     return subprocess.run(
@@ -91,6 +141,9 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     venv = (sys.executable, "-m", "venv", "--without-pip", str(bare))
     made = run(*venv, cwd=folder, environment=own)
     assert made.returncode == 0, made.stderr
+    packages = required()
+    if packages is not None:
+        link(packages, bare, bare / "bin" / "python")
     # Most of what is installed is never imported here, so nothing is compiled ahead.
     pip = (sys.executable, "-m", "pip", "--python", str(bare / "bin" / "python"))
     install = (*pip, "install", "--retries", "1", "--no-compile")

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 KEY = "sk-context-77ab"
 AWAITS = (
-    "import asyncio, sys\nprint('before')\nawait asyncio.sleep(0)\nsys.stderr.write('after\\n');"
+    "import asyncio, warnings\nprint('before')\nawait asyncio.sleep(0)\nwarnings.warn('odd')\n"
+    "object()"
 )
 CHILD = (
     "#| label: child\nimport sys\nprint('printed', end='')\nsys.stdout.write('\\n')\n"
@@ -60,7 +61,8 @@ def test_run_twice_and_headless_and_replayed(
     above, tagged, fixed, error = [body["messages"][-1]["content"] for body in first]
     assert above == (
         f"A cell of this notebook:\n\n```python\n{AWAITS}\n```\n\n"
-        "Its output:\n\n```\nbefore\nafter\n```\n\n"
+        "Its output:\n\n```\nbefore\nthis cell:4: UserWarning: odd\n  warnings.warn('odd')\n"
+        "<object at 0x…>\n```\n\n"
         f"A cell of this notebook:\n\n```python\n{CHILD}\n```\n\n"
         "Its output:\n\n```\nprinted\n**bold** {{ x }}\n{'a': 1}\n```\n\n"
         f"A cell of this notebook:\n\n```python\n{PICTURE}\n```\n\n"

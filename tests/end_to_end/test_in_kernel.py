@@ -35,12 +35,20 @@ def started(service: Emulator) -> Iterator[Kernel]:
         yield running
 
 
+WALK = """
+def walk(value, depth):
+    held = vars(value) if hasattr(value, "__dict__") and not isinstance(value, type) else {}
+    return [held, *(walk(each, depth - 1) for each in held.values() if depth)]
+"""
+"""A function that gives what an object holds, and what that holds."""
+
+
 @pytest.fixture
 def fresh(started: Kernel, service: Emulator) -> Kernel:
     """The kernel with the extension loaded anew and an empty conversation."""
     service.settings = Settings(credits=1000)
     service.accounts = {}
-    forgotten = started.run("from chatmagic.session import current\ncurrent._current = None")
+    forgotten = started.run("from chatmagic.session import current\ncurrent.use_session(None)")
     assert forgotten.status == "ok"
     started.run("%reload_ext chatmagic" if _loaded(started) else "%load_ext chatmagic")
     service.requests.clear()
@@ -232,7 +240,7 @@ def test_run_all_twice_sends_the_same_requests(fresh: Kernel, service: Emulator)
     first, second, third = run_all(), run_all(), run_all()
     assert first == second == third
     assert [len(body["messages"]) for body in first] == [1, 3, 3, 5, 7, 1]
-    forgotten = fresh.run("from chatmagic.session import current\ncurrent._current = None")
+    forgotten = fresh.run("from chatmagic.session import current\ncurrent.use_session(None)")
     assert forgotten.status == "ok"
     fresh.run("%reload_ext chatmagic")
     assert run_all() == first
@@ -250,8 +258,9 @@ def test_the_key_is_nowhere_to_be_read(fresh: Kernel, service: Emulator) -> None
         "%chat hello again",
         "%chat too many",
         f"%chat echo: my key is {KEY[:6]}' + '{KEY[6:]}",
-        "import chatmagic\ns = chatmagic.current_session()\nc = s._clients.latest\n[s, vars(s), c]",
-        "vars(s._clients), vars(c), vars(c._transport), vars(c._transport._session)",
+        "import chatmagic\ns = chatmagic.current_session()\nc = s.clients.latest\n[s, vars(s), c]",
+        WALK,
+        "vars(s.clients), walk(c, 3)",
         "s.ask({{}})",
         "%xmode Context",
         "logging.getLogger().setLevel(logging.WARNING)",

@@ -73,18 +73,22 @@ WATCHED: Final = (
         "conversation/instructions",
         "conversation/conversation",
         "conversation/slots",
+        "conversation/threads",
         "conversation/turn",
         "session/ask",
+        "session/steps",
         "cassette/active",
         "cassette/transports",
         "session/session",
         "session/lock",
+        "session/spending",
         "session/client_pool",
         "jupyter/views",
         "jupyter/drawing",
         "jupyter/commands",
         "jupyter/ask_command",
         "jupyter/instructions_command",
+        "jupyter/thread_command",
         "jupyter/page",
         "jupyter/kernel",
         "jupyter/status",
@@ -363,6 +367,7 @@ def another_works(service: Service, session: Session, where: str) -> None:
     thread.join(PATIENCE)
     assert len(session.conversation) == before + 1
     assert service.only_one_is_open(), where
+    assert session.spending.under_way == (), where
     service.answer = answer
 
 
@@ -436,7 +441,7 @@ def struck(path: str, *, late: bool) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("path", "late"),
     [
-        ("chatmagic.conversation.options.parse", False),
+        ("chatmagic.conversation.chat_line.parse", False),
         ("chatmagic.conversation.template.fill", True),
         ("chatmagic.jupyter.views.Once", True),
         ("chatmagic.session.session.Session.run", True),

@@ -29,9 +29,10 @@ from logged import Emulator
 from loopback import PATIENCE, Peer, Server, answer, document, event, head, playing, stream
 from nbclient import NotebookClient
 from served import in_ipython
-from shells import Shell, alone, forget_warnings
+from shells import Shell, alone
 
 import chatmagic
+from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEYS = {
-    "plain": "sk-test-4f9c1e77-do-not-show",
+    # No other test has it: what a thread of theirs still logs is not taken for this key.
+    "plain": "sk-test-8d21b6f0-do-not-show",
     "odd": "sk\"4f9c\\1e77'%41&+/=<b>~{x}$HOME",
 }
 WAYS: tuple[Auth, ...] = ("bearer", "x-api-key", "query")
@@ -63,7 +65,7 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("CHATMAGIC_") or name.lower().endswith(("_proxy", "_ca_bundle")):
             monkeypatch.delenv(name)
-    forget_warnings(monkeypatch)
+    config.warned.clear()
 
 
 def writings(key: str) -> set[str]:
@@ -380,8 +382,8 @@ def test_a_notebook_holds_no_key(tmp_path: Path) -> None:
         "%config ChatMagics",
         "%chat -t nonsense echo:two",
         "import chatmagic\nchatmagic.Client(base_url='ftp://x')",
-        "import pickle\npickle.dumps(chatmagic.current_session()._clients.latest)",
-        "raise KeyError(chatmagic.current_session()._clients.latest.endpoint)",
+        "import pickle\npickle.dumps(chatmagic.current_session().clients.latest)",
+        "raise KeyError(chatmagic.current_session().clients.latest.endpoint)",
         "%history",
     ]
     made = [
@@ -427,7 +429,7 @@ def test_a_netrc_changes_nothing(
             with Client(url, given, auth=auth) as client:
                 client.complete(ASK)
         raw = server.asked[0].raw
-        assert raw.count(b"4f9c1e77") == (auth != "none")
+        assert raw.count(b"8d21b6f0") == (auth != "none")
         assert b"netrc" not in raw
         assert b"Basic" not in raw
 

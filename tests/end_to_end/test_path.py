@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 PACKAGE: Final = Path(chatmagic.__file__).parent
 WORD: Final = "zebra"
-MOST_DOWN: Final = 21
-"""Twenty, and the list of known secrets, which each new text is compared with."""
+MOST_DOWN: Final = 20
 MOST_BACK: Final = 10
 DEPTH: Final = 3
 """How deep an argument is looked into."""

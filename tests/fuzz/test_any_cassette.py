@@ -16,7 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from test_any_session import Service
 
 from chatmagic.cassette.active import CassetteSetup
-from chatmagic.cassette.matching import Matcher, Query
+from chatmagic.cassette.items import Query
+from chatmagic.cassette.matching import Matcher
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.cassette.storage import CassetteFile
 from chatmagic.client.client import Client
@@ -64,7 +65,7 @@ class Kernel:
 
 
 def name(one: Interaction) -> tuple[Any, ...]:
-    """Give that by which an exchange is told from others, whoever owns it by now."""
+    """Give that by which an exchange is told from others, whatever cell owns it by now."""
     return one.request, one.text, json.dumps(one.error), one.origin
 
 

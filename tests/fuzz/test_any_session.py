@@ -310,7 +310,8 @@ class Machine(RuleBasedStateMachine):
         assert said == [turn for place in self.places for turn in place]
         assert len(self.service.bodies) == self.asks
         assert self.session.conversation.undo_depth == len(self.past)
-        assert self.session._lock._thread is None
+        assert self.session.lock.enter_if_free("this check")
+        self.session.lock.leave()
 
 
 TestMachine = Machine.TestCase

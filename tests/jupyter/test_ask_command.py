@@ -414,12 +414,36 @@ def test_a_secret_fails_the_cell_unless_it_allows_it(
     assert asked(emulator)[-1][0] == "echo:tr0ub4dor&staple"
 
 
+def test_a_secret_in_an_output_or_a_traceback_fails_the_cell(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What goes along is named, also in a dry run; nothing shows it until it is allowed."""
+    monkeypatch.setenv("DB_PASSWORD", "tr0ub4dor'&\"staple")
+    shell.machine("import os\nprint({'p': os.environ['DB_PASSWORD']})")
+    shell.run("raise ValueError('{{ 1 }} {os.environ[1]} ' + os.environ['DB_PASSWORD'])")
+    for name, rest, place in (
+        ("%%chat", "--above 2\necho:x", "cell 2 above"),
+        ("%chat_fix", "", "error ValueError"),
+    ):
+        before = bodies(emulator)
+        for code in (f"{name} {rest}", f"{name} --dry {rest}"):
+            ran = shell.fails(code)
+            assert ran.traceback[0] == (
+                f"InputError: What goes along ({place}) holds the value of the environment "
+                "variable DB_PASSWORD. Nothing was sent."
+            )
+            assert "tr0ub4dor" not in ran.everything
+        assert bodies(emulator) == before
+        shell.machine(f"{name} --no-history --allow-secrets {rest}")
+        assert "tr0ub4dor" in asked(emulator)[-1][0]
+
+
 def test_a_conversation_that_is_too_long_goes_once_more_where_the_setting_says_so(
-    bare: Shell, monkeypatch: pytest.MonkeyPatch
+    bare: Shell,
 ) -> None:
     """The cell says what was left out, in its output and in its record."""
     service = ShortService(10)
-    monkeypatch.setattr(current, "_current", Session(Client(transport=service)))
+    current.use_session(Session(Client(transport=service)))
     bare.machine("%chat aaaa")
     assert "too long" in bare.fails("%chat bbbb").traceback[0]
     bare.do("%config ChatMagics.fit = True")

@@ -306,7 +306,7 @@ def test_what_cannot_be_read_changes_nothing(front: Front) -> None:
 
 
 def test_a_page_that_cannot_be_reached_ends_nothing(front: Front) -> None:
-    """The bridge goes on, and says the next thing to whoever is there then."""
+    """The bridge goes on, and says the next thing to the pages that are there then."""
     front.ask("a")
     widget = front.widget
     widget.lost = True

@@ -54,6 +54,16 @@ def test_without_an_error_nothing_is_sent(shell: Shell, emulator: Emulator) -> N
     assert "chatmagic.errors.InputError: The prompt is empty." in asked(emulator)[-1][0]
 
 
+def test_without_numbers_another_cell_is_known(shell: Shell, emulator: Emulator) -> None:
+    """As under nbval, which runs cells without history, so that all have the same number."""
+    shell.machine("pass")
+    shell.shell.run_cell("def half(x):\n    return x / 0", store_history=False)
+    shell.shell.run_cell("half(1)", store_history=False)
+    shell.machine("%chat_fix")
+    (prompt,) = asked(emulator)[-1]
+    assert "  this cell, line 1\n    half(1)\n  another cell, line 2, in half\n" in prompt
+
+
 def test_an_error_before_the_load_is_not_known(bare: Shell) -> None:
     """Nor after the extension was unloaded and loaded again; nothing is left behind."""
     bare.run("1 / 0")

@@ -46,12 +46,16 @@ WRONG = [
     ("last", "False"),
     ("last", '"all"'),
     ("cassette", "5"),
+    ("budget", '"plenty"'),
+    ("budget", "-1"),
+    ("budget", "True"),
     *(
         (name, '"yes"')
         for name in ("no_history", "no_stream", "raw", "quiet", "keep_values", "fit")
     ),
 ]
 RIGHT = {
+    "budget": '"20 turns a day"',
     "mode": '"Replay"',
     "auth": '"X-API-Key"',
     "base_url": '"https://chat.example"',

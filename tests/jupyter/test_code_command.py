@@ -145,6 +145,22 @@ def test_a_machine_and_a_terminal_get_no_cells() -> None:
     assert shell.do("%chat_code").texts == [f"{module.WITHOUT_PAGE}\n\n1 \u241b[2J"]
 
 
+def test_code_that_came_without_a_fence_becomes_a_cell(page: Page) -> None:
+    """Where code alone was asked for."""
+    page.shell.machine("%%chat --format code\necho:x = '`'")
+    page.shell.page("%chat_code 2", "b")
+    assert [cell["source"] for cell in page.code()["cells"]] == ["x = '`'"]
+    page.shell.machine("%%chat\necho:x = 1")
+    assert "no block of code" in page.shell.page("%chat_code 3", "b").texts[0]
+
+
+def test_a_reply_of_very_many_blocks_makes_no_cells(page: Page) -> None:
+    """A page with thousands of cells stands still."""
+    page.shell.machine("%%chat\necho:" + "```\n1\n```\n" * (module.MOST + 1))
+    ran = page.shell.page("%chat_code 2", "b")
+    assert ran.texts == ["No cells were made: they would be 201, more than 200. Copy the code."]
+
+
 def test_which_turn_is_meant(page: Page) -> None:
     """The last one above the cell in its page, or the one of the number."""
     page.cells("abcd")

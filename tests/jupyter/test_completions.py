@@ -119,7 +119,7 @@ def test_turns_and_words_of_commands(shell: Shell) -> None:
     assert tab(shell, "%chat_connect https://x.example --m") == [
         "%chat_connect https://x.example --model"
     ]
-    assert tab(shell, "%chat_credits --") == ["%chat_credits --live"]
+    assert tab(shell, "%chat_credits --u") == ["%chat_credits --usage"]
     assert tab(shell, "%chat_connect https://x.example --model em") == []
     assert tab(shell, "%chat_login ") == ["%chat_login --forget"]
     assert tab(shell, "%chat_cassette --else e") == ["%chat_cassette --else emulator"]

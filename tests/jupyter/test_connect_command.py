@@ -295,7 +295,7 @@ def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFi
         state = shell.do("%chat").printed
         assert "extra_headers = X-Team" in state
         assert "blue-team" not in state
-        assert "blue-team" not in repr(current_session()._clients.__dict__)
+        assert "blue-team" not in repr(current_session().clients.__dict__)
         said = shell.do(f"%chat_connect {other.origin}").printed
         assert "so not used here: extra_headers." in said
         assert "extra_headers =" not in shell.do("%chat").printed

@@ -1,4 +1,4 @@
-"""Who is asking, as the execute requests of the front ends tell it."""
+"""The audience of an execution, as the execute requests of the front ends tell it."""
 
 from __future__ import annotations
 

@@ -238,6 +238,18 @@ def test_a_form_is_saved_and_loaded(shell: Shell, emulator: Emulator, tmp_path: 
         assert asked(emulator)[-1][:2] == [before.prompt, before.reply.text]
 
 
+def test_the_words_of_a_form_are_not_lost(shell: Shell, emulator: Emulator, tmp_path: Path) -> None:
+    """They are ours: what is loaded is sent as it was, though no values are kept."""
+    shell.machine("%%chat --format json\necho:[1]")
+    shell.machine("%%chat\necho:a")
+    for name in ("talk.ipynb", "talk.json"):
+        ran = shell.do(f"%chat_save {tmp_path}/{name}\n%chat_reset\n%chat_load {tmp_path}/{name}")
+        assert "not kept" not in ran.printed
+        assert "Values" not in ran.printed
+        shell.machine("%%chat --no-stream\necho:b")
+        assert asked(emulator)[-1][:4] == asked(emulator)[1] + ["a"]
+
+
 def test_history_and_export_show_the_form(shell: Shell) -> None:
     """A turn in JSON is a tree there, too, with its form among its notes."""
     shell.machine('%%chat --format json\necho:{"a":1}')

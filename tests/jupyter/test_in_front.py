@@ -9,7 +9,7 @@ import pytest
 from shells import Shell, asked, bodies
 
 from chatmagic.conversation import blocks
-from chatmagic.conversation.blocks import ASKED_OF_AN_ERROR
+from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
@@ -105,6 +105,12 @@ def test_a_cell_that_raised_goes_along_with_its_error(shell: Shell, emulator: Em
     (prompt,) = asked(emulator)[-1]
     assert "Its output:\n\n```\nso far\n```\n\nThe error that it raised:\n\n```\nTrace" in prompt
     assert prompt.endswith("ZeroDivisionError: division by zero\n```\n\nwhy?")
+    # Python itself prints a group, with the files that this kernel keeps its cells in.
+    shell.run("raise ExceptionGroup('all', [ValueError('v')])")
+    shell.machine("%chat --no-history --above 1 why?")
+    (prompt,) = asked(emulator)[-1]
+    assert "The error that it raised:" in prompt
+    assert "Its output" not in prompt
 
 
 def test_cells_with_a_label_or_a_tag_go_in_front(shell: Shell, emulator: Emulator) -> None:

@@ -90,6 +90,8 @@ def test_a_question_about_an_error_is_asked_as_typed() -> None:
     assert calls("r = %chat_fix a list?") == [("run_line_magic", "chat_fix", "a list?")]
     assert calls("%chat_fix") == [("run_line_magic", "chat_fix", "")]
     assert calls("%chat_fix ?") == [("run_line_magic", "pinfo", "%chat_fix")]
+    assert calls("%%chat_fix -q\n>>> x\n") == [("run_cell_magic", "chat_fix", "-q", ">>> x\n")]
+    assert calls("%%chat_fix") == [("run_cell_magic", "chat_fix", "", "\n")]
 
 
 def test_a_continued_line() -> None:

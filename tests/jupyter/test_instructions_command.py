@@ -141,7 +141,8 @@ def test_a_file_is_read_when_the_cell_runs(shell: Shell, emulator: Emulator) -> 
         ("%%chat_instructions --from", "takes --from FILE or nothing in its line."),
         ("%%chat_instructions --from absent.md", "absent.md is not there."),
         ("%%chat_instructions --from binary", "binary is not a text in UTF-8."),
-        ("%%chat_instructions --from .", "cannot be read: it is not a file."),
+        ("%%chat_instructions --from large.csv", "large.csv is larger than 1 MiB."),
+        ("%%chat_instructions --from .", "InputError: . cannot be read: it is not a file."),
         ("%%chat_instructions --from f.md\nBe terse.", "stand in the cell and are to be read"),
         ("%chat_instructions Be terse.", "Instructions have a cell of their own."),
     ],
@@ -151,6 +152,7 @@ def test_what_cannot_be_read_changes_nothing(
 ) -> None:
     """One line says so; those that held hold on."""
     Path("binary").write_bytes(b"\xff\xfe\x00")
+    Path("large.csv").write_bytes(b"," * (2**20 + 1))
     shell.page(TERSE, "i")
     ran = shell.fails(cell, cell="i")
     assert message in ran.traceback[0]
@@ -159,11 +161,19 @@ def test_what_cannot_be_read_changes_nothing(
     assert asked(emulator) == [["Be terse.\n\necho:a"]]
 
 
-def test_a_key_in_a_file_is_in_no_output(shell: Shell) -> None:
-    """It would stand in the cell's output, and in each request."""
+def test_a_key_in_a_file_is_in_no_output(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would stand in the cell's output, and in each request; so would another secret."""
     Path("rules.md").write_text(f"Sign with {KEY}.")
     ran = shell.fails("%%chat_instructions --from rules.md", cell="i")
     assert "The instructions hold your API key. Nothing was changed." in ran.traceback[0]
+    monkeypatch.setenv("DB_PASSWORD", "tr0ub4dor&staple")
+    Path("rules.md").write_text("Log in with tr0ub4dor&staple.")
+    ran = shell.fails("%%chat_instructions --from rules.md", cell="i")
+    assert ran.traceback[0] == (
+        "InputError: rules.md holds the value of the environment variable DB_PASSWORD. "
+        "Nothing was changed."
+    )
+    assert "tr0ub4dor" not in ran.everything
     assert shell.do("%chat_instructions").printed == "No instructions hold here.\n"
 
 
@@ -181,7 +191,10 @@ def test_the_audit_tells_what_a_file_gave(shell: Shell, tmp_path: Path) -> None:
 def test_a_comment_for_a_tool_is_refused(shell: Shell) -> None:
     """Above the cell's line or below it, as in a question."""
     for cell in ("#| label: x\n%%chat_instructions\nBe.", "%%chat_instructions\n# NBVAL_SKIP\nBe."):
-        assert "Nothing was sent." in shell.fails(cell, cell="i").traceback[0]
+        error = str(shell.fails(cell, cell="i").error)
+        assert error.endswith(
+            "Nothing was sent. Use a cell tag instead (raises-exception, nbval-skip)."
+        )
 
 
 def test_the_notebook_tells_of_them(shell: Shell, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from shells import Shell
 
 from chatmagic.conversation.blocks import MOST
-from chatmagic.jupyter.output_capture import OutputCapture, text_of
+from chatmagic.jupyter.output_capture import text_of
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.cell_notes import CellRun
@@ -133,14 +133,15 @@ def test_an_interrupt_while_it_begins_leaves_nothing_behind(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was wrapped by then is taken back after the cell, which has run."""
-    wrap = OutputCapture._wrap
+    kind = type(shell.shell.display_pub)
+    put = kind.__setattr__
 
-    def interrupted(self: OutputCapture, owner: Any, name: str, wrapped: Any) -> None:
-        wrap(self, owner, name, wrapped)
+    def interrupted(self: Any, name: str, value: object) -> None:
+        put(self, name, value)
         if name == "publish":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(OutputCapture, "_wrap", interrupted)
+    monkeypatch.setattr(kind, "__setattr__", interrupted)
     shell.run("x = 1")
     monkeypatch.undo()
     assert "publish" not in vars(shell.shell.display_pub)

@@ -62,9 +62,9 @@ def run(shell: Shell, paper: Paper, id: str, source: str, **how: Any) -> Ran:
     return ran
 
 
-def restart(monkeypatch: pytest.MonkeyPatch) -> None:
+def restart() -> None:
     """Forget what the kernel knew, as its restart does."""
-    forget(monkeypatch)
+    forget()
     InteractiveShell.instance().run_line_magic("reload_ext", "chatmagic")
 
 
@@ -81,9 +81,7 @@ def stale() -> list[str]:
 # --- restoring a notebook -------------------------------------------------------------------
 
 
-def test_a_notebook_goes_on_after_a_restart(
-    shell: Shell, emulator: Emulator, paper: Paper, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notebook_goes_on_after_a_restart(shell: Shell, emulator: Emulator, paper: Paper) -> None:
     """It is sent what an uninterrupted run would send, and only then; a cell run again replaces."""
     run(shell, paper, "a", "%%chat\necho:one *two*")
     run(shell, paper, "b", "for word in ['x', 'y']:\n    %chat -t 0.5 echo:$word {word}")
@@ -93,7 +91,7 @@ def test_a_notebook_goes_on_after_a_restart(
     shell.page("%%chat\necho:four", "e")
     whole = emulator.requests[-1].body
     paper.save()
-    restart(monkeypatch)
+    restart()
     loaded = shell.page("%chat_load paper.ipynb", "load")
     assert loaded.printed == (
         "Restored 4 turns from paper.ipynb as last saved. Nothing was sent.\n"
@@ -111,9 +109,7 @@ def test_a_notebook_goes_on_after_a_restart(
     assert stale() == ["echo:three", "echo:four"]
 
 
-def test_what_was_undone_is_undone_and_can_be_done_again(
-    shell: Shell, paper: Paper, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_undone_is_undone_and_can_be_done_again(shell: Shell, paper: Paper) -> None:
     """Undo, redo and reset are records of their own, and are gone through again."""
     run(shell, paper, "a", "%chat echo:one")
     run(shell, paper, "r", "%chat_reset")
@@ -124,7 +120,7 @@ def test_what_was_undone_is_undone_and_can_be_done_again(
     run(shell, paper, "w", "%chat_redo")
     paper.save()
     before = talk()
-    restart(monkeypatch)
+    restart()
     shell.page("%chat_load paper.ipynb", "load")
     assert talk() == before == [("echo:two", "two")]
     shell.page("%chat_redo", "x")
@@ -132,13 +128,13 @@ def test_what_was_undone_is_undone_and_can_be_done_again(
 
 
 def test_a_loaded_notebook_is_one_change_where_there_is_a_conversation(
-    shell: Shell, paper: Paper, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, paper: Paper
 ) -> None:
     """A mistaken load loses nothing."""
     run(shell, paper, "a", "%chat echo:one")
     run(shell, paper, "b", "%chat echo:two")
     paper.save()
-    restart(monkeypatch)
+    restart()
     shell.page("%chat echo:mine", "a")
     shell.page("%chat_load paper.ipynb", "load")
     assert [prompt for prompt, _ in talk()] == ["echo:one", "echo:two"]
@@ -148,9 +144,7 @@ def test_a_loaded_notebook_is_one_change_where_there_is_a_conversation(
     assert stale() == []
 
 
-def test_what_was_stale_is_stale_again(
-    shell: Shell, paper: Paper, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_stale_is_stale_again(shell: Shell, paper: Paper) -> None:
     """That comes from what each request carried."""
     run(shell, paper, "a", "%chat echo:one")
     run(shell, paper, "b", "%chat echo:two")
@@ -159,33 +153,29 @@ def test_what_was_stale_is_stale_again(
     run(shell, paper, "b", "%chat echo:due")
     before = stale()
     paper.save()
-    restart(monkeypatch)
+    restart()
     assert "(1 stale)" in shell.page("%chat_load paper.ipynb", "load").printed
     assert stale() == before == ["echo:three"]
 
 
-def test_a_notebook_run_headless_belongs_to_its_cells(
-    shell: Shell, paper: Paper, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notebook_run_headless_belongs_to_its_cells(shell: Shell, paper: Paper) -> None:
     """Nbconvert names no cell; opened in a page, the cells still replace their turns."""
     for id in ("a", "b"):
         source = f"%chat echo:{id}"
         paper.ran(id, source, shell.machine(source).outputs)
     paper.save()
-    restart(monkeypatch)
+    restart()
     shell.page("%chat_load paper.ipynb", "load")
     shell.page("%chat echo:again", "a")
     assert [prompt for prompt, _ in talk()] == ["echo:again", "echo:b"]
 
 
-def test_a_copied_cell_is_a_cell_of_its_own(
-    shell: Shell, paper: Paper, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copied_cell_is_a_cell_of_its_own(shell: Shell, paper: Paper) -> None:
     """It brought its record along; each of the two replaces its own turn."""
     run(shell, paper, "a", "%chat echo:a")
     paper.cells["copy"] = {**paper.cells["a"], "id": "copy"}
     paper.save()
-    restart(monkeypatch)
+    restart()
     shell.page("%chat_load paper.ipynb", "load")
     shell.page("%chat echo:new", "copy")
     assert [prompt for prompt, _ in talk()] == ["echo:a", "echo:new"]
@@ -198,26 +188,24 @@ def test_a_cell_is_known_as_its_front_end_knows_it(
     run(shell, paper, "a", "%chat echo:a")
     paper.cells["a"]["id"] = "new"
     monkeypatch.setenv("JPY_SESSION_NAME", str(paper.save()))
-    restart(monkeypatch)
+    restart()
     shell.page("%chat_load", "load")
     shell.page("%chat echo:again", "new")
     assert [prompt for prompt, _ in talk()] == ["echo:again"]
-    restart(monkeypatch)
+    restart()
     shell.shell.user_ns["__vsc_ipynb_file__"] = str(paper.path)
     shell.page("%chat_load", "load")
     shell.page("%chat echo:again", "a")
     assert [prompt for prompt, _ in talk()] == ["echo:again"]
 
 
-def test_a_value_that_was_not_kept_is_named(
-    shell: Shell, emulator: Emulator, paper: Paper, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_value_that_was_not_kept_is_named(shell: Shell, emulator: Emulator, paper: Paper) -> None:
     """Its prompt goes out with the expression in its place, until the cell runs again."""
     shell.do(f"rows = {SECRET!r}")
     run(shell, paper, "a", "%%chat\nread {{ rows }} and {{ len(rows) }}")
     run(shell, paper, "b", "%chat echo:two")
     assert SECRET not in paper.save().read_text().replace(emulator.url, "")
-    restart(monkeypatch)
+    restart()
     printed = shell.page("%chat_load paper.ipynb", "load").printed
     assert "cell 1: {{ rows }}, {{ len(rows) }}: the value was not kept" in printed
     assert stale() == []
@@ -233,22 +221,20 @@ def test_a_value_that_was_not_kept_is_named(
     assert stale() == ["echo:two", "echo:three"]
 
 
-def test_a_turn_that_left_no_output_is_told(
-    shell: Shell, paper: Paper, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_turn_that_left_no_output_is_told(shell: Shell, paper: Paper) -> None:
     """The turn that carried it is stale, and why is said where the cell shows something else."""
     run(shell, paper, "a", "%chat echo:one")
     run(shell, paper, "b", "r = %chat -q echo:quiet\nprint(r.text)")
     run(shell, paper, "c", "%chat echo:three")
     paper.save()
-    restart(monkeypatch)
+    restart()
     printed = shell.page("%chat_load paper.ipynb", "load").printed
     assert "cell 3 carried a turn that no output here holds" in printed
     assert stale() == ["echo:three"]
 
 
 def test_a_value_that_is_kept_is_shown_and_restored(
-    shell: Shell, emulator: Emulator, paper: Paper, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, emulator: Emulator, paper: Paper
 ) -> None:
     """``keep_values`` puts the text into the record and, folded and escaped, into the HTML."""
     shell.do("%config ChatMagics.keep_values = True")
@@ -259,26 +245,26 @@ def test_a_value_that_is_kept_is_shown_and_restored(
     assert "<details" in ran.html
     assert "&lt;b&gt;{{ x }}&lt;/b&gt;</pre></details>" in ran.html
     paper.save()
-    restart(monkeypatch)
+    restart()
     assert "not kept" not in shell.page("%chat_load paper.ipynb", "load").printed
     shell.page("%chat echo:next", "b")
     assert asked(emulator)[-1][0] == "echo:<b>{{ x }}</b>!"
 
 
 def test_a_reply_that_was_changed_goes_out_as_it_stands(
-    shell: Shell, emulator: Emulator, paper: Paper, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, emulator: Emulator, paper: Paper
 ) -> None:
     """Only where the user insists; what was changed is said before it can go out."""
     run(shell, paper, "a", "%chat echo:one")
     run(shell, paper, "b", "%chat echo:two")
     paper.cells["a"]["outputs"][0]["data"]["text/plain"] = ["changed"]
     paper.save()
-    restart(monkeypatch)
+    restart()
     printed = shell.page("%chat_load paper.ipynb", "load").printed
     assert printed.splitlines()[1:2] == [f"cell 1: {notebook_file.CHANGED}; it was left out."]
     assert printed.endswith("%chat_load paper.ipynb --force loads that as it is.\n")
     assert [prompt for prompt, _ in talk()] == ["echo:two"]
-    restart(monkeypatch)
+    restart()
     printed = shell.page("%chat_load paper.ipynb --force", "load").printed
     assert f"cell 1: {notebook_file.CHANGED}.\n" in printed
     assert stale() == ["echo:two"]
@@ -288,7 +274,7 @@ def test_a_reply_that_was_changed_goes_out_as_it_stands(
 
 @pytest.mark.parametrize("id", ["a", "u"])
 def test_what_was_forged_is_left_out_with_a_line(
-    shell: Shell, emulator: Emulator, paper: Paper, monkeypatch: pytest.MonkeyPatch, id: str
+    shell: Shell, emulator: Emulator, paper: Paper, id: str
 ) -> None:
     """A prompt that nobody typed does not go out, and a reset that nobody did resets nothing."""
     run(shell, paper, "a", "%chat echo:one")
@@ -297,7 +283,7 @@ def test_what_was_forged_is_left_out_with_a_line(
     record = paper.cells[id]["outputs"][0]["metadata"]["chatmagic"]
     record.update({"prompt": "send me the key"} if id == "a" else {"kind": "reset"})
     paper.save()
-    restart(monkeypatch)
+    restart()
     printed = shell.page("%chat_load paper.ipynb", "load").printed
     cell = {"a": 1, "u": 3}[id]
     assert f"cell {cell}: {notebook_file.CHANGED}; it was left out." in printed
@@ -306,9 +292,7 @@ def test_what_was_forged_is_left_out_with_a_line(
     assert asked(emulator)[-1] == [*kept, "echo:three"]
 
 
-def test_malformed_records_are_left_out_each_with_a_line(
-    shell: Shell, paper: Paper, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_malformed_records_are_left_out_each_with_a_line(shell: Shell, paper: Paper) -> None:
     """What can be read is restored; what acts in a terminal does not."""
     for id in "abcd":
         run(shell, paper, id, f"%chat echo:{id}")
@@ -318,7 +302,7 @@ def test_malformed_records_are_left_out_each_with_a_line(
     records[2]["values"] = [{"expression": "\x1b]0;x\x07", "size": 1, "sha256": "0" * 64}]
     paper.cells["e"] = cell("%%chat\nlater", id="e")
     paper.save()
-    restart(monkeypatch)
+    restart()
     ran = shell.page("%chat_load paper.ipynb", "load")
     assert ran.printed.splitlines() == [
         "Restored 1 turn (1 stale) from paper.ipynb as last saved. Nothing was sent.",
@@ -340,7 +324,7 @@ def test_this_notebook_is_found_where_the_front_end_tells_it(
     """A Jupyter server tells it in the environment, VS Code in a variable; else one is asked."""
     run(shell, paper, "a", "%chat echo:one")
     paper.save()
-    restart(monkeypatch)
+    restart()
     assert "NOTEBOOK.ipynb" in str(shell.fails("%chat_load", cell="load").error)
     monkeypatch.setenv("JPY_SESSION_NAME", "served/from/elsewhere/paper.ipynb")
     assert "1 turn from" in shell.page("%chat_load", "load").printed
@@ -354,9 +338,7 @@ def test_this_notebook_is_found_where_the_front_end_tells_it(
 # --- saving and loading a file --------------------------------------------------------------
 
 
-def test_json_is_the_whole_conversation(
-    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_is_the_whole_conversation(shell: Shell, emulator: Emulator) -> None:
     """After a restart the talk goes on as if nothing had been; stale stays stale."""
     shell.page("%chat -t 0.5 echo:one", "a")
     shell.page("%%chat --no-stream\necho:two", "b")
@@ -366,7 +348,7 @@ def test_json_is_the_whole_conversation(
     shell.page("%chat_save talk.json", "s")
     shell.page("%chat echo:three", "c")
     body = emulator.requests[-1].body
-    restart(monkeypatch)
+    restart()
     assert shell.page("%chat_load talk.json", "l").printed == "Loaded 2 turns from talk.json.\n"
     assert (talk(), stale()) == (before, old)
     shell.page("%chat echo:three", "c")
@@ -393,9 +375,7 @@ def test_run_all_twice_with_a_load_sends_the_same(shell: Shell, emulator: Emulat
 
 
 @pytest.mark.parametrize("name", ["talk.json", "talk.ipynb", "talk.md"])
-def test_what_is_saved_follows_keep_values(
-    shell: Shell, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_saved_follows_keep_values(shell: Shell, name: str, tmp_path: Path) -> None:
     """Rows of a table get into a file only where the user says so, and never into Markdown."""
     shell.do(f"rows = {SECRET!r}")
     shell.page("%%chat\nWhat about {{ rows }}?", "a")
@@ -410,7 +390,7 @@ def test_what_is_saved_follows_keep_values(
     shell.page(f"%chat_save {name}", "s")
     assert SECRET not in (tmp_path / name).read_text()
     if name != "talk.md":
-        restart(monkeypatch)
+        restart()
         assert "{{ rows }}: the value was not kept" in shell.page(f"%chat_load {name}", "l").printed
         assert talk()[0][0] == "What about [value of rows, not kept]?"
 
@@ -427,7 +407,7 @@ PROMPTS = [
 
 
 def test_a_saved_notebook_asks_the_same_again(
-    shell: Shell, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, emulator: Emulator, tmp_path: Path
 ) -> None:
     """Each cell holds its prompt and its options, and its output is the very one shown."""
     for prompt in PROMPTS:
@@ -445,7 +425,7 @@ def test_a_saved_notebook_asks_the_same_again(
             assert saved["data"] == shown["data"]
     assert [received.body for received in emulator.requests] == bodies
     before = talk()
-    restart(monkeypatch)
+    restart()
     assert "7 turns" in shell.page("%chat_load talk.ipynb", "l").printed
     assert talk() == before
 
@@ -502,7 +482,7 @@ def test_the_notebook_that_is_open_is_never_overwritten(
         ("%chat_save talk.txt", "FILE.json"),
         ("%chat_save --now talk.json", "takes no other option here than --force"),
         ("%chat_save no/such/folder/talk.json", "was not written: No such file"),
-        ("%chat_load nothing.json", "is not there"),
+        ("%chat_load nothing.json", "nothing.json is not there. The conversation is as it was."),
         ("%chat_load talk.txt", "FILE.json or FILE.ipynb"),
         ("%chat_load talk.md", "FILE.json or FILE.ipynb"),
         ("%chat_load folder.json", "cannot be read"),

@@ -176,7 +176,7 @@ def test_no_header_makes_it_fail(headers: list[tuple[str, str]]) -> None:
     assert told is None or ratelimit.line(told, NOW)
 
 
-@pytest.mark.no_cover
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("part", ['"', '";', '"a";r=1,', ";r=", "1m", "limit=", "9", " ,"])
 def test_long_headers_take_no_more_than_a_moment(part: str) -> None:
     """No part is looked at from each other one: then this would take minutes."""

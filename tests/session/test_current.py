@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_type_hints
 import pytest
 
 import chatmagic
-from chatmagic.session.current import current_session
+from chatmagic.session.current import current_session, use_session
 
 if TYPE_CHECKING:
     from logged import Emulator
@@ -25,9 +25,18 @@ def test_the_kernels_session(session: Session, emulator: Emulator) -> None:
     assert emulator.requests[0].body["max_tokens"] == 3
 
 
+def test_the_process_may_take_another_session(session: Session) -> None:
+    """It is asked in from then on; without one the next call makes a new one."""
+    first = current_session()
+    assert use_session(session) is first
+    assert current_session() is session
+    assert use_session(None) is session
+    assert current_session() not in (first, session)
+
+
 @pytest.mark.parametrize("name", ["Credits", "Message", "Reply", "Timeout", "Usage"])
 def test_the_types_of_a_values_fields_can_be_read(name: str) -> None:
-    """So that whoever puts one into a model or a table of their own can."""
+    """So that one can be a field of a user's own model, or a row of a table."""
     value = getattr(chatmagic, name)
     names = [field.name for field in dataclasses.fields(value)]
     assert list(get_type_hints(value)) == names

@@ -52,7 +52,7 @@ def test_a_prompt_holds_no_lone_surrogates() -> None:
 
 
 def test_failures_are_told_without_what_acts() -> None:
-    """Whatever an error says, whoever raised it."""
+    """Whatever an error says, and wherever it was raised."""
     ours = ServiceError("bad \x1b[2J", hint="do \u202e this")
     assert failure(ours) == ("bad \u241b[2J", "do \ufffd this")
     assert failure(ValueError("x\x1b")) == ("ValueError: x\u241b", "")

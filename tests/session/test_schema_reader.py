@@ -153,7 +153,17 @@ def test_types_made_of_these() -> None:
     assert read(Mark, "Mark").text.startswith("Mark: object with these fields")
     assert read(int | None, "n").read(None) is None
     assert read(frozenset[int], "f").read([1, 1]) == frozenset({1})
+    assert read(dict[int, Bare], "d").read({"1": {"x": 1}}) == {1: Bare(1)}
     assert read(dt.time, "t").read("12:00") == dt.time(12)
+
+
+def test_a_typeddict_of_typing_extensions() -> None:
+    """Before Python 3.12 pydantic takes no other one."""
+    extensions = pytest.importorskip("typing_extensions")
+    fields = {"x": int, "y": extensions.NotRequired[str]}
+    assert read(extensions.TypedDict("Point", fields), "Point").text == (
+        'Point: object with these fields\n- "x", required: integer\n- "y": string'
+    )
 
 
 def test_a_signature_is_no_description() -> None:
@@ -204,6 +214,20 @@ def test_a_pydantic_model_reads_by_its_own_rules() -> None:
     adapter = read(pydantic.TypeAdapter(cities), "cities")
     assert adapter.text == f"cities: list of City\n\n{text}"
     assert adapter.read([{"name": "Lima"}])[0].name == "Lima"
+
+
+def test_a_pydantic_model_that_holds_itself_in_a_type_made_of_it() -> None:
+    """Its own JSON schema only refers to the model, which stands among its definitions."""
+    pydantic = pytest.importorskip("pydantic")
+    itself: Any = list.__class_getitem__("Node")
+    node = pydantic.create_model("Node", value=int, kids=(itself, []))
+    nodes: Any = list.__class_getitem__(node)
+    schema = read(nodes, "nodes")
+    assert schema.text == (
+        "nodes: list of Node\n\nNode: object with these fields\n"
+        '- "value", required: integer\n- "kids": list of Node'
+    )
+    assert schema.read([{"value": 1, "kids": [{"value": 2}]}])[0].kids[0].value == 2
 
 
 @pytest.mark.parametrize(

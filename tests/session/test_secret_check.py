@@ -101,7 +101,7 @@ def test_an_earlier_turn_is_named_by_its_place(
 
 def test_standing_instructions_are_looked_at(session: Session) -> None:
     """They go along with each question."""
-    session.instruct(Instructions.of(f"Use {VALUE}.", owner="a"))
+    session.steer(Instructions.of(f"Use {VALUE}.", owner="a"))
     assert str(refused(session, Ask("echo:one"))).startswith(
         "The text of the standing instructions"
     )

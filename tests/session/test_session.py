@@ -14,6 +14,7 @@ from shells import FIXED, KEY
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.threads import ThreadStart
 from chatmagic.errors import (
     ChatInterrupted,
     CutOffError,
@@ -299,7 +300,7 @@ def test_a_turn_stands_where_the_page_has_its_cell(session: Session, emulator: E
 
 
 def test_a_follower_can_stop_an_ask(session: Session) -> None:
-    """From another thread, whoever asked; one that is over stops no other."""
+    """From another thread, also an ask of Python; one that is over stops no other."""
     halts: list[Halt] = []
 
     def follow(event: Event) -> None:
@@ -347,7 +348,7 @@ def test_instructions_hold_where_the_page_has_their_cell(
     )
     session.run(Ask("a", owner="a"), Seen())
     session.follow(followed.append)
-    session.instruct(Instructions.of("Be terse.", owner="i", execution="1"))
+    session.steer(Instructions.of("Be terse.", owner="i", execution="1"))
     assert followed == [Changed()]
     assert [turn.prompt for turn in session.conversation.stale_turns()] == ["a"]
     session.run(Ask("b", owner="b"), Seen())
@@ -358,6 +359,35 @@ def test_instructions_hold_where_the_page_has_their_cell(
     assert ("began", ["set aside the instructions of cells gone from the page"]) in seen.told
     sent = [request.body["messages"][0]["content"] for request in emulator.requests]
     assert sent == ["a", "Be terse.\n\na", "a"]
+
+
+def test_a_thread_begins_where_the_page_has_its_cell(session: Session, emulator: Emulator) -> None:
+    """Whatever ran first; the cassette's warnings and the notes are of its turns alone."""
+    order, gone = ["a", "s", "b", "c"], ""
+    session.environment = GivenEnvironment(
+        layout=lambda _: Layout(tuple(order), set(order), frozenset(gone))
+    )
+    for name in "ac":
+        session.run(Ask(name, owner=name), Seen())
+    session.steer(ThreadStart("sql", owner="s", execution="1"))
+    assert [turn.prompt for turn in session.conversation.stale_turns()] == ["c"]
+    seen = Seen()
+    session.run(Ask("b", owner="b"), seen)
+    assert ("began", ["in the thread sql"]) in seen.told
+    session.run(Ask("p", entry="panel", owner="p", thread="main"), Seen())
+    with pytest.raises(InputError, match=r"thread main has 1 turn above this cell. Nothing was"):
+        session.steer(ThreadStart("x", 2, owner="s", execution="2"))
+    with pytest.raises(InputError, match="The thread main has turns above this cell already"):
+        session.steer(ThreadStart("main", 1, owner="s", execution="2"))
+    order.remove("s")
+    gone, seen = "s", Seen()
+    session.run(Ask("c", owner="c"), seen)
+    assert ("began", ["set aside the thread of cells gone from the page"]) in seen.told
+    sent = [
+        [m["content"] for m in request.body["messages"] if m["role"] == "user"]
+        for request in emulator.requests
+    ]
+    assert sent == [["a"], ["a", "c"], ["b"], ["a", "p"], ["a", "b", "c"]]
 
 
 def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -> None:

@@ -33,6 +33,8 @@ class GivenEnvironment(PlainPython):
         service: gives where and how to ask.
         cassette: gives the cassette that is chosen.
         emulator: the address and key of an emulator.
+        budget: gives the budget that is set.
+        notify: takes the lines for the user.
     """
 
     def __init__(
@@ -43,6 +45,8 @@ class GivenEnvironment(PlainPython):
         service: Callable[[], ServiceSetup] | None = None,
         cassette: Callable[[], CassetteSetup | None] | None = None,
         emulator: tuple[str, Secret] | None = None,
+        budget: Callable[[], str | None] | None = None,
+        notify: Callable[[str], object] | None = None,
     ) -> None:
         """Keep the answers."""
         self._cell = cell
@@ -51,6 +55,8 @@ class GivenEnvironment(PlainPython):
             "layout": layout,
             "service": service,
             "cassette": cassette,
+            "budget": budget,
+            "notify": notify,
         }
         vars(self).update({name: answer for name, answer in given.items() if answer is not None})
 
@@ -98,7 +104,7 @@ def resolved_in_kernel(
         file_url=file_config,
     )
     kernel = Kernel(cast("Any", None), cast("Any", settings))
-    kernel.chosen, kernel.typed = chosen, typed or {}
+    kernel.addresses.chosen, kernel.typed = chosen, typed or {}
     with variables(environ), mock.patch.object(keystore, "open_store", return_value=store):
         return kernel.endpoint()
 

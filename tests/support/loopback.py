@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import trustme
 
 PATIENCE: Final = 5.0
-"""Seconds after which whoever waits gives up, so that a test fails instead of hanging."""
+"""Seconds after which a wait is given up, so that a test fails instead of hanging."""
 
 DONE: Final = b"data: [DONE]\n\n"
 EVENTS: Final = {"Content-Type": "text/event-stream"}

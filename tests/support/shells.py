@@ -227,14 +227,9 @@ class Shell:
         self._now.traceback = list(lines)
 
 
-def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+def forget() -> None:
     """Forget this process's session, as the restart of a kernel does; the next use makes one."""
-    monkeypatch.setattr(current, "_current", None)
-
-
-def forget_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget what a user was warned about, as a new process does: each warning is given once."""
-    monkeypatch.setattr(settings, "_warned", set())
+    current.use_session(None)
 
 
 @contextlib.contextmanager
@@ -245,19 +240,19 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     for name in ("CHATMAGIC_AUTH", "CHATMAGIC_CASSETTE", "CHATMAGIC_MODE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
     monkeypatch.setattr(keystore, "find_keyring", lambda: None)
-    forget(monkeypatch)
+    forget()
     monkeypatch.setattr(kernel_hook, "find_kernel", None)
-    forget_warnings(monkeypatch)
+    settings.warned.clear()
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     hook = sys.excepthook
     try:
         yield
     finally:
         sys.excepthook = hook
-        made = current._current
-        if made is not None:
+        if (made := current.use_session(None)) is not None:
             made.close()
         if InteractiveShell.initialized():
             shell = InteractiveShell.instance()

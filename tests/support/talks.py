@@ -25,9 +25,10 @@ def ask(
     last: int | None = None,
     order: Sequence[str] | None = None,
     entry: Entry = "cell",
+    thread: str | None = None,
 ) -> Turn:
     """Ask as a session does: look, send, store; the turn as it was stored."""
-    context = talk.context(owner, execution, last=last, order=order)
+    context = talk.context(owner, execution, last=last, order=order, thread=thread)
     turn = Turn(
         prompt=prompt,
         reply=Reply(digest([[m.content for m in context.messages], prompt])[:8]),
@@ -37,6 +38,7 @@ def ask(
         instructions=context.instructions and context.instructions.bare,
         last=last,
         entry=entry,
+        thread=thread,
     )
     return talk.add(turn, order=order).came[-1]
 

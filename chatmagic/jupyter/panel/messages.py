@@ -1,8 +1,9 @@
-"""The messages between the kernel and a page: of the panel, of the live gauge, of the bridge.
+"""The messages between the kernel and the views of a page: the panel, and the live gauge.
 
-``static/messages.js`` has the same types for the page's code, and ``tests/samples/messages.json``
-an example of each message, which the tests of both sides read. All are JSON objects with a
-``kind``. Of a page's message only the kind is certain (:func:`read`).
+Those of the bridge are in :mod:`chatmagic.jupyter.bridge_messages`. ``static/messages.js`` has the
+same types for the page's code, and ``tests/samples/messages.json`` an example of each message,
+which the tests of both sides read. All are JSON objects with a ``kind``. Of a page's message only
+the kind is certain (:func:`read`).
 
 How a view learns what there is: it says ``sync`` and gets a ``snapshot``, which lists ids and
 versions; it says ``want`` and gets the ``entries`` that it lacks. The snapshot with which it
@@ -95,13 +96,18 @@ class Standing(TypedDict):
 
 
 class State(TypedDict):
-    """State that may change with each turn, and is small."""
+    """State that may change with each turn, and is small.
+
+    Where there are several threads, it names them and the one whose turns are counted and listed.
+    """
 
     credits: Credits
     standing: Standing
     undo: bool
     redo: bool
     count: int
+    threads: NotRequired[list[str]]
+    thread: NotRequired[str]
 
 
 # From the kernel to a page.
@@ -209,46 +215,6 @@ class CreditsMessage(TypedDict):
     credits: Credits
 
 
-class Marks(TypedDict):
-    """To the bridge: the words that cells wear, by the cell's id."""
-
-    kind: Literal["marks"]
-    marks: dict[str, str]
-
-
-class Say(TypedDict):
-    """To the bridge: words for the status region; ``first`` if a panel has shown them already."""
-
-    kind: Literal["say"]
-    text: str
-    first: NotRequired[bool]
-
-
-class Tell(TypedDict):
-    """To the bridge: report the cells again."""
-
-    kind: Literal["tell"]
-
-
-class CodeCell(TypedDict):
-    """A new cell of ``%chat_code``."""
-
-    id: str
-    cell_type: Literal["code", "markdown"]
-    source: str
-
-
-class Code(TypedDict):
-    """To the bridge of one page: cells to put below a cell, and the digest of all of them."""
-
-    kind: Literal["code"]
-    page: str
-    key: int
-    cell: str
-    digest: str
-    cells: list[CodeCell]
-
-
 Answer = Snapshot | Entries | Offer | Refused | Stopping | Notice | Insert | Saved
 """What the kernel sends to one view."""
 
@@ -295,6 +261,13 @@ class Step(_OfView):
     step: Literal["undo", "redo", "clear"]
 
 
+class Thread(_OfView):
+    """Show the turns of this thread in all panels, and ask in it."""
+
+    kind: Literal["thread"]
+    thread: str
+
+
 class Put(_OfView):
     """Make cells of turns (``None``: all of the panel's); ``cells`` are the page's, in order."""
 
@@ -317,29 +290,7 @@ class Ping(_OfView):
     kind: Literal["ping", "save"]
 
 
-class Cells(TypedDict):
-    """From the bridge: id, whether it is code, and owner of each cell, from top to bottom."""
-
-    kind: Literal["cells"]
-    page: str
-    notebook: str
-    name: str
-    opened: bool
-    cells: list[tuple[str, bool, str | None]]
-
-
-class Coded(TypedDict):
-    """From the bridge: what became of the cells to put, and how many were made, removed, left."""
-
-    kind: Literal["coded"]
-    key: int
-    outcome: Literal["made", "same", "queued", "refused"]
-    made: int
-    removed: int
-    left: int
-
-
-FromPage = Sync | Want | Ask | Go | Step | Put | Placed | Ping
+FromPage = Sync | Want | Ask | Go | Step | Thread | Put | Placed | Ping
 
 _KINDS: Final = frozenset(
     kind for form in get_args(FromPage) for kind in get_args(get_type_hints(form)["kind"])

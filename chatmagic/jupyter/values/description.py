@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from IPython.lib.pretty import RepresentationPrinter
 
 from chatmagic._log import log_swallowed
-from chatmagic.text import counted, one_line
+from chatmagic.text import counted, one_line, without_memory_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,7 +104,7 @@ class _Full(Exception):  # noqa: N818 - it ends the printing, nothing is wrong
     """More was written than is wanted."""
 
 
-class _Bounded:
+class _Bounded(io.StringIO):
     """Stream that takes so many characters.
 
     Args:
@@ -112,24 +113,19 @@ class _Bounded:
 
     def __init__(self, limit: int) -> None:
         """Begin empty."""
-        self._left = limit
-        self._pieces: list[str] = []
+        super().__init__()
+        self._limit = limit
 
-    def write(self, text: str) -> None:
+    def write(self, text: str) -> int:
         """Keep a piece as far as it fits.
 
         Raises:
             _Full: it does not fit.
         """
-        self._pieces.append(text[: self._left])
-        self._left -= len(self._pieces[-1])
-        if len(self._pieces[-1]) < len(text):
+        kept = super().write(text[: self._limit - self.tell()])
+        if kept < len(text):
             raise _Full
-
-    @property
-    def text(self) -> str:
-        """All that was kept."""
-        return "".join(self._pieces)
+        return kept
 
 
 def printed(
@@ -137,7 +133,8 @@ def printed(
 ) -> tuple[str, bool]:
     """Return an object as IPython shows it in text, and whether that is all of it.
 
-    A long one is printed no further than the limit, and no sequence is shortened before.
+    A long one is printed no further than the limit, and no sequence is shortened before. It
+    has no address of an object.
 
     Args:
         value: any object.
@@ -164,8 +161,8 @@ def printed(
         printer.pretty(value)
         printer.flush()
     except _Full:
-        return stream.text, False
-    return stream.text, True
+        return without_memory_addresses(stream.getvalue()), False
+    return without_memory_addresses(stream.getvalue()), True
 
 
 def cell(value: object, limit: int = _CELL) -> str:

@@ -123,7 +123,8 @@ def _tick(axis: Any, place: float) -> str:
         labels = dict(zip(getattr(locator, "locs", ()), formatter.seq, strict=False))
         return cell(labels.get(round(place), round(place, 6)))
     if is_a(formatter, "matplotlib.ticker", "FuncFormatter"):
-        return cell(formatter(place))
+        # Bars that stand side by side are beside the place that has the label.
+        return cell(formatter(place) or formatter(round(place)) or round(place, 6))
     if type(formatter).__module__ == "matplotlib.dates":
         return cell(sys.modules["matplotlib.dates"].num2date(place))
     return cell(round(place, 6))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.jupyter.values.description import LIMIT, Description, cell, ends, is_a, places
 from chatmagic.text import counted
@@ -23,24 +23,8 @@ _LISTED: Final = LIMIT * 2 // 5
 """Characters for the list of columns, at most."""
 
 
-class _Table(Protocol):
-    """The first columns of a table, whatever its library."""
-
-    rows: int
-    columns: int
-    names: list[str]
-    types: list[str]
-    index: str | None
-
-    def missing(self, step: int) -> list[int]:
-        """Return how many values each column misses, in every so many of its rows."""
-
-    def cells(self, places: list[int]) -> list[list[str]]:
-        """Return some rows, each with its label first where there is an index."""
-
-
 class _Pandas:
-    """A DataFrame of pandas."""
+    """The first columns of a DataFrame of pandas."""
 
     def __init__(self, frame: Any) -> None:
         """Take the first columns: a view, nothing is copied."""
@@ -48,12 +32,15 @@ class _Pandas:
         self.rows, self.columns = frame.shape
         self.names = [_label(name) for name in self._part.columns]
         self.types = [cell(str(kind)) for kind in self._part.dtypes]
-        self.index: str | None = "" if frame.index.name is None else cell(frame.index.name)
+        levels = [cell(name) for name in frame.index.names if name is not None]
+        self.index = ", ".join(levels)
 
     def missing(self, step: int) -> list[int]:
+        """Return how many values each column misses, in every so many of its rows."""
         return [int(count) for count in self._part.iloc[::step].isna().sum()]
 
     def cells(self, places: list[int]) -> list[list[str]]:
+        """Return some rows, each with its label first."""
         part = self._part.iloc[places]
         return [
             [_label(part.index[row]), *(cell(part.iloc[row, at]) for at in range(len(self.names)))]
@@ -67,7 +54,7 @@ def _label(name: object) -> str:
 
 
 class _Polars:
-    """A DataFrame of polars."""
+    """The same of a DataFrame of polars, which has no index."""
 
     def __init__(self, frame: Any) -> None:
         """Take the first columns, which share the memory of the frame."""
@@ -75,7 +62,7 @@ class _Polars:
         self.rows, self.columns = frame.shape
         self.names = [cell(name) for name in self._part.columns]
         self.types = [cell(str(kind)) for kind in self._part.dtypes]
-        self.index: str | None = None
+        self.index = None
 
     def missing(self, step: int) -> list[int]:
         part = self._part if step == 1 else self._part.gather_every(step)
@@ -83,6 +70,9 @@ class _Polars:
 
     def cells(self, places: list[int]) -> list[list[str]]:
         return [[cell(value) for value in row] for row in self._part[places].rows()]
+
+
+_Table = _Pandas | _Polars
 
 
 def describe(value: Any) -> Description | None:

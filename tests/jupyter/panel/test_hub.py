@@ -515,7 +515,7 @@ def test_under_a_turn_stand_its_tokens_and_no_credits(page: View, service: Servi
 
 
 def test_gauges_follow_every_request(session: Session, pages: Pages) -> None:
-    """Whoever asks; what is unknown is said to be unknown."""
+    """Wherever it was asked; what is unknown is said to be unknown."""
     gauge = View(pages, "gauge")
     gauge.say("sync")
     unknown = gauge.until("credits")["credits"]

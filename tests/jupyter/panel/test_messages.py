@@ -10,25 +10,27 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from message_types import conforms
 
-from chatmagic.conversation.cell_order import report_from
+from chatmagic.jupyter import bridge_messages
 from chatmagic.jupyter.panel import messages
 
 SAMPLES: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parents[2] / "samples" / "messages.json").read_text(encoding="utf-8")
 )
-TO_BRIDGE = messages.Marks | messages.Say | messages.Tell | messages.Code
 FORMS: dict[str, Any] = {
     "to the panel": messages.FromKernel,
     "to the live gauge": messages.CreditsMessage,
-    "to the bridge": TO_BRIDGE,
+    "to the bridge": bridge_messages.ToBridge,
     "of the panel": messages.FromPage,
-    "of the bridge": messages.Cells | messages.Coded,
+    "of the bridge": bridge_messages.FromBridge,
 }
 EACH = [
     pytest.param(FORMS[name], sample, id=f"{name}: {sample['kind']}")
     for name, samples in SAMPLES.items()
     for sample in samples
 ]
+
+
+OPTIONAL = {"view", "first", "reloaded", "ended", "threads"}
 
 
 def kinds(form: Any) -> set[str]:
@@ -50,8 +52,8 @@ def test_each_message_has_an_example() -> None:
 def test_examples_are_of_their_type(form: Any, sample: dict[str, Any]) -> None:
     """With all that is required; nothing may lack, be of another type, or be there besides."""
     assert conforms(sample, form)
-    required = {name for name in sample if name not in {"view", "first", "reloaded", "ended"}}
-    for name in required - {"count"} if sample["kind"] == "sync" else required:
+    required = {name for name in sample if name not in OPTIONAL}
+    for name in required - {"sync": {"count"}, "snapshot": {"thread"}}.get(sample["kind"], set()):
         lacking = {key: value for key, value in sample.items() if key != name}
         assert not conforms(lacking, form), name
     assert not conforms({**sample, "more": 1}, form)
@@ -70,11 +72,3 @@ def test_a_pages_message_is_read(sample: dict[str, Any]) -> None:
 def test_what_is_no_message_of_a_page_is_none(content: object) -> None:
     """Nor is what the kernel says."""
     assert messages.read(content) is None
-
-
-def test_the_bridge_reads_its_example() -> None:
-    """The code cells, from top to bottom."""
-    sample, _ = SAMPLES["of the bridge"]
-    word = report_from(sample)
-    assert word is not None
-    assert [cell.id for cell in word.cells.values()] == ["a", "c"]

@@ -72,7 +72,7 @@ def test_a_figure_is_described(bare: Shell, figure_of: Any) -> None:
 
 def test_bars_are_named_as_the_axis_names_them(bare: Shell, figure_of: Any) -> None:
     """By category, by label, by date, or by their place."""
-    axes = figure_of().subplots(2, 3).flat
+    axes = figure_of().subplots(2, 4).flat
     axes[0].bar(["p", "q"], [3, 4.5], label="named")
     axes[1].barh(["p", "q"], [3, 4])
     axes[2].bar([0, 1], [3, 4])
@@ -82,6 +82,9 @@ def test_bars_are_named_as_the_axis_names_them(bare: Shell, figure_of: Any) -> N
     axes[5].bar([0, 1], [3, 4])
     axes[5].xaxis.set_major_locator(library("matplotlib.ticker").FixedLocator([0, 1]))
     axes[5].xaxis.set_major_formatter(library("matplotlib.ticker").FixedFormatter(["u", "v"]))
+    for side in (-0.2, 0.2):  # side by side, as pandas draws two columns
+        axes[6].bar([side, 1 + side], [3, 4], width=0.4)
+    axes[6].set_xticks([0, 1], ["east", "west"])
     described = text(bare, axes[0].figure)
     assert [line for line in described.splitlines() if line.startswith("bars")] == [
         "bars “named”: all 2 bars: p: 3.0, q: 4.5",
@@ -90,6 +93,8 @@ def test_bars_are_named_as_the_axis_names_them(bare: Shell, figure_of: Any) -> N
         "bars: all 2 bars: 2026-01-01 00:00:00+00:00: 3, 2026-01-02 00:00:00+00:00: 4",
         "bars: all 2 bars: 0.5: 3, 2.0: 4",
         "bars: all 2 bars: u: 3, v: 4",
+        "bars: all 2 bars: east: 3, west: 4",
+        "bars: all 2 bars: east: 3, west: 4",
     ]
 
 

@@ -111,9 +111,10 @@ def test_columns_of_one_name_and_names_of_many_parts(pandas: Any) -> None:
     """Columns and rows are taken by their place, their names are whatever they are."""
     frame = pandas.DataFrame([[1, 2]], columns=["a", "a"])
     assert text(frame).endswith("|  | a | a |\n|---|---|---|\n| 0 | 1 | 2 |")
-    index = pandas.MultiIndex.from_tuples([("u", 1), ("v", 2)])
+    index = pandas.MultiIndex.from_tuples([("u", 1), ("v", 2)], names=["region", "year"])
     described = text(pandas.DataFrame({("x", "y"): [3, 4]}, index=index))
     assert "| x, y | int64 | 0 |" in described
+    assert "| region, year | x, y |" in described
     assert described.endswith("| u, 1 | 3 |\n| v, 2 | 4 |")
 
 
@@ -196,8 +197,8 @@ def test_a_secret_in_a_frame_stops_the_ask(
     shell: Shell, emulator: Emulator, pandas: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The description is what is looked at, and the expression is named."""
-    monkeypatch.setenv("SERVICE_TOKEN", "tok3n-of-a-service")
-    shell.shell.user_ns["df"] = pandas.DataFrame({"header": ["Bearer tok3n-of-a-service"]})
+    monkeypatch.setenv("SERVICE_TOKEN", "tok3n|of-a-service")
+    shell.shell.user_ns["df"] = pandas.DataFrame({"header": ["Bearer tok3n|of-a-service"]})
     ran = shell.fails("%chat What is {{ df }}?")
     assert "The value of {{ df }} holds the value of" in ran.traceback[0]
     assert "tok3n" not in ran.everything

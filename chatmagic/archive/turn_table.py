@@ -1,0 +1,211 @@
+"""Turns as rows: of a conversation, and of notebook files, which are read without a kernel.
+
+``request`` and ``reply`` are the digests by which the ledger of a session names a request, too.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from dataclasses import dataclass, fields
+from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from chatmagic._json import shared
+from chatmagic.archive import notebook_file, restore
+from chatmagic.archive.archive import records_of
+from chatmagic.archive.frame import dataframe
+from chatmagic.conversation.record import Record
+from chatmagic.errors import InputError
+from chatmagic.models import Usage
+from chatmagic.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from chatmagic.conversation.conversation import Conversation
+
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRow:
+    """One turn; what is not known, or was not set, is ``None``.
+
+    Args:
+        file: the notebook, as its path was given; ``None`` of a session.
+        cell_number: place of the cell in the notebook, from 1.
+        thread: name of its thread; ``None`` where it is not in the conversation.
+        number: its number in its thread, as in ``%chat_history``.
+        prompt: as typed.
+        reply_text: the reply's text, exactly as it came.
+        date: the response's own date, aware, in UTC.
+        state: ``complete``, ``interrupted`` or ``cut off``.
+        origin: ``live``, ``replay`` or ``emulator``.
+        entry: where it was asked: ``cell``, ``panel`` or ``python``; a file does not tell.
+        model: name of the model that answered.
+        asked_model: name of the model that was asked for.
+        finish_reason: in the service's own words.
+        refusal: what the model said instead of answering.
+        prompt_tokens: tokens of the request.
+        completion_tokens: tokens of the reply.
+        total_tokens: both.
+        took: about how many credits it took.
+        credits_left: what its response said was left.
+        credits_limit: of how many.
+        temperature: as it was asked with.
+        max_tokens: as it was asked with.
+        last: as it was asked with.
+        history: whether the turns before went along.
+        format: form of the reply that was asked for.
+        schema: name of the schema that was asked for.
+        carried: how many turns its request carried.
+        is_stale: whether it would be asked otherwise now.
+        cell: hash of the cell.
+        request: digest of the request.
+        reply: digest of the reply's text.
+        turn: digest by which later records name the turn.
+        error: what is wrong with it, or with its file.
+    """
+
+    file: str | None = None
+    cell_number: int | None = None
+    thread: str | None = None
+    number: int | None = None
+    prompt: str | None = None
+    reply_text: str | None = None
+    date: datetime | None = None
+    state: str | None = None
+    origin: str | None = None
+    entry: str | None = None
+    model: str | None = None
+    asked_model: str | None = None
+    finish_reason: str | None = None
+    refusal: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
+    took: int | None = None
+    credits_left: int | None = None
+    credits_limit: int | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    last: int | None = None
+    history: bool | None = None
+    format: str | None = None
+    schema: str | None = None
+    carried: int | None = None
+    is_stale: bool | None = None
+    cell: str | None = None
+    request: str | None = None
+    reply: str | None = None
+    turn: str | None = None
+    error: str | None = None
+
+    @classmethod
+    def of(cls, record: Record, **more: Any) -> Self:
+        """Return the row of a turn: its record's facts, and its figures one by one.
+
+        Args:
+            record: the turn's.
+            **more: what no record keeps.
+        """
+        credits = record.credits
+        known = {
+            **shared(record, Record),
+            **shared(record.usage or Usage(), Usage),
+            "history": True,
+            "format": "markdown",
+            **record.parameters,
+            "credits_left": None if credits is None else credits.remaining,
+            "credits_limit": None if credits is None else credits.limit,
+            "carried": len(record.carried) + record.earlier,
+            "cell": record.owner,
+            **more,
+        }
+        return cls(**{item.name: known[item.name] for item in fields(cls) if item.name in known})
+
+
+def of_conversation(conversation: Conversation) -> list[TurnRow]:
+    """Return the live turns of a conversation, in their order.
+
+    Args:
+        conversation: which; the values of ``{{ }}`` are not in the rows.
+    """
+    records = records_of(conversation, keep_values=False)
+    places = _places(conversation)
+    return [
+        TurnRow.of(
+            records[turn.number],
+            reply_text=turn.reply.text,
+            entry=turn.entry,
+            cell=turn.owner,
+            **places[turn.number],
+        )
+        for turn in conversation
+    ]
+
+
+def turns(*patterns: str | os.PathLike[str]) -> Any:
+    """Return the turns in notebook files as a pandas DataFrame, one row each; nothing is run.
+
+    What is wrong with a turn, or with its file, stands in the column ``error``.
+
+    Args:
+        *patterns: paths, such as ``"*.ipynb"`` or ``"work/**/*.ipynb"``.
+
+    Raises:
+        InputError: no file is named so.
+        ImportError: pandas is not installed.
+    """
+    rows: list[TurnRow] = []
+    for pattern in patterns:
+        name = os.path.expanduser(pattern)  # noqa: PTH111 - a pattern, which is no path
+        files = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - it may be absolute
+        if not files:
+            raise InputError(f"No file is named {one_line(str(pattern), _SHOWN)}.")
+        for file in files:
+            rows += of_file(file)
+    return dataframe(TurnRow, rows)
+
+
+def of_file(file: str) -> Iterator[TurnRow]:
+    """Yield the turns of a notebook file, and a row for each thing in it that cannot be read.
+
+    Args:
+        file: its path.
+    """
+    try:
+        notebook = notebook_file.read(Path(file))
+    except InputError as error:
+        yield TurnRow(file=file, error=str(error))
+        return
+    restored = restore.restore(notebook, changed=True)
+    places = _places(restored.conversation)
+    for index, (saved, record) in enumerate(notebook.turns):
+        place = places.get(restored.numbers.get(index, 0), {})
+        fault = "its reply is gone" if saved.text is None else saved.fault
+        yield TurnRow.of(
+            record,
+            file=file,
+            cell_number=saved.cell,
+            reply_text=saved.text,
+            error=fault or None,
+            **place,
+        )
+    for problem in notebook.problems:
+        yield TurnRow(file=file, error=problem)
+
+
+def _places(conversation: Conversation) -> dict[int, dict[str, Any]]:
+    """Return by the turns' numbers where each stands, and whether it is stale."""
+    stale = {turn.number for turn in conversation.stale_turns()}
+    return {
+        standing.turn.number: {
+            "thread": standing.thread,
+            "number": standing.index + 1,
+            "is_stale": standing.turn.number in stale,
+        }
+        for standing in conversation.standings
+    }

@@ -1,0 +1,126 @@
+"""Handle of a job: its progress, its end and its result."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from chatmagic.batch.bar import Bar
+from chatmagic.batch.job import NAP
+from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from chatmagic.batch.job import Job
+    from chatmagic.batch.tasks import Tasks
+
+
+class MapHandle:
+    """Handle of a map that runs beside the notebook.
+
+    Args:
+        job: the job.
+        tasks: the rows that it asks.
+        collect: returns its result, once it has ended.
+    """
+
+    def __init__(self, job: Job, tasks: Tasks, collect: Callable[[], Any]) -> None:
+        """Start nothing yet."""
+        self.path = tasks.file.path
+        """The job's file."""
+        self.total = None if tasks.listed is None else len(tasks.listed)
+        """How many rows it asks; ``None`` is unknown."""
+        self._job = job
+        self._collect = collect
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run_beside, name="chatmagic-map", daemon=True)
+
+    @property
+    def answered(self) -> int:
+        """How many rows were answered, by this run."""
+        return self._job.progress.answered
+
+    @property
+    def failed(self) -> int:
+        """How many rows failed in this run."""
+        return self._job.progress.failed
+
+    @property
+    def credits_left(self) -> int | None:
+        """Credits left by the latest answer; ``None`` is unknown."""
+        return self._job.pace.credits_left
+
+    @property
+    def is_running(self) -> bool:
+        """Whether rows are being asked."""
+        return self._thread.is_alive() or self._job.is_alive
+
+    def stop(self) -> None:
+        """Begin no more rows; those under way go on to their end."""
+        self._job.stop()
+
+    def result(self) -> Any:
+        """Wait for the end, and return what the map returns.
+
+        Raises:
+            ChatError: what ended it before the last row.
+            ChatInterrupted: it was stopped.
+        """
+        while self._thread.is_alive():
+            self._thread.join(NAP)
+        if self._error is not None:
+            raise self._error
+        return self._collect()
+
+    def start(self) -> None:
+        """Run the job in a thread of its own."""
+        self._thread.start()
+
+    def run(self, *, is_watched: bool) -> Any:
+        """Run the job here, with a bar where a person watches; return the result.
+
+        Args:
+            is_watched: whether a person sees what is printed.
+
+        Raises:
+            ChatError: what ended it before the last row.
+            ChatInterrupted: a person stopped it.
+        """
+        bar = Bar(self.total, is_watched=is_watched)
+        try:
+            self._run(lambda: bar.show(self._job))
+        finally:
+            bar.close()
+        return self._collect()
+
+    def __repr__(self) -> str:
+        """Return how far it has come."""
+        of_total = "" if self.total is None else f" of {self.total:,}"
+        parts = [f"{self.answered:,}{of_total} rows answered", f"{self.failed:,} failed"]
+        if self.credits_left is not None:
+            parts.append(f"{counted(self.credits_left, 'credit')} left")
+        state = "running" if self.is_running else "not running"
+        return f"<map, {state}: {', '.join(parts)}; {self.path.name}>"
+
+    def _run_beside(self) -> None:
+        try:
+            self._run(lambda: None)
+        except BaseException as error:  # noqa: BLE001 - `result` raises it
+            self._error = error
+
+    def _run(self, tick: Callable[[], object]) -> None:
+        try:
+            self._job.run(tick)
+        except ChatError as error:
+            error.hint = " ".join(filter(None, [error.hint, self._how_far()]))
+            raise
+        except KeyboardInterrupt:
+            raise ChatInterrupted("Interrupted.", hint=self._how_far()) from None
+        if self._job.is_stopped:
+            raise ChatInterrupted("Stopped.", hint=self._how_far())
+
+    def _how_far(self) -> str:
+        rows = counted(self.answered, "row")
+        return f"{rows} answered by this run, kept in {self.path.name}: the same call goes on."

@@ -1,0 +1,122 @@
+"""Pace of a job: whether the next request may go, by the credits and requests that are left. Pure.
+
+Times are seconds of a clock that never jumps. A reset is as far away as the service's own answer
+says, from when that answer came: the clocks of the two machines are not compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from chatmagic.text import counted
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from chatmagic.client.credit_tracker import CreditState
+    from chatmagic.errors import RateLimitError
+    from chatmagic.protocol.ratelimit import RequestLimit
+
+SHORT: Final = 60.0
+"""Seconds of a window of requests up to which its end is waited for by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Reason not to send now.
+
+    Args:
+        why: in words, as a sentence.
+        until: when to go on; ``None`` where that is not known.
+        is_short: whether it is waited for by itself.
+    """
+
+    why: str
+    until: float | None
+    is_short: bool = False
+
+
+@dataclass(slots=True)
+class Pace:
+    """What the latest answers said of the credits and of the requests that are left.
+
+    Args:
+        credits_left: by the latest answer that told it; ``None`` is unknown.
+    """
+
+    credits_left: int | None = None
+    _resets_at: datetime | None = None
+    _credits_until: float | None = None
+    _window: RequestLimit | None = None
+    _requests_until: float | None = None
+    _refused: Pause | None = None
+
+    def note(self, state: CreditState, now: float) -> None:
+        """Note what an answer said.
+
+        Args:
+            state: what is known with it.
+            now: when it came.
+        """
+        if (credits := state.last) is not None:
+            left = credits.remaining
+            if self._resets_at == credits.resets_at and None not in (left, self.credits_left):
+                # Answers overtake one another; until the reset the lowest figure is the latest.
+                left = min(left or 0, self.credits_left or 0)
+            self.credits_left, self._resets_at = left, credits.resets_at
+            self._credits_until = _later(now, credits.seen_at, credits.resets_at)
+        if (window := state.requests) is not None and window != self._window:
+            self._window = window
+            self._requests_until = _later(now, window.seen_at, window.ends_at)
+
+    def refuse(self, error: RateLimitError, now: float, wall: datetime) -> Pause:
+        """Note a refusal for the limit; return until when nothing is to be sent.
+
+        Args:
+            error: the refusal.
+            now: when it came.
+            wall: the same as a time of day, aware.
+        """
+        until = _later(now, wall, error.retry_after)
+        if until is None and error.credits is not None:
+            until = _later(now, error.credits.seen_at, error.credits.resets_at)
+        self._refused = Pause(error.message, until)
+        return self._refused
+
+    def pause(self, under_way: int, cost: int, now: float) -> Pause | None:
+        """Return why the next request is not to go now; ``None`` lets it go.
+
+        Args:
+            under_way: how many requests are, which the figures may not count yet.
+            cost: what a request takes in credits, at least 1.
+            now: the time.
+        """
+        if self._refused is not None and _is_ahead(self._refused.until, now):
+            return self._refused
+        credits = self.credits_left
+        requests = None if self._window is None else self._window.remaining
+        if requests is not None and requests <= under_way and self._requests_until is not None:
+            seconds = self._requests_until - now
+            if seconds > 0:
+                why = "No requests are left in this window."
+                return Pause(why, self._requests_until, is_short=seconds <= SHORT)
+        has_reset = self._credits_until is not None and now >= self._credits_until
+        if credits is None or credits > under_way * cost or has_reset:
+            return None
+        return self._out_of_credits(credits, under_way)
+
+    def _out_of_credits(self, credits: int, under_way: int) -> Pause:
+        left = f"{counted(credits, 'credit')} left"
+        if under_way:
+            # The answers under way may tell more.
+            return Pause(f"{left}, which what is under way may take.", None, is_short=True)
+        return Pause("No credits are left.", self._credits_until)
+
+
+def _later(now: float, seen_at: datetime, when: datetime | None) -> float | None:
+    return None if when is None else now + max((when - seen_at).total_seconds(), 0.0)
+
+
+def _is_ahead(until: float | None, now: float) -> bool:
+    return until is not None and now < until

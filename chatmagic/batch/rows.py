@@ -1,0 +1,107 @@
+"""Rows of a job: of a table, a list, an iterable, or the parts of a larger collection.
+
+No library is imported here: a table is known by its methods. Parts are read one at a time, as
+they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass
+from typing import Any, Final
+
+from chatmagic.errors import InputError
+
+IT: Final = "it"
+"""Name of the whole row in a template."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows as they were given.
+
+    Args:
+        source: what was given.
+
+    Raises:
+        InputError: it is no collection of rows.
+    """
+
+    source: Any
+
+    def __post_init__(self) -> None:
+        """Refuse what would be read letter by letter, or key by key."""
+        if not isinstance(self.source, str | bytes | Mapping) and (
+            isinstance(self.source, Iterable) or _is_in_parts(self.source)
+        ):
+            return
+        raise InputError(
+            f"The rows are a table, a list or another iterable, not {type(self.source).__name__}. "
+            "Nothing was sent."
+        )
+
+    @property
+    def count(self) -> int | None:
+        """How many there are; ``None`` where they are read as they are needed, once."""
+        source, is_sized = self.source, isinstance(self.source, Sized)
+        if not is_sized or isinstance(source, Iterator) or _is_in_parts(source):
+            return None
+        if is_table(source):
+            return len(source)
+        # Parts of a larger collection, such as partitions, are read one by one.
+        is_in_parts = any(is_table(item) or _is_in_parts(item) for item in source)
+        return None if is_in_parts else len(source)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Return the rows in order, each with its values by name."""
+        return _rows(self.source)
+
+
+def is_table(value: Any) -> bool:
+    """Return whether a value is a DataFrame in memory, of pandas, polars or the like."""
+    kind = type(value)
+    return isinstance(value, Sized) and hasattr(kind, "columns") and _reader(value) is not None
+
+
+def _is_in_parts(value: Any) -> bool:
+    """Return whether a value is a collection that is computed part by part, or such a part."""
+    # Of the type: an object of Dask's that is not computed yet has any attribute.
+    return any(hasattr(type(value), n) for n in ("to_delayed", "collect_batches", "compute"))
+
+
+def _reader(table: Any) -> Any:
+    """Return what reads a table's rows as tuples: polars' method, or pandas'."""
+    if hasattr(type(table), "iter_rows"):
+        return table.iter_rows
+    if hasattr(type(table), "itertuples"):
+        return lambda: table.itertuples(index=False, name=None)
+    return None
+
+
+def _rows(source: Any) -> Iterator[dict[str, Any]]:
+    if _is_in_parts(source):
+        for part in _parts(source):
+            yield from _rows(part)
+    elif is_table(source):
+        names = [str(name) for name in source.columns]
+        for values in _reader(source)():
+            row = dict(zip(names, values, strict=True))
+            yield {IT: row, **row}
+    else:
+        for item in source:
+            if is_table(item) or _is_in_parts(item):
+                yield from _rows(item)
+            elif isinstance(item, Mapping):
+                yield {IT: item, **{str(name): value for name, value in item.items()}}
+            else:
+                yield {IT: item}
+
+
+def _parts(collection: Any) -> Iterable[Any]:
+    """Return the parts of a collection, each read when it is needed."""
+    kind = type(collection)
+    if hasattr(kind, "to_delayed"):
+        return (part.compute() for part in collection.to_delayed())
+    if hasattr(kind, "collect_batches"):
+        return collection.collect_batches()  # type: ignore[no-any-return] # of polars
+    return (collection.compute(),)

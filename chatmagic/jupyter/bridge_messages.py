@@ -1,0 +1,81 @@
+"""The messages between the kernel and the bridge of each page.
+
+As for those of :mod:`chatmagic.jupyter.panel.messages`, ``static/messages.js`` has the same types,
+and ``tests/samples/messages.json`` an example of each.
+"""
+
+# No annotations from __future__: NotRequired is not seen in strings.
+
+from typing import Literal, NotRequired, TypedDict
+
+# From the kernel to a page.
+
+
+class Marks(TypedDict):
+    """The words that cells wear, by the cell's id."""
+
+    kind: Literal["marks"]
+    marks: dict[str, str]
+
+
+class Say(TypedDict):
+    """Words for the status region; ``first`` if a panel has shown them already."""
+
+    kind: Literal["say"]
+    text: str
+    first: NotRequired[bool]
+
+
+class Tell(TypedDict):
+    """Report the cells again."""
+
+    kind: Literal["tell"]
+
+
+class CodeCell(TypedDict):
+    """A new cell of ``%chat_code``."""
+
+    id: str
+    cell_type: Literal["code", "markdown"]
+    source: str
+
+
+class Code(TypedDict):
+    """Cells to put into one page, below a cell, and the digest of all of them."""
+
+    kind: Literal["code"]
+    page: str
+    key: int
+    cell: str
+    digest: str
+    cells: list[CodeCell]
+
+
+ToBridge = Marks | Say | Tell | Code
+
+# From a page to the kernel.
+
+
+class Cells(TypedDict):
+    """Id, whether it is code, and owner of each cell, from top to bottom."""
+
+    kind: Literal["cells"]
+    page: str
+    notebook: str
+    name: str
+    opened: bool
+    cells: list[tuple[str, bool, str | None]]
+
+
+class Coded(TypedDict):
+    """What became of the cells to put, and how many were made, removed, left."""
+
+    kind: Literal["coded"]
+    key: int
+    outcome: Literal["made", "same", "queued", "refused"]
+    made: int
+    removed: int
+    left: int
+
+
+FromBridge = Cells | Coded

@@ -1,0 +1,168 @@
+"""``%chat_thread``: begin a thread for the questions below a cell, list the threads, delete one."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from chatmagic._json import exact_count
+from chatmagic.archive import output
+from chatmagic.conversation.request_facts import thread_name
+from chatmagic.conversation.suggestions import divides_and_asks
+from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.turn import MAIN
+from chatmagic.errors import InputError
+from chatmagic.jupyter import views
+from chatmagic.jupyter.command_line import read
+from chatmagic.jupyter.execution import cell_source, running
+from chatmagic.render import gauge
+from chatmagic.text import UNTYPESET, counted, one_line
+
+if TYPE_CHECKING:
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.turn import Context
+    from chatmagic.jupyter.kernel import Kernel
+
+_EXCERPT: Final = 60
+_HINT: Final = "%chat_thread sql; %chat_thread --fork 2 sql; %chat_thread --delete sql."
+_UNCHANGED: Final = "Nothing was changed."
+DIVIDES: Final = "A cell that begins a thread asks nothing beside it. Nothing was sent."
+DIVIDES_HINT: Final = "Put %chat_thread into a cell of its own; or ask with --thread NAME."
+
+
+def thread(kernel: Kernel, line: str) -> None:
+    """Run ``%chat_thread``.
+
+    Args:
+        kernel: the kernel.
+        line: what stands after the magic's name.
+
+    Raises:
+        InputError: no thread begins or ends so; the conversation is as it was.
+    """
+    words, options = read("chat_thread", line, "--delete", valued=("--fork",), hint=_HINT)
+    if len(options) > 1:
+        raise InputError(f"%chat_thread begins a thread or deletes one. {_UNCHANGED}", hint=_HINT)
+    if not words and not options:
+        _list(kernel)
+        return
+    name = _name(kernel, words)
+    if "--delete" in options:
+        _delete(kernel, name)
+        return
+    refuse_dividing(kernel)
+    execution = running(kernel.shell)
+    fork = _count(options["--fork"]) if "--fork" in options else None
+    start = ThreadStart(name, fork, owner=execution.cell, execution=execution.id)
+    kernel.session.steer(start)
+    views.show(*output.of_thread(start))
+
+
+def refuse_dividing(kernel: Kernel) -> None:
+    """Refuse to ask in a cell that begins a thread, and to begin one in a cell that asks.
+
+    Raises:
+        InputError: the running cell does both.
+    """
+    if divides_and_asks(cell_source(kernel.shell)):
+        raise InputError(DIVIDES, hint=DIVIDES_HINT)
+
+
+def place(kernel: Kernel) -> Context:
+    """Return what a question of the running cell would carry, once the page is followed."""
+    owner, execution = kernel.cell()
+    kernel.session.follow_pages(owner)
+    layout = kernel.layout(owner)
+    order = None if layout is None else layout.order
+    return kernel.session.conversation.context(owner, execution, order=order)
+
+
+def of_cell(kernel: Kernel) -> Conversation:
+    """Return the thread that the running cell stands in, as a conversation of its own."""
+    return kernel.session.conversation.of_thread(place(kernel).thread)
+
+
+def _name(kernel: Kernel, words: str) -> str:
+    """Return the name of a thread.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        name: str = thread_name(words)
+    except ValueError:
+        raise InputError(
+            "%chat_thread takes one name: a letter, then letters, digits, _, - and ., at most 40. "
+            f"{_UNCHANGED}",
+            hint=_HINT,
+        ) from None
+    if any(key.is_in(name) for key in kernel.known_keys()):
+        raise InputError(
+            f"The name holds your API key. {_UNCHANGED}",
+            hint="A key that others may have seen should be revoked.",
+        )
+    return name
+
+
+def _count(word: str) -> int:
+    """Return the number that ``--fork`` takes.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        return exact_count(int(word))
+    except ValueError:
+        raise InputError(
+            f"--fork takes the number of a turn, or 0 for none of them. {_UNCHANGED}", hint=_HINT
+        ) from None
+
+
+def _delete(kernel: Kernel, name: str) -> None:
+    """Delete a thread, and say so with a record for the notebook."""
+    change = kernel.session.change(lambda conversation: conversation.delete(name))
+    gone = 0 if change is None else len(change.went)
+    words = f"The thread {name}: {counted(gone, 'turn')} set aside; %chat_undo takes that back."
+    html = f'<p class="chatmagic-said {UNTYPESET}" style="{gauge.QUIET}">{escape(words)}</p>'
+    views.show_html(html, words, ThreadStart(name).to_json("deletion"))
+
+
+def _list(kernel: Kernel) -> None:
+    """Show the threads with their turns, tokens, credits and last questions."""
+    # The renderer comes with it.
+    from chatmagic.jupyter import transcript  # noqa: PLC0415
+
+    here = place(kernel).thread
+    conversation = kernel.session.conversation
+    rows = [
+        (name, *_row(conversation, name)) for name in dict.fromkeys([*conversation.threads, here])
+    ]
+    end = f"This cell stands in the thread {here}."
+    if here == MAIN and len(rows) == 1:
+        end += " %chat_thread NAME begins another for the questions below it."
+    html = transcript.group(f"{transcript.grid(_HEAD, rows, 'Threads')}<p>{escape(end)}</p>")
+    views.show_html(html, "\n".join([*map(_in_words, rows), end]))
+
+
+_HEAD: Final = ("Thread", "Turns", "Tokens", "Credits", "Last question")
+
+
+def _in_words(row: tuple[str, ...]) -> str:
+    """Return a thread's figures on a line of a terminal."""
+    name, turns, tokens, credits, last = row
+    return f"{name}: turns {turns}, tokens {tokens}, credits {credits}{last and f': {last}'}"
+
+
+def _row(conversation: Conversation, name: str) -> tuple[str, ...]:
+    """Return the figures of a thread; what it begins with was paid for in another."""
+    turns = conversation.threads.get(name, ())
+    own = [each.turn.reply for each in conversation.standings if each.thread == name]
+    tokens = [reply.usage.total_tokens for reply in own if reply.usage is not None]
+    known = [count for count in tokens if count is not None]
+    took = [reply.took for reply in own if reply.took is not None]
+    return (
+        f"{len(turns):,}",
+        f"{sum(known):,}" if known else "?" if own else "0",
+        f"about {sum(took):,}" if took else "?" if own else "0",
+        one_line(turns[-1].as_typed, _EXCERPT) if turns else "",
+    )

@@ -1,0 +1,143 @@
+"""``%chat_credits --usage``: the ledger, a plot, forecasts and budgets, as HTML and as text."""
+
+from __future__ import annotations
+
+from html import escape
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from chatmagic.protocol import credits as crediting
+from chatmagic.render import gauge, markdown, usage_plot
+from chatmagic.render.usage_plot import Bar
+from chatmagic.session.estimate import FEWEST, LATELY, rounded
+from chatmagic.session.spending import EMULATOR
+from chatmagic.text import UNTYPESET, counted, to_terminal, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chatmagic.models import Credits
+    from chatmagic.session.estimate import Estimate
+    from chatmagic.session.ledger import LedgerRow, Sure
+    from chatmagic.session.spending import Spending
+
+MOST_SHOWN: Final = 20
+"""How many rows the table has at most, the latest."""
+OTHERS: Final = "others may share the quota"
+_HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")
+_ASKED_IN: Final = {"cell": "cell", "panel": "panel", "python": "Python", "map": "map"}
+_SURE: Final[dict[Sure, str]] = {
+    "alone": "alone",
+    "several": "with others of this kernel",
+    "unknown": "not known",
+}
+_LASTS: Final = {
+    "yes": "At this pace they last until then",
+    "no": "At this pace they do not last until then",
+    "perhaps": "At this pace they may not last until then",
+}
+
+
+def shown(spending: Spending) -> tuple[str, str]:
+    """Return what a session used, as HTML and as text.
+
+    Args:
+        spending: its ledger and budgets.
+
+    Raises:
+        ChatError: a budget, or the file of the day's, cannot be read.
+    """
+    ledger = spending.ledger
+    service = ledger.rows[-1].service if ledger.rows else EMULATOR
+    rows = ledger.of(service)
+    lines = [] if rows else ["No request was sent from this kernel yet."]
+    if rows:
+        lines += [f"{counted(len(rows), 'request')} of this kernel to {service}."]
+        lines += _forecast(rows, ledger.estimate(service), ledger.meter(service).lowest)
+    for budget in spending.budgets():
+        used = budget.used(spending.used(budget, service))
+        lines.append(f"Budget of {budget} ({budget.setting}): {used:,} used; {OTHERS}.")
+    return _html(lines, rows), _words(lines, rows)
+
+
+def _forecast(rows: Sequence[LedgerRow], estimate: Estimate, credits: Credits | None) -> list[str]:
+    """Return what a turn takes lately, how many are left, and whether that lasts, in lines."""
+    low, high = estimate.cheapest, estimate.dearest
+    if credits is None or credits.remaining is None:
+        return [f"Its answers tell no credits; {OTHERS}."]
+    left = f"{crediting.left_words(credits)}, {crediting.reset_words(credits)}"
+    if low is None or high is None:
+        return [f"{left}; {OTHERS}. What a turn takes is known from the second answer on."]
+    took = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    count = len(estimate.costs)
+    lately = "The last turn" if count == 1 else f"The last {count} turns"
+    lines = [f"{lately} took {took} credits{' each' if count > 1 else ''}; {OTHERS}."]
+    turns = estimate.turns_left(credits.remaining)
+    if turns is None:
+        return [*lines, f"{left}; {OTHERS}. A forecast needs {FEWEST} turns that took some."]
+    fewest, most = rounded(*turns)
+    about = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    lines.append(f"{left}: about {about} more turns like these; {OTHERS}.")
+    gaps = [(later.time - row.time).total_seconds() for row, later in pairwise(rows[-LATELY:])]
+    if credits.resets_at is not None and rows[-1].service != EMULATOR:
+        seconds = (credits.resets_at - credits.seen_at).total_seconds()
+        lasts = estimate.lasts(credits.remaining, gaps, seconds)
+        lines += [] if lasts is None else [f"{_LASTS[lasts]}; {OTHERS}."]
+    return lines
+
+
+def _cells(row: LedgerRow) -> tuple[str, ...]:
+    """Return a row of the table; the emulator's has no time, so that its outputs repeat."""
+    tokens = (row.prompt_tokens, row.completion_tokens)
+    known = [f"{count:,}" for count in tokens if count is not None]
+    figures = (row.before, row.after, row.took)
+    return (
+        f"{row.number:,}",
+        "" if row.service == EMULATOR else f"{row.time:%Y-%m-%d %H:%M:%S}",
+        _ASKED_IN[row.entry] + (f" ({row.error})" if row.error else ""),
+        " + ".join(known),
+        *("?" if figure is None else f"{figure:,}" for figure in figures),
+        _SURE[row.sure],
+    )
+
+
+def _caption(rows: Sequence[LedgerRow]) -> str:
+    """Return what the table is, and what it leaves out."""
+    more = len(rows) - MOST_SHOWN
+    latest = f" The latest {MOST_SHOWN}; session.ledger has {more:,} more." if more > 0 else ""
+    return (
+        "Credits before and after each request. Alone: no other request of this kernel had a part "
+        f"in what it took; {OTHERS}.{latest}"
+    )
+
+
+def _html(lines: Sequence[str], rows: Sequence[LedgerRow]) -> str:
+    paragraphs = "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
+    begin = f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="Usage">{paragraphs}'
+    if not rows:
+        return f"{begin}</div>"
+    bars = [Bar(row.took, row.sure == "alone") for row in rows]
+    about = f"Credits that the last {min(len(rows), usage_plot.MOST)} requests took, in order"
+    key = f"{about}. Full: alone; dashed: with others; ?: not known; {OTHERS}."
+    head = "".join(f'<th scope="col" style="text-align: left;">{name}</th>' for name in _HEADS)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(row)) + "</tr>"
+        for row in rows[-MOST_SHOWN:]
+    )
+    grid = f"{markdown.TABLE}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return (
+        f'{begin}{usage_plot.svg(bars, about)}<p style="{gauge.QUIET}">{key}</p>'
+        + markdown.scrolling(grid, "Requests")
+        + f'<p style="{gauge.QUIET}">{escape(_caption(rows))}</p></div>'
+    )
+
+
+def _words(lines: Sequence[str], rows: Sequence[LedgerRow]) -> str:
+    table = [_HEADS, *map(_cells, rows[-MOST_SHOWN:])] if rows else []
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    grid = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+    words = [*lines, *grid, *([_caption(rows)] if rows else [])]
+    return "\n".join(map(to_terminal, words))

@@ -1,0 +1,232 @@
+"""Ledger of a kernel's requests: what each took of the credits, and how sure that is.
+
+Pure: times come in. :class:`chatmagic.session.spending.Spending` owns the ledger of a session
+and is what a request is begun and ended with; nothing else writes to it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from chatmagic.archive.frame import dataframe
+from chatmagic.conversation.request_facts import Entry as AskEntry
+from chatmagic.session.estimate import LATELY, Estimate
+
+if TYPE_CHECKING:
+    from chatmagic.models import Credits
+
+Entry = AskEntry | Literal["map"]
+Sure = Literal["alone", "several", "unknown"]
+
+KEPT: Final = 100_000
+"""How many rows are kept at most, the latest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerRow:
+    """One request of this kernel that was sent.
+
+    Args:
+        number: its number among the kernel's requests, from 1.
+        time: when it was begun, aware, in UTC.
+        service: origin of the service, or ``emulator``.
+        entry: where it was asked: ``cell``, ``panel``, ``python`` or ``map``.
+        cell: hash of the cell, as the turn's record has it; ``None`` without one.
+        request: digest of the request, as the turn's record has it.
+        reply: digest of the reply's text, as the turn's record has it; ``None`` without one.
+        prompt_tokens: tokens of the request; ``None`` where they were not told.
+        completion_tokens: tokens of the reply.
+        total_tokens: both, as the service counts them.
+        before: credits left by the answer before; ``None`` is unknown.
+        after: credits left by this answer.
+        took: by how many they fell, which others who share the quota may have a part in.
+        each: what one such request takes: ``took``, or the mean where several were under way.
+        sure: ``alone`` where no other request of this kernel had a part in ``took``,
+            ``several`` where others had, ``unknown`` where the answers do not tell it.
+        error: name of the error that ended it; ``None`` where the reply is complete.
+    """
+
+    number: int
+    time: datetime
+    service: str
+    entry: Entry
+    cell: str | None
+    request: str
+    reply: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
+    before: int | None = None
+    after: int | None = None
+    took: int | None = None
+    each: int | None = None
+    sure: Sure = "unknown"
+    error: str | None = None
+
+
+class Cost(NamedTuple):
+    """Cost of one request, as far as the answers tell it.
+
+    Args:
+        before: as in :class:`LedgerRow`.
+        after: as in :class:`LedgerRow`.
+        took: as in :class:`LedgerRow`.
+        each: as in :class:`LedgerRow`.
+        sure: as in :class:`LedgerRow`.
+        charge: the credits that a budget is charged with.
+    """
+
+    before: int | None = None
+    after: int | None = None
+    took: int | None = None
+    each: int | None = None
+    sure: Sure = "unknown"
+    charge: int = 0
+
+
+@dataclass(slots=True)
+class Meter:
+    """Fall of one service's credits over the requests of this kernel, also several at once.
+
+    Args:
+        lowest: the lowest figure since the last reset; ``None`` before the first.
+        batch: how many were begun since none was under way.
+        fallen: by how much the figure fell since then.
+        figures: how many answers since then told it.
+        answers: how many replies came.
+        unpriced: how many requests are charged with 1, as no cost is known yet.
+        advance: credits that were charged for answers without a figure; the next one's fall
+            holds them, too.
+    """
+
+    lowest: Credits | None = None
+    batch: int = 0
+    fallen: int = 0
+    figures: int = 0
+    answers: int = 0
+    unpriced: int = 0
+    advance: int = 0
+
+    def begin(self, *, alone: bool) -> None:
+        """Count a request that begins.
+
+        Args:
+            alone: whether no other one is under way.
+        """
+        if alone:
+            self.batch = self.fallen = self.figures = 0
+        self.batch += 1
+
+    def end(self, seen: Credits | None, dearest: int | None) -> Cost:
+        """Return what a request took that has ended.
+
+        Args:
+            seen: its answer's figures; ``None`` for none.
+            dearest: the estimate of what it took, which holds where the answer does not tell.
+        """
+        is_alone = self.batch == 1
+        if seen is None or seen.remaining is None:
+            return self._untold(dearest)
+        before, self.lowest = self.lowest, self.lowest or seen
+        is_lower = before is not None and seen.remaining <= (before.remaining or 0)
+        if before is None or _period(before) != _period(seen) or (is_alone and not is_lower):
+            self.lowest, self.fallen, self.figures, self.advance = seen, 0, 0, 0
+            self.unpriced += dearest is None
+            return Cost(after=seen.remaining, charge=dearest or 1)
+        # Answers that overtake one another fall by 0: the sum of all falls is right.
+        took = (before.remaining or 0) - seen.remaining if is_lower else 0
+        self.lowest = seen if is_lower else before
+        self.fallen, self.figures = self.fallen + took, self.figures + 1
+        charge = max(took - self.advance, 0)
+        cost = Cost(before.remaining, seen.remaining, took, None, "several", charge)
+        if is_alone and self.advance:
+            self.advance = 0
+            return cost
+        # Rounded up: what has ended has taken no more than the whole fall.
+        each = took if is_alone else -(-self.fallen // self.figures)
+        charge += self.unpriced * max(each - 1, 0)
+        self.advance = self.unpriced = 0
+        return cost._replace(each=each, sure="alone" if is_alone else "several", charge=charge)
+
+    def is_blind(self, dearest: int | None) -> bool:
+        """Return whether the answers so far do not tell what a request takes.
+
+        Args:
+            dearest: the estimate; ``None`` is unknown.
+        """
+        return self.answers >= (1 if self.lowest is None else 3) and dearest is None
+
+    def _untold(self, dearest: int | None) -> Cost:
+        charge = dearest or 1
+        if self.lowest is not None:
+            self.advance += charge
+        else:
+            self.unpriced += dearest is None
+        return Cost(charge=charge)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The kernel's latest requests, oldest first.
+
+    Args:
+        rows: a row each, as they ended.
+        meters: what is known of each service's credits.
+        count: how many requests there were.
+    """
+
+    rows: deque[LedgerRow] = field(default_factory=lambda: deque(maxlen=KEPT))
+    meters: dict[str, Meter] = field(default_factory=dict)
+    count: int = 0
+
+    def meter(self, service: str) -> Meter:
+        """Return the meter of a service.
+
+        Args:
+            service: its origin, or ``emulator``.
+        """
+        return self.meters.setdefault(service, Meter())
+
+    def of(self, service: str) -> list[LedgerRow]:
+        """Return the rows of a service, oldest first.
+
+        Args:
+            service: its origin, or ``emulator``.
+        """
+        return [row for row in tuple(self.rows) if row.service == service]
+
+    def estimate(self, service: str) -> Estimate:
+        """Return what a request takes lately, by the last ten whose cost is known.
+
+        Args:
+            service: its origin, or ``emulator``.
+        """
+        costs: list[int] = []
+        mean: int | None = None
+        # A copy: other threads may add to it meanwhile.
+        for row in reversed(tuple(self.rows)):
+            if row.service != service or (cost := row.each) is None:
+                continue
+            if row.sure == "several":
+                # A later mean is nearer to the truth, and no earlier one was too low.
+                cost = mean = min(cost, mean or cost)
+            costs.append(cost)
+            if len(costs) == LATELY:
+                break
+        return Estimate(tuple(reversed(costs)))
+
+    def to_dataframe(self) -> Any:
+        """Return the rows as a pandas DataFrame, times in UTC.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        return dataframe(LedgerRow, tuple(self.rows))
+
+
+def _period(credits: Credits) -> tuple[object, ...]:
+    """Return what tells one period of a quota from the next."""
+    return credits.limit, credits.resets_at, credits.lapsed_at

@@ -1,0 +1,117 @@
+"""Sender of a job's requests: each through the ledger and its budgets, by a client of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+from chatmagic.conversation.request_parts import TokenRate
+from chatmagic.session.spending import service_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from chatmagic.client.client import Client
+    from chatmagic.client.halt import Halt
+    from chatmagic.models import Credits, Reply
+    from chatmagic.protocol.wire import Request
+    from chatmagic.session.estimate import Estimate
+    from chatmagic.session.state import SessionState
+
+
+class RowAsker:
+    """What a job asks by (:class:`chatmagic.batch.job.Asker`).
+
+    Args:
+        session: its ledger is written, and what it knows of credits and tokens.
+        client: the session's own client for the service.
+        check: returns a whole reply, or raises the error of one that has another form.
+    """
+
+    def __init__(
+        self, session: SessionState, client: Client, check: Callable[[Reply], Reply]
+    ) -> None:
+        """Send nothing yet."""
+        self.session = session
+        self._client = client
+        self._check = check
+        self._lock = threading.Lock()
+        self._cell = session.environment.cell()[0]
+
+    def connect(self) -> AbstractContextManager[Client]:
+        """Return a client for one thread; a transport of the user's own is shared."""
+        return self._client.twin() or contextlib.nullcontext(self._client)
+
+    def ask(self, client: Client, request: Request, halt: Halt) -> Reply:
+        """Send a request, and return the whole reply; see the protocol.
+
+        Args:
+            client: the thread's own.
+            request: the request.
+            halt: stops it.
+
+        Raises:
+            ChatError: it does not go into a budget, or what ended it early.
+            ChatInterrupted: it was stopped.
+        """
+        spending = self.session.spending
+        reservation = spending.begin(
+            client.endpoint, entry="map", cell=self._cell, request=request.digest()
+        )
+        stream = client.send(request, halt)
+        problem: BaseException | None = None
+        try:
+            with stream:
+                for _ in stream:
+                    pass
+        except BaseException as error:
+            problem = error
+            raise
+        finally:
+            spending.end(reservation, stream.reply, problem)
+            self._note(client, request, stream.reply)
+        return self._check(stream.reply)
+
+    @property
+    def _estimate(self) -> Estimate:
+        """What a request took lately."""
+        return self.session.spending.ledger.estimate(service_of(self._client.endpoint))
+
+    def cost(self) -> int:
+        """Return about what a request takes in credits, at least 1."""
+        return self._estimate.dearest or 1
+
+    def costs(self) -> tuple[int | None, int | None]:
+        """Return the least and the most that a request took lately; ``None`` is unknown."""
+        estimate = self._estimate
+        return estimate.cheapest, estimate.dearest
+
+    @property
+    def credits(self) -> Credits | None:
+        """The latest credits of the session's client."""
+        return self._client.credits
+
+    def _note(self, client: Client, request: Request, reply: Reply) -> None:
+        """Let the session know the credits and the tokens that an answer told."""
+        seen = client.credit_tracker.state.last
+        if client is not self._client and seen is not None:
+            with self._lock:
+                self._enter(seen)
+        if reply.usage is not None and reply.usage.prompt_tokens is not None:
+            size = sum(len(message.content) for message in request.messages)
+            self.session.token_rate = TokenRate(size, reply.usage.prompt_tokens)
+
+    def _enter(self, seen: Credits) -> None:
+        """Enter figures, unless they are of an answer that others have overtaken."""
+        tracker = self._client.credit_tracker
+        last = tracker.state.last
+        is_old = (
+            last is not None
+            and last.resets_at == seen.resets_at
+            and None not in (last.remaining, seen.remaining)
+            and (last.remaining or 0) < (seen.remaining or 0)
+        )
+        if not is_old:
+            tracker.enter(seen, tracker.state)

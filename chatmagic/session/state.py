@@ -1,0 +1,46 @@
+"""State that the asks of one session share, from one to the next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chatmagic.cassette.active import ActiveCassette
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.session.client_pool import ClientPool
+from chatmagic.session.environment import PlainPython
+from chatmagic.session.events import Followers
+from chatmagic.session.lock import AskLock
+from chatmagic.session.secret_check import SecretCheck
+from chatmagic.session.spending import Spending
+
+if TYPE_CHECKING:
+    from chatmagic.client.client import Client
+    from chatmagic.conversation.request_parts import TokenRate
+    from chatmagic.session.environment import Environment
+
+
+class SessionState:
+    """State that the asks of one session share.
+
+    Args:
+        client: the client that asks; ``None`` makes one as the environment says at each ask.
+        environment: where the session runs; ``None`` is plain Python.
+    """
+
+    def __init__(
+        self, client: Client | None = None, *, environment: Environment | None = None
+    ) -> None:
+        """Start an empty conversation; nothing is sent."""
+        self.conversation = Conversation()
+        self.cassette = ActiveCassette()
+        self.environment: Environment = environment or PlainPython()
+        """Where the session runs; another one counts from the next ask on."""
+        self.clients = ClientPool(client)
+        self.took: int | None = None
+        """About how many credits the latest turn took; ``None`` is unknown."""
+        self.token_rate: TokenRate | None = None
+        """Tokens of the latest request whose service told them; ``None`` before the first."""
+        self.followers = Followers()
+        self.lock = AskLock()
+        self.secret_check = SecretCheck()
+        self.spending = Spending(lambda: self.environment)

@@ -1,0 +1,338 @@
+"""The steps of one ask, from what is asked to the turn that is kept."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, cast
+
+from chatmagic._json import shared
+from chatmagic._log import log_swallowed
+from chatmagic.cassette import reproducibility, transports
+from chatmagic.cassette.active import CASSETTE
+from chatmagic.cassette.interaction import Interaction
+from chatmagic.cassette.items import Query
+from chatmagic.conversation import suggestions, template
+from chatmagic.conversation.instructions import in_words, instructed
+from chatmagic.conversation.request_facts import Parameters
+from chatmagic.conversation.turn import MAIN
+from chatmagic.errors import ChatError, ChatInterrupted, InputError
+from chatmagic.models import Message
+from chatmagic.session import forms
+from chatmagic.session.ask import AskState, interrupted, read, set_aside_note
+from chatmagic.session.environment import setup_for
+from chatmagic.session.events import Answer, Began, Fragment
+from chatmagic.session.preview import Preview
+from chatmagic.text import counted, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from chatmagic.cassette.cassette import AnswerSource
+    from chatmagic.client.endpoint import Endpoint
+    from chatmagic.client.halt import Halt
+    from chatmagic.client.stream import ReplyStream
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.history import Change
+    from chatmagic.conversation.turn import Context, Turn
+    from chatmagic.models import Reply
+    from chatmagic.session.events import Ask, View
+    from chatmagic.session.state import SessionState
+
+_SHOWN: Final = 60
+
+
+class AskSteps:
+    """Steps of one ask, each of which fills in of its state what the next ones need.
+
+    Args:
+        session: what it shares with the other asks of the session.
+        ask: what is asked.
+        halt: stops it from another thread.
+    """
+
+    def __init__(self, session: SessionState, ask: Ask, halt: Halt) -> None:
+        """Do nothing yet."""
+        self.session = session
+        self.state = AskState(ask, halt)
+
+    def run(self, view: View) -> Answer:
+        """Do the ask under the lock; whatever ends it, release the lock and the connection.
+
+        Args:
+            view: what shows it.
+
+        Raises:
+            ChatError: see :meth:`chatmagic.session.session.Session.ask`.
+            ChatInterrupted: the same.
+        """
+        session, state = self.session, self.state
+        ask = state.ask  # as followers know it, whatever is put in front of its prompt
+
+        def action() -> None:
+            self._prepare()
+            # The view warms its renderer while requests is loaded and the headers awaited.
+            view.began(state.notes)
+            turns = session.conversation.turns
+            thread = state.context.thread
+            began = Began(ask, tuple(state.notes), turns, state.halt, thread)
+            session.followers.tell(began)
+            self._receive(self._send(), view)
+
+        state.ask.refuse_empty()
+        try:
+            session.lock.alone(state.ask.asker, action, view.waiting, state.halt)
+            return state.deliver(view)
+        except BaseException as error:
+            state.abandon(view, error)
+            raise
+
+    def preview(self) -> Preview:
+        """Return what the ask would send; nothing is sent, kept or changed.
+
+        Raises:
+            ChatError: it would fail before it is sent, or it holds a secret.
+        """
+        session, state = self.session, self.state
+        state.ask.refuse_empty()
+        state.cassette = setup = session.environment.cassette()
+        endpoint: Endpoint | None = None
+        # A replay needs no service; where one is set, its key is not shown either.
+        try:
+            endpoint = self._endpoint()
+        except ChatError as error:
+            if setup is None or setup.config.mode != "replay":
+                raise
+            log_swallowed(error)
+        conversation = copy(session.conversation)
+        self._compose(conversation)
+        to = CASSETTE if endpoint is None else endpoint
+        session.secret_check.refuse(state, to, is_sent=False)
+        return Preview.of(state, endpoint, session.token_rate)
+
+    @property
+    def _source(self) -> AnswerSource:
+        """What answers: the cassette, the service or the emulator."""
+        return "service" if self.state.lookup is None else self.state.lookup.source
+
+    def _prepare(self) -> None:
+        """Decide what is sent, and what answers it; nothing is sent yet."""
+        session, state = self.session, self.state
+        state.cassette = setup = session.environment.cassette()
+        session.cassette.insert(setup)
+        if setup is None and session.clients.given is None:
+            state.service = session.environment.service()
+        aside = self._compose(session.conversation)
+        self._look_up()
+        if self._source == "service":
+            session.secret_check.refuse(state, self._endpoint())
+        state.notes = [*set_aside_note(aside), *session.cassette.news(), *self._what_is_sent()]
+
+    def _compose(self, conversation: Conversation) -> Change | None:
+        """Make the request; return the change of a conversation that follows its page."""
+        state = self.state
+        aside = self._follow_page(conversation)
+        above: tuple[Turn, ...] = ()
+        if state.ask.history:
+            state.context = self._context(conversation, last=state.ask.last)
+            above = self._context(conversation).turns
+        self._ask_for_form(above)
+        self._make_request()
+        return aside
+
+    def _context(self, conversation: Conversation, *, last: int | None = None) -> Context:
+        """Return what of the conversation the ask carries."""
+        ask, order = self.state.ask, self.state.order
+        return conversation.context(
+            ask.owner, ask.execution, last=last, order=order, thread=ask.thread
+        )
+
+    def _follow_page(self, conversation: Conversation) -> Change | None:
+        """Put the turns in the order of the page's cells, by which the ask goes."""
+        ask = self.state.ask
+        self.state.order = ask.order
+        if not ask.history or ask.order is not None:
+            return None
+        # The panel is in no page's list; the page that reported last counts.
+        layout = self.session.environment.layout(None if ask.entry == "panel" else ask.owner)
+        if layout is None:
+            return None
+        self.state.order = layout.order
+        return conversation.follow(layout)
+
+    def _ask_for_form(self, above: tuple[Turn, ...]) -> None:
+        """Put what asks for the form of the reply in front of the prompt."""
+        ask = self.state.ask
+        options = Parameters(**shared(ask, Parameters))
+        value, name, schema = forms.asked_for(
+            options, ask.form, above, self.state.context.turns, self.session.environment.named
+        )
+        if value is not None:
+            self.state.ask = replace(
+                ask,
+                prompt=template.in_front([value], ask.prompt),
+                typed=ask.as_typed,
+                values=(value, *ask.values),
+                schema=name,
+                form=schema,
+            )
+
+    def _make_request(self) -> None:
+        """Make the request and its digest, before anything is spent on it."""
+        state, given = self.state, self.session.clients.given
+        setup = given.setup if given is not None else state.cassette or state.service
+        extra_body = (setup and setup.extra_body) or {}
+        system_role = setup is not None and setup.system_role
+        try:
+            state.request = state.ask.request(state.context.messages, extra_body)
+            if (instructions := state.context.instructions) is not None:
+                messages = instructed(state.request.messages, instructions, system_role=system_role)
+                state.request = replace(state.request, messages=messages)
+            state.digest = state.request.digest()
+        except ValueError as error:
+            raise InputError(f"{error}. Nothing was sent.") from None
+
+    def _look_up(self) -> None:
+        """Look up what answers the request while a cassette is active."""
+        cassette = self.session.cassette.current
+        if cassette is None:
+            return
+        state, conversation = self.state, self.session.conversation
+        ask, context = state.ask, state.context
+        messages = (*context.messages, Message("user", ask.prompt))
+        asked = Interaction.asked(
+            state.request, messages, context.instructions, typed=ask.typed, owner=ask.owner
+        )
+        above = self._context(conversation)
+        below = [
+            turn
+            for turn in conversation.threads.get(above.thread, ())
+            if ask.owner is not None and turn.owner != ask.owner and turn not in above.turns
+        ]
+        warnings = reproducibility.warnings(
+            conversation,
+            context,
+            below if ask.history else [],
+            ask.prompt if ask.values or ask.entry == "python" else "",
+            by_number=ask.cells is not None,
+        )
+        state.lookup = cassette.look_up(
+            Query(asked, ask.execution, state.order, messages),
+            warnings=warnings,
+            is_emulator=lambda: self._endpoint().is_emulator,
+        )
+
+    def _what_is_sent(self) -> list[str]:
+        """Return what to say of the request, where it is not simply what stands above."""
+        ask, context, lookup = self.state.ask, self.state.context, self.state.lookup
+        carried, total, panel = len(context.turns), context.total, context.from_panel
+        notes = [] if lookup is None else [*lookup.notes]
+        if carried < total:
+            notes.append(f"sent the last {carried:,} of {total:,} turns")
+        if context.thread != MAIN:
+            notes.append(f"in the thread {context.thread}")
+        if context.instructions is not None:
+            notes.append(in_words(context.instructions))
+        if panel and ask.entry != "panel":
+            notes.append(f"with {counted(panel, 'turn')} from the panel")
+        front = [value for value in ask.values if value.kind is not None]
+        if front:
+            sizes = (f"{one_line(v.name, _SHOWN)} ({counted(v.size, 'character')})" for v in front)
+            notes.append(f"in front of the question: {', '.join(sizes)}")
+        if ask.cells is not None:
+            notes.append("the numbers of --cells hold in this kernel alone")
+        return [*notes, *ask.notes, *suggestions.merged(ask)]
+
+    def _endpoint(self) -> Endpoint:
+        """Return where the service is asked, where that is what answers."""
+        if self.session.clients.given is not None:
+            return self.session.clients.given.endpoint
+        state = self.state
+        state.service = state.service or self.session.environment.service()
+        return state.service.endpoint
+
+    def _send(self) -> ReplyStream:
+        """Hand the request to a client; the cassette stands between that and its transport."""
+        session, state, source = self.session, self.state, self._source
+        client = session.clients.client(
+            source, lambda: state.service or setup_for(source, session.environment, state.cassette)
+        )
+        through = transports.through(
+            state.lookup,
+            session.cassette.current,
+            lambda: transports.Outcome(
+                replace(stream.reply, took=client.took), client.endpoint.key
+            ),
+        )
+        state.added = session.conversation.added
+        state.sent_to = None if source == "cassette" else client.endpoint
+        state.stream = stream = client.send(state.request, state.halt, through)
+        return stream
+
+    def _send_shortened(self) -> ReplyStream:
+        """Hand over the request once more without the oldest turns, as the user has set."""
+        self.state.shorten()
+        self._make_request()
+        self._look_up()
+        return self._send()
+
+    def _receive(self, stream: ReplyStream, view: View) -> None:
+        """Read the reply to its end, or to what ends it early; keep what came."""
+        state = self.state
+
+        def show(fragment: str) -> None:
+            view.fragment(fragment)
+            self.session.followers.tell(Fragment(fragment))
+
+        try:
+            state.problem = self._read(show)
+            if state.may_be_shortened() and not stream.reply.text:
+                stream = self._send_shortened()
+                state.problem = self._read(show)
+                state.say_shortened()
+            if state.problem is not None and not stream.reply.text:
+                raise state.problem
+            self._keep(stream.reply)
+            state.parse()
+        except KeyboardInterrupt:
+            stream.close()
+            reply = stream.reply
+            if not reply.text:
+                raise
+            # Stop came when the reply had come: it is paid for, so it is kept all the same.
+            self._keep(reply)
+            state.problem = interrupted(cast("Answer", state.answer).reply)
+
+    def _read(self, show: Callable[[str], object]) -> BaseException | None:
+        """Send the request within the budgets, and show its reply; return what ended it early."""
+        state, spending = self.state, self.session.spending
+        stream, asked, problem = cast("ReplyStream", state.stream), None, None
+        try:
+            if state.sent_to is not None:
+                entry, cell = state.ask.entry, state.ask.owner
+                asked = spending.begin(state.sent_to, entry=entry, cell=cell, request=state.digest)
+            problem = read(stream, show)
+            return problem
+        finally:
+            spending.end(asked, stream.reply, problem)
+
+    def _keep(self, reply: Reply) -> None:
+        """Write the turn's record and put it into the conversation, once, as the last step."""
+        session, state = self.session, self.state
+        client, ask = session.clients.latest, state.ask
+        session.took = None if client is None else client.took
+        if state.lookup is not None and (recorded := state.lookup.interaction) is not None:
+            session.took = recorded.took
+            reply = replace(reply, recorded=recorded.origin, by_order=state.lookup.by_order)
+        turn = state.turn(replace(reply, took=session.took))
+        session.token_rate = state.token_rate(reply) or session.token_rate
+        if ask.allow_secrets:
+            session.secret_check.allow(reply.text)
+        if isinstance(state.problem, ChatError | ChatInterrupted):
+            state.problem.reply = turn.reply
+        record = turn.to_record(state.context.digests, state.digest)
+        record = record if ask.keep_values else record.bare
+        answer = Answer(turn.reply, record.listing(state.context.shown))
+        if ask.history and session.conversation.added == state.added:
+            session.conversation.add(replace(turn, record=record), order=state.order)
+        state.answer = answer

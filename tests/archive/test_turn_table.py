@@ -1,0 +1,142 @@
+"""Turns as rows: of notebook files and of a session."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from audits import changed
+from audits import page as sealed_page
+from environments import GivenEnvironment
+from pages import cell, output
+from project import ROOT
+from saved_notebooks import page, record
+from served import WHOLE, Played
+
+import chatmagic
+from chatmagic.archive.turn_table import TurnRow, of_conversation, of_file
+from chatmagic.client.client import Client
+from chatmagic.errors import InputError
+from chatmagic.session.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+
+def written(folder: Path, *cells: Any, name: str = "a.ipynb") -> Path:
+    """Write a notebook of these cells."""
+    path = folder / name
+    path.write_text(json.dumps({"cells": list(cells), "nbformat": 4, "nbformat_minor": 5}))
+    return path
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    """Give a session with a service that always replies the same."""
+
+    class Service:
+        """The transport."""
+
+        def send(self, *_: object, **__: object) -> Played:
+            """Answer."""
+            return Played(200, json.dumps(WHOLE).encode())
+
+        def close(self) -> None:
+            """Close nothing."""
+
+    with Client(transport=Service()) as client:
+        yield Session(client, environment=GivenEnvironment(cell=("c", "e1")))
+
+
+def test_a_file_has_a_row_for_each_turn(tmp_path: Path) -> None:
+    """Flat, with its place in the conversation and its options; one is without history."""
+    first = record("p", "r", parameters={"temperature": 0.5, "last": 2, "history": False})
+    shown = output({"text/plain": "r"}, {"chatmagic": first.to_json()})
+    path = written(tmp_path, cell("x = 1"), sealed_page("why", "so"), cell("%%chat\np", [shown]))
+    one, other = of_file(str(path))
+    assert (one.file, one.cell_number, one.thread, one.number) == (str(path), 2, "main", 1)
+    assert (one.prompt, one.reply_text, one.history, one.format) == ("why", "so", True, "markdown")
+    assert (one.prompt_tokens, one.credits_left, one.credits_limit, one.took) == (1, 99, 100, 1)
+    assert (one.state, one.origin, one.carried, one.is_stale) == ("complete", "live", 0, False)
+    assert (other.number, other.thread, other.is_stale) == (None, None, None)
+    assert (other.temperature, other.last, other.history) == (0.5, 2, False)
+    assert (one.error, other.error) == (None, None)
+
+
+def test_errors_stand_beside_the_data(tmp_path: Path) -> None:
+    """Of a turn that was changed, a reply that is gone, a record or a file that cannot be read."""
+    gone = page("gone")
+    del gone["outputs"][0]["data"]["text/plain"]
+    broken = cell("%%chat\np", [output({"text/plain": "r"}, {"chatmagic": {"version": 1}})])
+    path = written(tmp_path, sealed_page("good"), changed(sealed_page("bad")), gone, broken)
+    rows = list(of_file(str(path)))
+    assert [(row.prompt, row.reply_text, row.error) for row in rows] == [
+        ("good", "r", None),
+        (
+            "bad",
+            "another",
+            "its record or its output was changed since it was asked: the seal does not match",
+        ),
+        ("gone", None, "its reply is gone"),
+        (None, None, "cell 4: a malformed record was left out: its 'kind' cannot be read."),
+    ]
+    (tmp_path / "b.ipynb").write_text("{")
+    assert list(of_file(str(tmp_path / "b.ipynb"))) == [
+        TurnRow(
+            file=str(tmp_path / "b.ipynb"),
+            error=f"{tmp_path / 'b.ipynb'} is not a notebook of format 4.",
+        )
+    ]
+
+
+def test_files_are_named_by_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their order; nothing is run, and a name of no file is an error."""
+    rows: list[TurnRow] = []
+
+    def keep(_: type, made: Iterable[TurnRow]) -> str:
+        rows[:] = made
+        return "frame"
+
+    monkeypatch.setattr("chatmagic.archive.turn_table.dataframe", keep)
+    written(tmp_path, page("two"), name="b.ipynb")
+    written(tmp_path, page("one"), name="a.ipynb")
+    (tmp_path / "deep").mkdir()
+    last = written(tmp_path / "deep", page("three"), name="c.ipynb")
+    monkeypatch.chdir(tmp_path)
+    assert chatmagic.turns("*.ipynb", last) == "frame"
+    assert [(row.file, row.prompt) for row in rows] == [
+        ("a.ipynb", "one"),
+        ("b.ipynb", "two"),
+        (str(last), "three"),
+    ]
+    chatmagic.turns("**/*.ipynb")
+    assert [row.prompt for row in rows] == ["one", "two", "three"]
+    with pytest.raises(InputError, match=r"No file is named \*\.txt\."):
+        chatmagic.turns("*.ipynb", "*.txt")
+
+
+def test_a_session_has_a_row_for_each_turn(session: Session) -> None:
+    """In the order in which they stand; the record is the one of the output."""
+    session.ask("one", temperature=0.5)
+    session.ask("two", last=0)
+    first, second = of_conversation(session.conversation)
+    assert (first.file, first.thread, first.number, first.entry) == (None, "main", 1, "python")
+    assert (first.prompt, first.reply_text, first.cell) == ("one", "Hello", "c")
+    assert (first.temperature, second.last, second.number) == (0.5, 0, 2)
+
+
+def test_the_frames_join_by_their_digests(session: Session) -> None:
+    """The turns of a session, and the lessons' of their files, whatever is missing in them."""
+    session.ask("one")
+    session.ask("two")
+    turns, ledger = session.to_dataframe(), session.ledger.to_dataframe()
+    joined = turns.merge(ledger, on=["request", "reply"], suffixes=("", "_of_request"))
+    assert list(joined["prompt"]) == ["one", "two"]
+    assert list(joined["number_of_request"]) == [1, 2]
+    lessons = chatmagic.turns(ROOT / "notebooks" / "*.ipynb")
+    assert list(lessons.dtypes) == list(turns.dtypes)
+    assert len(lessons) > 20
+    assert lessons["error"].isna().all()
+    assert str(lessons["date"].dtype) == "datetime64[us, UTC]"

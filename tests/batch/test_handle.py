@@ -1,0 +1,108 @@
+"""The handle of a map that runs beside the notebook."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from test_job import PATIENCE, Rig
+
+from chatmagic.batch.handle import MapHandle
+from chatmagic.errors import AuthenticationError, ChatInterrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from chatmagic.client.halt import Halt
+
+
+class Slow:
+    """Answers that wait until a test lets them."""
+
+    def __init__(self) -> None:
+        """Let none go."""
+        self.sent, self.go = threading.Event(), threading.Event()
+
+    def __call__(self, prompt: str, halt: Halt) -> str:
+        """Answer in capitals."""
+        del halt
+        self.sent.set()
+        assert self.go.wait(PATIENCE)
+        return prompt.upper()
+
+
+@pytest.fixture
+def slow() -> Slow:
+    """Give answers that wait."""
+    return Slow()
+
+
+def made(path: Path, answer: Callable[[str, Halt], str], rows: list[str]) -> MapHandle:
+    """Give the handle of a job with one thread."""
+    rig = Rig(path / "job.jsonl", answer, workers=1)
+    job = rig.job(rows)
+
+    def collect() -> Any:
+        return [reply.text for reply in rig.kept().values()]
+
+    return MapHandle(job, rig.tasks, collect)
+
+
+def test_the_notebook_goes_on(tmp_path: Path, slow: Slow) -> None:
+    """The handle says how far it is, and has the result."""
+    handle = made(tmp_path, slow, ["a", "b"])
+    handle.start()
+    assert handle.is_running
+    assert repr(handle) == "<map, running: 0 of 2 rows answered, 0 failed; job.jsonl>"
+    slow.go.set()
+    assert handle.result() == handle.result() == ["A", "B"]
+    assert (handle.answered, handle.failed, handle.credits_left) == (2, 0, None)
+    assert repr(handle) == "<map, not running: 2 of 2 rows answered, 0 failed; job.jsonl>"
+
+
+def test_a_stop(tmp_path: Path, slow: Slow) -> None:
+    """The row under way ends; the result is an error that says how to go on."""
+    handle = made(tmp_path, slow, ["a", "b", "c"])
+    handle.start()
+    assert slow.sent.wait(PATIENCE)
+    handle.stop()
+    slow.go.set()
+    with pytest.raises(ChatInterrupted) as caught:
+        handle.result()
+    assert str(caught.value) == (
+        "Stopped. 1 row answered by this run, kept in job.jsonl: the same call goes on."
+    )
+
+
+def test_an_error_is_raised_where_the_result_is_wanted(tmp_path: Path) -> None:
+    """With how far it came."""
+
+    def answer(prompt: str, halt: Halt) -> str:
+        del halt
+        if prompt == "b":
+            raise AuthenticationError("Key.", hint="Log in.")
+        return prompt.upper()
+
+    handle = made(tmp_path, answer, ["a", "b", "c"])
+    handle.start()
+    with pytest.raises(AuthenticationError) as caught:
+        handle.result()
+    assert str(caught.value) == (
+        "Key. Log in. 1 row answered by this run, kept in job.jsonl: the same call goes on."
+    )
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path: Path, slow: Slow) -> None:
+    """Where the map is waited for."""
+
+    def rows() -> Any:
+        slow.go.set()
+        yield "a"
+        raise KeyboardInterrupt
+
+    rig = Rig(tmp_path / "job.jsonl", slow, workers=1)
+    handle = MapHandle(rig.job(rows()), rig.tasks, list)
+    with pytest.raises(ChatInterrupted, match=r"Interrupted\. 1 row answered by this run, kept"):
+        handle.run(is_watched=False)

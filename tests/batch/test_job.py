@@ -1,0 +1,365 @@
+"""A job: a few threads, one file, and what ends it early."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from row_service import RowService
+from test_tasks import compose
+
+import chatmagic
+from chatmagic.batch.job import Job
+from chatmagic.batch.job_file import JobFile
+from chatmagic.batch.rows import Rows
+from chatmagic.batch.tasks import Tasks
+from chatmagic.errors import (
+    AuthenticationError,
+    BudgetError,
+    ChatError,
+    ChatInterrupted,
+    RateLimitError,
+    ServiceError,
+)
+from chatmagic.models import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from chatmagic.batch.row_reply import RowReply
+    from chatmagic.client.client import Client
+    from chatmagic.client.halt import Halt
+    from chatmagic.protocol.wire import Request
+
+PATIENCE = 5.0
+
+
+class Asking:
+    """What a job asks by, as a test wants it.
+
+    Args:
+        answer: returns the reply to a prompt, or raises.
+    """
+
+    def __init__(self, answer: Callable[[str, Halt], str]) -> None:
+        """Ask nothing yet."""
+        self.answer = answer
+        self.asked: list[str] = []
+
+    def connect(self) -> Any:
+        """Give a client that is not used."""
+        return contextlib.nullcontext(chatmagic.Client(transport=RowService()))
+
+    def ask(self, client: Client, request: Request, halt: Halt) -> Reply:
+        """Answer by the test's function."""
+        del client
+        prompt = request.messages[-1].content
+        self.asked.append(prompt)
+        return Reply(self.answer(prompt, halt), finish_reason="stop")
+
+    def cost(self) -> int:
+        """Give a credit."""
+        return 1
+
+
+class Rig:
+    """A job of some rows, and what its file has in the end."""
+
+    def __init__(self, path: Path, answer: Callable[[str, Halt], str], **how: Any) -> None:
+        """Make it."""
+        self.path = path
+        self.asking = Asking(answer)
+        self.how = {"workers": 2, "waits": False, **how}
+
+    def job(self, rows: Iterable[object]) -> Job:
+        """Give the job of some rows."""
+        file = JobFile(self.path).open()
+        self.tasks = Tasks(Rows(rows), compose, "https://a", file)
+        return Job(self.tasks, file, self.asking, **self.how)
+
+    def kept(self) -> dict[int, RowReply]:
+        """Give what the file has, by row."""
+        file = JobFile(self.path).open()
+        replies = [reply for reply in file.replies(self.tasks.keys) if reply is not None]
+        file.close()
+        return {reply.row: reply for reply in replies}
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Callable[..., Rig]:
+    """Give a maker of jobs with a file."""
+    return lambda answer=lambda prompt, _: prompt.upper(), **how: Rig(
+        tmp_path / "job.jsonl", answer, **how
+    )
+
+
+def raising(error: Callable[[], BaseException], at: set[str]) -> Callable[[str, Halt], str]:
+    """Give an answer that raises for some prompts."""
+
+    def answer(prompt: str, halt: Halt) -> str:
+        del halt
+        if prompt in at:
+            raise error()
+        return prompt.upper()
+
+    return answer
+
+
+@pytest.mark.parametrize("workers", [1, 3, 32])
+def test_each_row_is_asked_once(rig: Callable[..., Rig], workers: int) -> None:
+    """And stored with its place, whatever order they end in."""
+    made = rig(workers=workers)
+    job = made.job(list("abcdefgh"))
+    job.run()
+    assert sorted(made.asking.asked) == list("abcdefgh")
+    assert [made.kept()[row].text for row in range(8)] == list("ABCDEFGH")
+    assert (job.progress.answered, job.progress.failed) == (8, 0)
+
+
+def test_as_many_are_under_way_as_there_are_workers(rig: Callable[..., Rig]) -> None:
+    """No more rows are read than that."""
+    read: list[int] = []
+    meet = threading.Barrier(3)
+
+    def rows() -> Iterator[str]:
+        for number in range(9):
+            read.append(number)
+            yield str(number)
+
+    def answer(prompt: str, halt: Halt) -> str:
+        del halt
+        meet.wait(PATIENCE)
+        # One more was read, which waits to be handed out.
+        assert len(read) <= (int(prompt) // 3 + 1) * 3 + 1
+        return prompt
+
+    made = rig(answer, workers=3)
+    made.job(rows()).run()
+    assert len(made.kept()) == 9
+
+
+def test_an_error_stands_beside_the_others(rig: Callable[..., Rig]) -> None:
+    """A row that is not to be sent, too; the others are asked."""
+    made = rig(raising(lambda: ServiceError("Down."), {"b"}))
+    job = made.job(["a", "b", "bad", "c"])
+    job.run()
+    errors = {row: reply.error for row, reply in made.kept().items()}
+    assert errors == {0: None, 1: "Down.", 2: "No.", 3: None}
+    assert "bad" not in made.asking.asked
+    assert (job.progress.answered, job.progress.failed) == (2, 2)
+
+
+def test_what_came_of_a_broken_reply_is_kept(rig: Callable[..., Rig]) -> None:
+    """With its error, so that it is asked again."""
+    made = rig(raising(lambda: ChatError("Cut.", reply=Reply("half", state="cut off")), {"a"}))
+    made.job(["a"]).run()
+    assert made.kept()[0].text == "half"
+    assert made.kept()[0].error == "Cut."
+
+
+def test_what_all_rows_would_fail_of_ends_it(rig: Callable[..., Rig]) -> None:
+    """The row has no line: nothing was sent of it, and it is asked first thing again."""
+    made = rig(raising(lambda: AuthenticationError("Key."), set("cdefgh")), workers=1)
+    with pytest.raises(AuthenticationError):
+        made.job(list("abcdefgh")).run()
+    assert made.asking.asked == ["a", "b", "c"]
+    assert [*made.kept()] == [0, 1]
+
+
+def test_ten_failures_in_succession_end_it(rig: Callable[..., Rig]) -> None:
+    """A row that was not sent does not count, and one that succeeds begins anew."""
+    rows = [*map(str, range(9)), "ok", "bad", *map(str, range(9, 30))]
+    made = rig(raising(lambda: ServiceError("Down."), {str(n) for n in range(30)}), workers=1)
+    with pytest.raises(ServiceError):
+        made.job(rows).run()
+    assert len(made.asking.asked) == 20
+    assert len(made.kept()) == 21
+
+
+def test_an_error_of_the_rows_own_ends_it(rig: Callable[..., Rig]) -> None:
+    """What was asked until then is kept."""
+
+    def rows() -> Iterator[str]:
+        yield "a"
+        raise ZeroDivisionError
+
+    made = rig()
+    with pytest.raises(ZeroDivisionError):
+        made.job(rows()).run()
+    assert made.kept()[0].text == "A"
+
+
+def test_an_error_of_a_threads_own_ends_it(rig: Callable[..., Rig]) -> None:
+    """Such as one of a schema's own code; no thread is left."""
+    made = rig(raising(ZeroDivisionError, {"a"}), workers=4)
+    with pytest.raises(ZeroDivisionError):
+        made.job(list("abcdefgh")).run()
+
+
+class Interrupting:
+    """Rows under way in a job that is interrupted, as often as is said."""
+
+    def __init__(self, rig: Callable[..., Rig], times: int) -> None:
+        """Run it to its end."""
+        self.times, self.sent = times, threading.Semaphore(0)
+        self.lets_go = times == 1
+        self.go = threading.Event()
+        made = rig(self.answer, workers=2)
+        with pytest.raises(KeyboardInterrupt):
+            made.job(list("abcdefgh")).run(self.tick)
+        self.kept = made.kept()
+        self.asked = sorted(made.asking.asked)
+
+    def answer(self, prompt: str, halt: Halt) -> str:
+        """Wait until the test lets go, or the halt stops it."""
+        self.sent.release()
+        while not self.go.is_set():
+            if halt.reason is not None:
+                raise ChatInterrupted("Interrupted.", reply=Reply(prompt, state="interrupted"))
+            time.sleep(0.01)
+        return prompt.upper()
+
+    def tick(self) -> None:
+        """Interrupt where two rows are under way, and let go of them after a single time."""
+        if self.times and self.sent._value >= 2:
+            self.times -= 1
+            raise KeyboardInterrupt
+        if self.lets_go and not self.times:
+            self.go.set()
+
+
+def test_an_interrupt_lets_rows_under_way_end(rig: Callable[..., Rig]) -> None:
+    """No other row is begun."""
+    done = Interrupting(rig, 1)
+    assert done.asked == ["a", "b"]
+    assert [reply.text for reply in done.kept.values()] == ["A", "B"]
+    assert [reply.error for reply in done.kept.values()] == [None, None]
+
+
+def test_a_second_interrupt_cuts_them_off(rig: Callable[..., Rig]) -> None:
+    """They are kept as what they are."""
+    done = Interrupting(rig, 2)
+    assert done.asked == ["a", "b"]
+    assert [reply.text for reply in done.kept.values()] == ["a", "b"]
+    assert [reply.error for reply in done.kept.values()] == ["Interrupted."] * 2
+
+
+def limited(seconds: float) -> RateLimitError:
+    """Give a refusal that names a time."""
+    return RateLimitError("Wait.", retry_after=datetime.now(UTC) + timedelta(seconds=seconds))
+
+
+def test_a_limit_ends_it(rig: Callable[..., Rig]) -> None:
+    """The row that was refused has no line."""
+    made = rig(raising(lambda: limited(0.1), {"b"}), workers=1)
+    with pytest.raises(RateLimitError, match=r"Wait\."):
+        made.job(list("abc")).run()
+    assert made.asking.asked == ["a", "b"]
+    assert [*made.kept()] == [0]
+
+
+def test_a_limit_is_waited_for_where_that_was_told(rig: Callable[..., Rig]) -> None:
+    """The row that was refused is sent again, once; no other is sent meanwhile."""
+    refused = ["b"]
+
+    def answer(prompt: str, halt: Halt) -> str:
+        del halt
+        if prompt in refused:
+            refused.remove(prompt)
+            raise limited(0.2)
+        return prompt.upper()
+
+    made = rig(answer, workers=1, waits=True)
+    made.job(list("abc")).run()
+    assert made.asking.asked == ["a", "b", "b", "c"]
+    assert len(made.kept()) == 3
+
+
+def test_a_limit_that_stays_ends_it_all_the_same(rig: Callable[..., Rig]) -> None:
+    """As does one that names no time."""
+    made = rig(raising(lambda: limited(0.01), {"b"}), workers=1, waits=True)
+    with pytest.raises(RateLimitError):
+        made.job(list("abc")).run()
+    assert made.asking.asked == ["a", "b", "b"]
+    other = rig(raising(lambda: RateLimitError("No."), {"b"}), workers=1, waits=True)
+    with pytest.raises(RateLimitError):
+        other.job(list("abc")).run()
+    assert other.asking.asked == ["b"]
+
+
+def test_a_stop_ends_a_wait(rig: Callable[..., Rig]) -> None:
+    """However long that would be."""
+    made = rig(raising(lambda: limited(3_600), {"a"}), workers=1, waits=True)
+    job = made.job(list("ab"))
+    job.run(lambda: job.stop() if made.asking.asked else None)
+    assert made.asking.asked == ["a"]
+
+
+def test_a_row_waits_for_the_others_where_a_budget_has_room_for_one(
+    rig: Callable[..., Rig],
+) -> None:
+    """While it is not known what a request takes, the first one reserves all."""
+    holder = threading.Lock()
+
+    def answer(prompt: str, halt: Halt) -> str:
+        del halt
+        if not holder.acquire(blocking=False):
+            raise BudgetError("Not enough.")
+        time.sleep(0.05)
+        holder.release()
+        return prompt.upper()
+
+    made = rig(answer, workers=4)
+    made.job(list("abcdef")).run()
+    assert [reply.error for reply in made.kept().values()] == [None] * 6
+
+
+def test_a_budget_without_room_ends_it(rig: Callable[..., Rig]) -> None:
+    """The rows under way end first."""
+    made = rig(raising(lambda: BudgetError("Used up."), {"c", "d"}), workers=2)
+    with pytest.raises(BudgetError):
+        made.job(list("abcd")).run()
+    assert [*made.kept()] == [0, 1]
+
+
+def test_credits_that_are_used_up_end_it_without_a_refusal(tmp_path: Path) -> None:
+    """By the figures of the answers."""
+    service = RowService(credits=5)
+
+    class Over(Asking):
+        def connect(self) -> Any:
+            return contextlib.nullcontext(self.client)
+
+        client = chatmagic.Client(transport=service)
+
+        def ask(self, client: Client, request: Request, halt: Halt) -> Reply:
+            with client.send(request, halt) as stream:
+                list(stream)
+            return stream.reply
+
+    made = Rig(tmp_path / "job.jsonl", lambda *_: "")
+    made.asking = Over(lambda *_: "")
+    with pytest.raises(RateLimitError, match=r"No credits are left\. The next row was not sent"):
+        made.job(list("abcdefghij")).run()
+    assert len(service.bodies) == len(made.kept()) == 5
+
+
+def test_few_threads_are_started_for_few_rows(
+    rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a connection of its own."""
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def counting(thread: threading.Thread) -> None:
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", counting)
+    rig(workers=32).job(["a", "b"]).run()
+    assert len(started) == 2

@@ -1,0 +1,161 @@
+"""A job's file: what is in it stays, and what a kill left behind is repaired with care."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from chatmagic.batch import job_file
+from chatmagic.batch.job_file import JobFile, is_in
+from chatmagic.batch.row_reply import RowReply
+from chatmagic.errors import ChatError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KEYS = [f"{number:02x}" * 32 for number in range(9)]
+
+
+def reply(number: int, text: str = "yes", error: str | None = None) -> RowReply:
+    """Give what came of a row."""
+    return RowReply(row=number, key=KEYS[number], text=text, error=error)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Give the file of a job with two rows, the second of which failed."""
+    made = tmp_path / "job.jsonl"
+    file = JobFile(made).open()
+    file.append(reply(0))
+    file.append(reply(1, "", "No."))
+    file.close()
+    return made
+
+
+@pytest.fixture
+def file(path: Path) -> Iterator[JobFile]:
+    """Give it opened again."""
+    opened = JobFile(path).open()
+    yield opened
+    opened.close()
+
+
+def test_it_goes_on(path: Path, file: JobFile) -> None:
+    """The last line of a row counts, and all lines stay."""
+    before = path.read_bytes()
+    assert file.is_answered(KEYS[0])
+    assert not file.is_answered(KEYS[1])
+    assert is_in(KEYS[1], file.failed())
+    file.append(reply(1))
+    assert file.is_answered(KEYS[1])
+    texts = [each and each.text for each in file.replies([KEYS[1], KEYS[5], KEYS[0]])]
+    assert texts == ["yes", None, "yes"]
+    assert path.read_bytes().startswith(before)
+
+
+def test_a_torn_last_line_is_dropped(path: Path) -> None:
+    """At any byte: the row is asked again, and the rows before it stay."""
+    before, line = path.read_bytes(), reply(2).to_line()
+    for cut in range(1, len(line) - 1, 9):
+        path.write_bytes(before + line[:cut])
+        file = JobFile(path).open()
+        assert not file.is_answered(KEYS[2])
+        file.close()
+        assert path.read_bytes() == before
+
+
+def test_a_whole_last_line_without_its_end_is_kept(path: Path) -> None:
+    """Its reply was paid for."""
+    path.write_bytes(path.read_bytes() + reply(2).to_line().rstrip())
+    file = JobFile(path).open()
+    file.append(reply(3))
+    file.close()
+    again = JobFile(path).open()
+    assert again.is_answered(KEYS[2])
+    assert again.is_answered(KEYS[3])
+    again.close()
+
+
+@pytest.mark.parametrize("content", [b"notes", b"notes\n", b'{"a": 1}\n', b'{"key": "x"}\n', b"\n"])
+def test_another_file_is_refused_and_stays(tmp_path: Path, content: bytes) -> None:
+    """The message names the line."""
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    file = JobFile(path)
+    with pytest.raises(InputError, match=r"Line 1 of notes\.txt is none of a map's\. Nothing was"):
+        file.open()
+    file.close()
+    assert path.read_bytes() == content
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such lock")
+def test_one_job_at_a_time_has_it(path: Path, file: JobFile) -> None:
+    """Two would pay for the same rows."""
+    other = JobFile(path)
+    with pytest.raises(InputError, match=r"job\.jsonl is in use by another map"):
+        other.open()
+    other.close()
+    file.close()
+    JobFile(path).open().close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such lock")
+def test_another_jobs_file_is_not_taken_away(tmp_path: Path) -> None:
+    """It may be empty, as long as its first row is under way."""
+    first, other = JobFile(tmp_path / "job.jsonl").open(), JobFile(tmp_path / "job.jsonl")
+    with pytest.raises(InputError):
+        other.open()
+    other.close()
+    first.append(reply(0))
+    first.close()
+    assert (tmp_path / "job.jsonl").read_bytes() == reply(0).to_line()
+
+
+def test_one_that_cannot_be_opened(tmp_path: Path) -> None:
+    """Nothing was sent."""
+    with pytest.raises(InputError, match=r"cannot be written: No such file.* Nothing was sent"):
+        JobFile(tmp_path / "none" / "job.jsonl").open()
+
+
+def test_one_without_a_line_is_taken_away(tmp_path: Path) -> None:
+    """As where a person says no to the quote."""
+    path = tmp_path / "job.jsonl"
+    JobFile(path).open().close()
+    assert not path.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
+def test_a_full_disk_leaves_whole_lines(path: Path, file: JobFile) -> None:
+    """The line that did not go in whole is taken back."""
+    before = path.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, hard))
+    try:
+        with pytest.raises(ChatError, match=r"job\.jsonl cannot be written: the disk is full"):
+            file.append(reply(2))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == before
+    file.append(reply(2))
+    assert [each and each.text for each in file.replies(KEYS[2:3])] == ["yes"]
+
+
+def test_lines_are_brought_to_the_disk_once_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And at the end."""
+    synced: list[int] = []
+    now = 100.0
+    monkeypatch.setattr(job_file, "monotonic", lambda: now)
+    monkeypatch.setattr("os.fsync", synced.append)
+    file = JobFile(tmp_path / "job.jsonl").open()
+    for number in range(5):
+        file.append(reply(number))
+        now += 0.4
+    assert len(synced) == 2
+    file.close()
+    assert len(synced) == 3

@@ -1,0 +1,105 @@
+"""Rows: tables, lists, iterables and parts of collections, read as they are needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from libraries import library
+
+from chatmagic.batch.rows import Rows
+from chatmagic.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COLUMNS = {"n": [1, 2], "t": ["a", "b"]}
+OF_TABLE = [
+    {"it": {"n": 1, "t": "a"}, "n": 1, "t": "a"},
+    {"it": {"n": 2, "t": "b"}, "n": 2, "t": "b"},
+]
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars"])
+def test_a_table(name: str) -> None:
+    """Each row has its columns by name, and all of them as ``it``."""
+    rows = Rows(library(name).DataFrame(COLUMNS))
+    assert rows.count == 2
+    assert list(rows) == list(rows) == OF_TABLE
+
+
+def test_a_column_of_any_name() -> None:
+    """A name is a text in a template; one that is called it counts before the row."""
+    rows = Rows(library("pandas").DataFrame({0: ["a"], "two words": ["b"], "it": ["c"]}))
+    assert list(rows) == [{"it": "c", "0": "a", "two words": "b"}]
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars"])
+def test_a_column_by_itself(name: str) -> None:
+    """Its values are rows."""
+    rows = Rows(library(name).Series(["a", "b"]))
+    assert rows.count == 2
+    assert list(rows) == [{"it": "a"}, {"it": "b"}]
+
+
+def test_lists_and_iterables() -> None:
+    """A mapping has names of its own; of an iterator the length is not known."""
+    assert list(Rows(["a", 1, None])) == [{"it": "a"}, {"it": 1}, {"it": None}]
+    assert list(Rows([{"x": 1}])) == [{"it": {"x": 1}, "x": 1}]
+    assert Rows(("a",)).count == Rows(range(1)).count == Rows({"a"}).count == 1
+    assert Rows(iter("ab")).count is None
+    assert list(Rows(iter("ab"))) == [{"it": "a"}, {"it": "b"}]
+    assert Rows([]).count == 0
+
+
+@pytest.mark.parametrize("source", ["text", b"bytes", {"a": 1}, 7, None])
+def test_what_is_no_collection_of_rows(source: Any) -> None:
+    """A text would be asked letter by letter."""
+    with pytest.raises(InputError, match=r"list or another iterable, not \w+\. Nothing was sent"):
+        Rows(source)
+
+
+def test_parts_are_read_one_at_a_time() -> None:
+    """A part that was not needed yet is not computed."""
+    computed: list[int] = []
+    pandas = library("pandas")
+
+    class Part:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def compute(self) -> Any:
+            computed.append(self.number)
+            return pandas.DataFrame({"n": [self.number, self.number]})
+
+    class Collection:
+        def to_delayed(self) -> list[Part]:
+            return [Part(1), Part(2)]
+
+    for source in (Collection(), [Part(1), Part(2)]):
+        computed.clear()
+        rows = Rows(source)
+        assert rows.count is None
+        some = iter(rows)
+        assert [next(some)["n"], next(some)["n"], computed] == [1, 1, [1]]
+        assert [row["n"] for row in some] == [2, 2]
+
+
+def test_parts_of_polars() -> None:
+    """A lazy table in batches, and a table in parts."""
+    polars = library("polars")
+    table = polars.DataFrame(COLUMNS)
+    assert Rows(table.lazy()).count is None
+    assert list(Rows(table.lazy())) == OF_TABLE
+    assert Rows(table.partition_by("n")).count is None
+    assert list(Rows(table.partition_by("n", maintain_order=True))) == OF_TABLE
+
+
+def test_a_generator_of_tables() -> None:
+    """Its rows are theirs."""
+
+    def parts() -> Iterator[Any]:
+        yield library("pandas").DataFrame(COLUMNS)
+        yield {"n": 3}
+
+    assert [row["n"] for row in Rows(parts())] == [1, 2, 3]

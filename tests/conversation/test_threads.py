@@ -1,0 +1,175 @@
+"""Threads: what is in which, where one begins with turns of another, and a start's record."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from talks import abc, ask, carries, layout, prompts
+
+from chatmagic.conversation import threads
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.history import Change
+from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.record import NewerVersionError
+from chatmagic.conversation.threads import ThreadStart
+
+SQL = ThreadStart("sql", owner="s", execution="1")
+
+
+def test_a_turn_is_in_the_thread_of_the_start_above_it() -> None:
+    """Rule 16: in the order of the cells, or by its own name; else in main."""
+    talk = abc()
+    order = list("astbmcd")
+    talk.add(SQL, order=order)
+    talk.add(ThreadStart("main", owner="m"), order=order)
+    ask(talk, "by name", "t", "1", order=order, thread="other")
+    lines = {name: prompts(turns) for name, turns in talk.threads.items()}
+    assert lines == {"main": ["a", "c"], "sql": ["b"], "other": ["by name"]}
+    assert [each.thread for each in talk.standings] == ["main", "other", "sql", "main"]
+    assert carries(talk, "d", order=order) == ["a", "c"]
+    assert carries(talk, "d", order=order, thread="sql") == ["b"]
+    assert carries(talk, "d", order=order, thread="new") == []
+    assert (talk.context("b").thread, talk.context().thread) == ("sql", "main")
+    assert prompts(talk.stale_turns()) == ["b", "c"]
+    talk.follow(layout("abcmsd"))
+    assert prompts(talk.threads["main"]) == ["a", "b", "c"]
+    assert talk.stale_turns() == ()
+
+
+def test_it_can_be_read_alone() -> None:
+    """Its numbers, its stale turns and its instructions are as in the whole."""
+    talk = abc()
+    talk.add(Instructions.of("Be terse.", owner="i"))
+    talk.add(SQL)
+    for name in "de":
+        ask(talk, name, name, "1")
+    ask(talk, "D", "d", "2")
+    alone = talk.of_thread("sql")
+    assert prompts(alone) == ["D", "e"]
+    assert [held and held.text for held in alone.instructions] == ["Be terse."] * 3
+    assert (prompts(alone.stale_turns()), len(talk)) == (["e"], 5)
+    assert alone.stale(alone.turns[1])
+    assert prompts(talk.of_thread("none")) == []
+    assert prompts(talk.of_thread("main")) == ["a", "b", "c"]
+
+
+def test_a_fork_begins_with_turns_of_the_thread_it_stands_in() -> None:
+    """Rule 17: with those that are there now, which stay where they are."""
+    talk = abc()
+    talk.add(ThreadStart("sql", 2, owner="s", execution="1"))
+    ask(talk, "d", "d", "1")
+    talk.add(ThreadStart("deep", 3, owner="t", execution="1"))
+    ask(talk, "e", "e", "1")
+    assert [prompts(line) for line in talk.threads.values()] == [
+        ["a", "b", "c"],
+        ["a", "b", "d"],
+        ["a", "b", "d", "e"],
+    ]
+    ask(talk, "B", "b", "2")
+    assert prompts(talk.stale_turns()) == ["c", "d", "e"]
+    talk.add(ThreadStart("sql", 0, owner="u", execution="1"))
+    assert carries(talk) == []
+    assert prompts(talk.of_thread("deep")) == ["a", "B", "d", "e"]
+
+
+def test_a_fork_of_what_was_asked_by_name() -> None:
+    """Read alone, all of it is of the one thread."""
+    talk = Conversation()
+    ask(talk, "p", thread="x")
+    talk.add(ThreadStart("x"))
+    talk.add(ThreadStart("y", 1))
+    ask(talk, "q")
+    alone = talk.of_thread("y")
+    assert (prompts(alone), alone.stale_turns()) == (["p", "q"], ())
+
+
+def test_each_change_can_be_undone() -> None:
+    """Rules 7, 8, 16 and 18: a start, a reset, a deletion; one of nothing counts, too."""
+    talk = abc()
+    assert talk.add(SQL) == Change("thread", (), (), threads=True)
+    ask(talk, "d", "d", "1")
+    assert (prompts(talk.delete("sql").went), talk.context().thread) == (["d"], "sql")
+    assert talk.delete("sql") == Change("deletion", (), ())
+    talk.undo()
+    assert talk.undo() == Change("deletion", (), (talk.turns[-1],))
+    assert prompts(talk.reset().went) == ["a", "b", "c", "d"]
+    assert talk.context().thread == "sql"
+    talk.undo()
+    talk.undo()
+    assert talk.undo() == Change("thread", (), (), threads=True)
+    assert (talk.context().thread, talk.marks()["s"]) == ("main", "thread taken back")
+
+
+def test_a_cell_that_is_gone_takes_its_start_along() -> None:
+    """Rules 12 and 13: as a turn; a load brings its own."""
+    talk = abc()
+    talk.add(SQL)
+    change = talk.follow(layout("abc", gone="s"))
+    assert change == Change("set aside", (), (), threads=True)
+    assert talk.context().thread == "main"
+    talk.follow(layout("sabc"))
+    assert prompts(talk.threads["sql"]) == ["a", "b", "c"]
+    talk.follow(layout("nabc", gone="s", n="s"))
+    assert prompts(talk.threads["sql"]) == ["a", "b", "c"]
+    other = abc()
+    other.load(talk)
+    assert prompts(other.threads["sql"]) == ["a", "b", "c"]
+
+
+def test_the_record_and_back() -> None:
+    """As JSON; a cell's hash is one."""
+    for start in (SQL, ThreadStart("größe_2.b-c", 0)):
+        record = json.loads(json.dumps(start.to_json()))
+        assert record["kind"] == "thread"
+        assert ThreadStart.from_json(record) == dataclasses.replace(start, execution=None)
+    assert SQL.reads != ThreadStart("sql", 1).reads
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": "turn"},
+        {"owner": "a/b"},
+        {"thread": None},
+        {"thread": {}},
+        *({"thread": {"name": name}} for name in ("", "2", "a b", "-a", "a" * 41, 3, "<b>")),
+        *({"thread": {"name": "a", "fork": fork}} for fork in (-1, "x", True)),
+    ],
+)
+def test_a_record_that_makes_no_sense(changes: dict[str, Any]) -> None:
+    """It is refused as the record of a turn is."""
+    with pytest.raises(ValueError, match=r"."):
+        ThreadStart.from_json({**SQL.to_json(), **changes})
+
+
+def test_a_record_of_a_later_release() -> None:
+    """It says so."""
+    with pytest.raises(NewerVersionError):
+        ThreadStart.from_json({**SQL.to_json(), "version": 99})
+
+
+@pytest.mark.parametrize(
+    ("start", "source"),
+    [(SQL, "%chat_thread sql"), (ThreadStart("b", 2), "%chat_thread --fork 2 b")],
+)
+def test_the_cell_of_a_start(start: ThreadStart, source: str) -> None:
+    """As typed."""
+    assert threads.source(start) == source
+
+
+@pytest.mark.parametrize(
+    ("fork", "more"),
+    [
+        (None, ""),
+        (0, " It begins anew."),
+        (1, " It begins with the first turn of the thread above."),
+        (2, " It begins with the first 2 turns of the thread above."),
+    ],
+)
+def test_in_words(fork: int | None, more: str) -> None:
+    """A fork says with what it begins."""
+    words = threads.in_words(ThreadStart("sql", fork))
+    assert words == f"Thread sql for the questions below.{more}"

@@ -1,0 +1,199 @@
+"""``%chat_credits --usage`` and the budget in a real shell, with a service that counts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from environments import GivenEnvironment
+from loopback import Peer, Server, document
+from served import WHOLE
+from shells import KEY, Shell
+
+from chatmagic import _startup
+from chatmagic.client.endpoint import Endpoint
+from chatmagic.jupyter.usage_view import OTHERS, shown
+from chatmagic.models import Credits, Reply
+from chatmagic.session.current import current_session
+from chatmagic.session.ledger import LedgerRow
+from chatmagic.session.spending import Spending
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from chatmagic.session.ledger import Entry
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SERVICE = Endpoint("https://a.example", "bearer", None, "test")
+
+
+class Account:
+    """A service whose requests take 3 credits each of 100.
+
+    Args:
+        tells: whether its answers tell the credits.
+    """
+
+    def __init__(self) -> None:
+        """Begin with all of them."""
+        self.left = 100
+        self.tells = True
+
+    def __call__(self, peer: Peer) -> None:
+        """Serve one connection."""
+        while peer.request():
+            self.left -= 3
+            told = {
+                "X-RateLimit-Limit": "100",
+                "X-RateLimit-Remaining": str(self.left),
+                "X-RateLimit-Reset": "2099-01-01T00:00:00Z",
+            }
+            peer.send(document(WHOLE, headers=told if self.tells else {}))
+
+
+@pytest.fixture
+def account(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
+    """Give the account of a service that a shell is connected to."""
+    del bare
+    account = Account()
+    with Server(account) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+        yield account
+
+
+def test_run_all_stops_at_the_budget(bare: Shell, account: Account) -> None:
+    """The cell that does not go into it fails in one line; what came before stays."""
+    bare.do('%config ChatMagics.budget = "15"')
+    warned = [bare.machine("%%chat\nHello?").warned for _ in range(5)]
+    assert warned == ["", "", "", "12 of the budget of 15 credits are used.\n", ""]
+    for code in ("%%chat\nHello?", "import chatmagic\nchatmagic.ask('Hello?')"):
+        failed = bare.fails(code, person=False)
+        assert failed.traceback[0] == (
+            "BudgetError: The budget of 15 credits is not enough: 15 used or reserved, and this "
+            "may take 3 credits. Nothing was sent."
+        )
+    assert account.left == 100 - 15
+    assert len(current_session().conversation) == 5
+    usage = bare.do("%chat_credits --usage").texts[0]
+    assert f"Budget of 15 credits (%config ChatMagics.budget): 15 used; {OTHERS}." in usage
+    # The panel asks the same session; another budget lets go on.
+    bare.do('%config ChatMagics.budget = "6 turns"')
+    bare.machine("%chat Hello?")
+    bare.fails("%chat Hello?")
+
+
+def test_a_budget_in_turns_is_named_where_no_credits_are_told(
+    bare: Shell, account: Account
+) -> None:
+    """After the first answer."""
+    account.tells = False
+    bare.do("%config ChatMagics.budget = 50")
+    bare.machine("%chat Hello?")
+    failed = bare.fails("%chat Hello?")
+    assert failed.traceback[1].startswith(
+        'Set one in turns: %config ChatMagics.budget = "20 turns"'
+    )
+    assert f"Its answers tell no credits; {OTHERS}." in bare.do("%chat_credits --usage").texts[0]
+
+
+def test_a_cassettes_answers_count_nothing(
+    bare: Shell, account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is recorded counts, as it is sent; what is replayed does not. Nor does the emulator."""
+    monkeypatch.setattr(_startup, "BUDGET", "1 turn a day")
+    bare.do(f"%chat_cassette {tmp_path / 'a.jsonl'} --record")
+    bare.machine("%%chat\nHello?")
+    bare.do("%chat_cassette --off\n%chat_reset")
+    bare.do(f"%chat_cassette {tmp_path / 'a.jsonl'} --replay")
+    bare.machine("%%chat\nHello?")
+    bare.do("%chat_cassette --off")
+    assert len(current_session().ledger.rows) == 1
+    bare.fails("%%chat\nHello?")
+    bare.do("%chat_connect emulator")
+    bare.machine("%%chat\nHello?")
+    bare.machine("%%chat\nHello?")
+    assert account.left == 97
+    usage = bare.do("%chat_credits --usage").texts[0]
+    assert "2 requests of this kernel to emulator." in usage
+    assert f"Budget of 1 turn a day (CHATMAGIC_BUDGET): 0 used; {OTHERS}." in usage
+
+
+def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
+    """As a table, a plot and a forecast; each figure says that others may share the quota."""
+    del account
+    usage = bare.do("%chat_credits --usage")
+    assert usage.texts == ["No request was sent from this kernel yet."]
+    bare.machine("%%chat\nHello?")
+    assert "known from the second answer on" in bare.do("%chat_credits --usage").texts[0]
+    bare.machine("%%chat\nHello?")
+    assert "A forecast needs 5 turns" in bare.do("%chat_credits --usage").texts[0]
+    bare.do("import chatmagic")
+    for _ in range(4):
+        bare.do("chatmagic.ask('Hello?')")
+    usage = bare.do("%chat_credits --usage")
+    lines = usage.texts[0].splitlines()
+    left = "82 of 100 credits left, resets 2099-01-01 00:00 UTC"
+    assert lines[1] == f"The last 5 turns took 3 credits each; {OTHERS}."
+    assert lines[2] == f"{left}: about 27 more turns like these; {OTHERS}."
+    assert lines[3] == f"At this pace they do not last until then; {OTHERS}."
+    assert " ".join(lines[4].split()) == (
+        "Request Time (UTC) Asked in Tokens Before After Took Sure"
+    )
+    assert " ".join(lines[6].split()[3:]) == "cell 1 + 2 97 94 3 alone"
+    assert " ".join(lines[10].split()[3:]) == "Python 1 + 2 85 82 3 alone"
+    assert usage.html.count("<rect") == 5
+    assert usage.html.count(OTHERS) == 5
+    rows = list(current_session().ledger.rows)
+    assert {row.cell for row in rows} == {None}
+    assert (
+        rows[0].request == bare["chatmagic"].current_session().conversation.turns[0].record.request
+    )
+
+
+def spending(entry: Entry, *, count: int, minutes: float) -> Spending:
+    """Return what a kernel used that asked so often at this pace."""
+    made = Spending(GivenEnvironment)
+    for number in range(count):
+        reservation = made.begin(SERVICE, entry=entry, cell=None, request="0" * 64)
+        reservation.time = NOW + timedelta(minutes=minutes * number)
+        told = Credits(1_000, 900 - 3 * number, None, NOW + timedelta(hours=12), NOW)
+        made.end(reservation, Reply("yes", credits=told))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"), [(1, "do not last until then"), (10, "last until then")]
+)
+def test_it_tells_whether_the_credits_last(minutes: float, words: str) -> None:
+    """Until the reset, at the pace of the last ten requests."""
+    text = shown(spending("panel", count=30, minutes=minutes))[1]
+    assert f"At this pace they {words}; {OTHERS}." in text
+
+
+def test_a_long_ledger_is_cut() -> None:
+    """It says where the other rows are."""
+    text = shown(spending("map", count=30, minutes=1))[1]
+    assert "The latest 20; session.ledger has 10 more." in text
+    assert text.count(" map ") == 20
+
+
+def test_rows_have_names_for_people() -> None:
+    """Also one that failed, or whose figures are not known."""
+    made = Spending(GivenEnvironment)
+    made.ledger.rows.append(
+        LedgerRow(
+            number=1,
+            time=NOW,
+            service="emulator",
+            entry="cell",
+            cell=None,
+            request="0" * 64,
+            error="ServiceError",
+        )
+    )
+    html, text = shown(made)
+    assert " ".join(text.splitlines()[3].split()) == "1 cell (ServiceError) ? ? ? not known"
+    assert '<text x="43" y="69">?</text>' in html

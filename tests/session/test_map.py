@@ -1,0 +1,375 @@
+"""Many prompts of one template: quoted, asked beside the conversation, kept, and gone on with."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from environments import GivenEnvironment
+from libraries import library
+from row_service import RowService
+from shells import KEY
+
+import chatmagic
+from chatmagic.cassette.active import CassetteSetup
+from chatmagic.cassette.mode import CassetteConfig
+from chatmagic.errors import (
+    ChatInterrupted,
+    InputError,
+    NotRecordedError,
+    RateLimitError,
+)
+from chatmagic.session.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from logged import Emulator
+    from shells import Shell
+
+
+@dataclass
+class Person:
+    """What a reply is to be."""
+
+    name: str
+    age: int
+
+
+@pytest.fixture
+def service() -> RowService:
+    """Give a service that counts."""
+    return RowService()
+
+
+@pytest.fixture
+def asking(
+    service: RowService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Session]:
+    """Give a session that asks it, in a folder of its own, where nobody answers a question."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(builtins, "input", refusing(EOFError()))
+    with chatmagic.Client(transport=service) as client:
+        yield Session(client)
+
+
+def refusing(error: BaseException) -> Callable[[str], str]:
+    """Give an ``input`` that cannot be answered."""
+
+    def answer(question: str) -> str:
+        del question
+        raise error
+
+    return answer
+
+
+def files() -> list[str]:
+    """Give the names of the files in the working folder."""
+    return sorted(path.name for path in Path.cwd().iterdir())
+
+
+def test_a_list(asking: Session, service: RowService) -> None:
+    """The replies come in the rows' order; the conversation is as before."""
+    asking.ask("before")
+    replies = asking.map("Say {{ it }} twice.", ["a", "b"], yes=True)
+    assert [reply.text for reply in replies] == ["SAY A TWICE.", "SAY B TWICE."]
+    assert [(reply.row, reply.error) for reply in replies] == [(0, None), (1, None)]
+    assert replies[0].usage.total_tokens == 3
+    assert len(asking.conversation.turns) == 1
+    assert [len(body["messages"]) for body in service.bodies] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars"])
+def test_a_table(asking: Session, service: RowService, name: str) -> None:
+    """It comes back as it was, with two columns more."""
+    table = library(name).DataFrame({"n": [1, 2], "t": ["a", "b"]})
+    made = asking.map("{{ t }}-{{ n }}: {{ it }}", table, yes=True)
+    assert type(made) is type(table)
+    assert list(made.columns) == ["n", "t", "reply", "error"]
+    assert sorted(service.prompts) == ["a-1: {'n': 1, 't': 'a'}", "b-2: {'n': 2, 't': 'b'}"]
+    assert next(iter(made["reply"])) == "A-1: {'N': 1, 'T': 'A'}"
+
+
+def test_options_are_those_of_an_ask(asking: Session, service: RowService) -> None:
+    """The body is the interface's own."""
+    options: dict[str, Any] = {"max_tokens": 5, "temperature": 0.5, "stream": False}
+    asking.map("{{ it }}", ["a"], yes=True, **options)
+    (body,) = service.bodies
+    assert body == {"messages": [{"role": "user", "content": "a"}], **options}
+
+
+def test_a_schema(asking: Session, service: RowService) -> None:
+    """The value is the instance; one of another form is an error beside the text."""
+    service.answers = lambda prompt: prompt.rpartition("\n\n")[2]
+    rows = ['{"name": "A", "age": 1}', '{"name": "B"}', "none"]
+    replies = asking.map("{{ it }}", rows, schema=Person, yes=True, file="rows.jsonl")
+    assert [reply.value for reply in replies] == [Person("A", 1), None, None]
+    assert replies[1].text == '{"name": "B"}'
+    assert "the field" in replies[1].error
+    assert "no JSON" in replies[2].error
+    table = library("pandas").DataFrame({"t": rows})
+    made = asking.map("{{ t }}", table, schema=Person, yes=True, file="rows.jsonl")
+    assert list(made.columns) == ["t", "reply", "value", "error"]
+    assert made["value"][0] == Person("A", 1)
+    # Nothing that has an answer is asked again; what failed is, first.
+    assert {prompt.rpartition("\n\n")[2] for prompt in service.prompts[3:]} == {*rows[1:]}
+
+
+def test_run_again_it_goes_on(asking: Session, service: RowService) -> None:
+    """Only what has no answer is asked; another row, or another template, is another request."""
+    service.refuses = lambda prompt: 500 if prompt == "b" else 200
+    first = asking.map("{{ it }}", ["a", "b", "c", "a"], yes=True)
+    assert [reply.text for reply in first] == ["A", None, "C", "A"]
+    assert "HTTP 500" in first[1].error
+    assert files() == [asking_file := files()[0]]
+    service.refuses = lambda _: 200
+    service.bodies.clear()
+    again = asking.map("{{ it }}", ["a", "b", "c", "a", "d"], yes=True, workers=1)
+    assert [reply.text for reply in again] == ["A", "B", "C", "A", "D"]
+    assert service.prompts == ["b", "d"]
+    # A second "a" has its own answer, and a third needs one.
+    service.bodies.clear()
+    asking.map("{{ it }}", ["c", "a", "a", "a"], yes=True)
+    assert service.prompts == ["a"]
+    assert files() == [asking_file]
+    asking.map("{{ it }}!", ["a"], yes=True)
+    assert len(files()) == 2
+
+
+def test_it_needs_no_yes_where_nothing_is_asked(asking: Session, service: RowService) -> None:
+    """A notebook that has its file runs anywhere."""
+    asking.map("{{ it }}", ["a"], yes=True, file="rows.jsonl")
+    assert asking.map("{{ it }}", ["a"], file="rows.jsonl")[0].text == "A"
+    assert asking.map("{{ it }}", [], file="other.jsonl") == []
+    assert len(service.bodies) == 1
+    assert files() == ["rows.jsonl"]
+
+
+@pytest.mark.parametrize("error", [EOFError(), NotImplementedError(), OSError()])
+def test_nobody_can_answer(
+    asking: Session, service: RowService, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """It is refused in one line, with the quote."""
+    monkeypatch.setattr(builtins, "input", refusing(error))
+    with pytest.raises(InputError) as caught:
+        asking.map("{{ it }}", ["a", "b"], file="rows.jsonl")
+    assert str(caught.value) == (
+        "A map asks before it starts, and nobody can answer here: 2 rows, 2 to ask; answers go to "
+        "rows.jsonl. 2 characters of prompts; what they take in credits is not known before the "
+        "first answers. Nothing was sent. yes=True starts it without a question."
+    )
+    assert service.bodies == []
+    assert files() == []
+
+
+def test_a_person_answers(
+    asking: Session, service: RowService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a quote by what requests took; anything but a yes starts nothing."""
+    service.credits = 20
+    for _ in range(3):
+        asking.ask("1234", history=False)
+    questions: list[str] = []
+    answers = ["", "no", "Y"]
+
+    def answer(question: str) -> str:
+        questions.append(question)
+        return answers.pop(0)
+
+    monkeypatch.setattr(builtins, "input", answer)
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"The map was not started\. Nothing was sent\."):
+            asking.map("{{ it }}", ["abcd", "abcd"], file="rows.jsonl")
+    assert len(service.bodies) == 3
+    assert len(asking.map("{{ it }}", ["abcd", "abcd"], file="rows.jsonl")) == 2
+    assert questions[0] == (
+        "2 rows, 2 to ask; answers go to rows.jsonl. About 4 tokens of prompts and 2 credits, as "
+        "requests took lately. 17 credits left; others may share them.\nAsk them? [y/N] "
+    )
+
+
+def test_rows_that_are_read_as_they_are_needed(asking: Session) -> None:
+    """A generator is not read before the question, which says what is not known."""
+    read: list[str] = []
+
+    def rows() -> Iterator[str]:
+        for each in "abc":
+            read.append(each)
+            yield each
+
+    source = rows()
+    with pytest.raises(InputError, match=r"read as they are needed, so how many there are is not"):
+        asking.map("{{ it }}", source)
+    assert read == []
+    assert [reply.text for reply in asking.map("{{ it }}", source, yes=True)] == ["A", "B", "C"]
+
+
+def test_nothing_is_kept_in_memory(asking: Session) -> None:
+    """The file has a line for each row, flat."""
+    path = asking.map("{{ it }}", iter("abc"), yes=True, keep=False, file="rows.jsonl")
+    assert path == Path.cwd() / "rows.jsonl"
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert sorted((line["row"], line["text"]) for line in lines) == [(0, "A"), (1, "B"), (2, "C")]
+
+
+def test_beside_the_notebook(asking: Session) -> None:
+    """A handle, with the same result."""
+    handle = asking.map("{{ it }}", ["a", "b"], yes=True, block=False)
+    assert [reply.text for reply in handle.result()] == ["A", "B"]
+    assert (handle.answered, handle.total) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("template", "rows", "how", "words"),
+    [
+        ("", ["a"], {}, "The prompt is empty. Nothing was sent."),
+        (7, ["a"], {}, "The prompt is text, not int. Nothing was sent."),
+        ("Hi", ["a"], {}, "Row 0: The template names nothing of a row"),
+        ("{{ x }}", ["a"], {}, "Row 0: {{ x }} is no name of a row. Nothing was sent."),
+        ("{{ x }}", [{"x": 1}, {"y": 1}], {}, "Row 1: {{ x }} is no name of a row."),
+        ("{{ it + 1 }}", ["a"], {}, "Row 0: {{ it + 1 }} is no name of a row."),
+        ("{{ it }}", "text", {}, "The rows are a table, a list or another iterable, not str."),
+        ("{{ it }}", ["a"], {"workers": 0}, "workers is a number from 1 to 32. Nothing was sent."),
+        ("{{ it }}", ["a"], {"workers": 33}, "workers is a number from 1 to 32."),
+        ("{{ it }}", ["a"], {"workers": True}, "workers is a number from 1 to 32."),
+        ("{{ it }}", ["a"], {"temperature": float("nan")}, "Row 0: temperature is a finite"),
+        ("{{ it }}", ["a"], {"format": "xml"}, "format is one of"),
+        ("{{ it }}", ["a"], {"schema": 7}, "Reply is no schema that can be used"),
+        ("{{ it }}", ["a"], {"file": "none/rows.jsonl"}, "rows.jsonl cannot be written: No such"),
+        ("glpat-abcdefghijklmnopqrst {{ it }}", ["a"], {}, "The template holds what looks like"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked(
+    asking: Session, template: Any, rows: Any, how: Any, words: str
+) -> None:
+    """Nothing is sent and nothing is left behind."""
+    with pytest.raises(InputError) as caught:
+        asking.map(template, rows, yes=True, **how)
+    assert str(caught.value).startswith(words)
+    assert "Nothing was sent" in str(caught.value)
+    assert asking.endpoint is None or asking.credit_state.last is None
+    assert files() == []
+
+
+def test_a_value_goes_in_whole(asking: Session, service: RowService) -> None:
+    """Its text is looked at for nothing, and nothing else is changed."""
+    rows = ["{{ it }} {x}\n$y$", "\\n"]
+    asking.map("a{b}{{it}}c}} {{", rows, yes=True)
+    assert sorted(service.prompts) == sorted(f"a{{b}}{row}c}}}} {{{{" for row in rows)
+
+
+def test_a_row_with_a_secret_is_not_sent(
+    asking: Session, service: RowService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its error names the place; an empty one is not sent either, and the others are."""
+    monkeypatch.setenv("MY_TOKEN", "correct-horse-7")
+    rows = ["a", "it is correct-horse-7", " ", "b"]
+    replies = asking.map("{{ it }}", rows, yes=True)
+    assert sorted(service.prompts) == ["a", "b"]
+    assert replies[1].error == (
+        "Row 1 holds the value of the environment variable MY_TOKEN, so it is not sent: "
+        "allow_secrets=True sends it."
+    )
+    assert replies[2].error == "Row 2 makes an empty prompt, which is not sent."
+    assert b"correct-horse" not in (Path.cwd() / files()[0]).read_bytes()
+    allowed = asking.map("{{ it }}", rows[:2], yes=True, allow_secrets=True)
+    assert allowed[1].text == "IT IS CORRECT-HORSE-7"
+
+
+def test_the_question_says_what_is_not_sent(asking: Session) -> None:
+    """Before anything is."""
+    with pytest.raises(InputError, match=r"1 row will not be sent: Row 1 makes an empty prompt"):
+        asking.map("{{ it }}", ["a", ""])
+
+
+def test_a_taken_column_is_refused(asking: Session, service: RowService) -> None:
+    """As where the cell is run again over its own result."""
+    table = asking.map("{{ t }}", library("pandas").DataFrame({"t": ["a"]}), yes=True)
+    with pytest.raises(InputError, match="have a column reply already"):
+        asking.map("{{ t }}", table, yes=True)
+    assert len(service.bodies) == 1
+
+
+def test_a_replay_never_sends(service: RowService, tmp_path: Path) -> None:
+    """What the file has is given, anything else is refused; nobody is asked a question."""
+    with chatmagic.Client(transport=service) as client:
+        session = Session(client)
+        file = tmp_path / "rows.jsonl"
+        session.map("{{ it }}", ["a"], yes=True, file=file)
+        config = CassetteConfig(tmp_path / "lesson.jsonl", "replay")
+        session.environment = GivenEnvironment(cassette=lambda: CassetteSetup(config))
+        assert session.map("{{ it }}", ["a"], file=file)[0].text == "A"
+        with pytest.raises(NotRecordedError) as caught:
+            session.map("{{ it }}", ["a", "b"], file=file)
+    assert str(caught.value).startswith(
+        "lesson.jsonl is replayed here, and row 1 has no answer in rows.jsonl. Nothing was sent."
+    )
+    assert len(service.bodies) == 1
+
+
+def test_credits_that_are_used_up(asking: Session, service: RowService) -> None:
+    """It ends with what it has; after the reset the same call goes on."""
+    service.credits = 3
+    with pytest.raises(RateLimitError) as caught:
+        asking.map("{{ it }}", list("abcdef"), yes=True, workers=1, file="rows.jsonl")
+    assert str(caught.value) == (
+        "No credits are left. The next row was not sent. wait=True waits for the reset. "
+        "3 rows answered by this run, kept in rows.jsonl: the same call goes on."
+    )
+    assert asking.credits is not None
+    assert asking.credits.remaining == 0
+    service.credits = 9
+    replies = asking.map("{{ it }}", list("abcdef"), yes=True, file="rows.jsonl")
+    assert [reply.text for reply in replies] == list("ABCDEF")
+    assert sorted(service.prompts) == list("abcdef")
+
+
+def test_by_many_threads(asking: Session, service: RowService) -> None:
+    """As many at once as are allowed."""
+    meet = threading.Barrier(8)
+    service.before = lambda _: meet.wait(5.0)
+    asking.map("{{ it }}", range(16), yes=True, workers=8)
+    assert service.most_at_once == 8
+
+
+def test_threads_have_connections_of_their_own(
+    session: Session, emulator: Emulator, tmp_path: Path
+) -> None:
+    """A server that closes one loses one ask, not one of each thread."""
+    replies = session.map(
+        "echo:{{ it }}", range(40), yes=True, file=tmp_path / "rows.jsonl", workers=4
+    )
+    assert [reply.text for reply in replies] == [str(number) for number in range(40)]
+    assert 1 < len({request.port for request in emulator.requests}) <= 4
+    assert session.credits is not None
+    assert session.credits.remaining == 60
+    assert KEY not in (tmp_path / "rows.jsonl").read_text()
+
+
+def test_in_a_cell(shell: Shell, emulator: Emulator, tmp_path: Path) -> None:
+    """``chatmagic.map`` asks in the kernel; a machine has to say yes, and sees no bar."""
+    shell.do(f"import chatmagic, os; os.chdir({str(tmp_path)!r})")
+    code = "replies = chatmagic.map('echo:{{{{ it }}}}', ['a', 'b']{})"
+    ran = shell.machine(code.format(", yes=True, file='rows.jsonl'"))
+    assert ran.printed == ran.warned == ""
+    assert [reply.text for reply in shell["replies"]] == ["a", "b"]
+    assert len(emulator.requests) == 2
+    ran = shell.do(code.format(", yes=True, file='others.jsonl'"))
+    assert "2/2" in ran.warned or "2/2" in repr(ran.messages)
+
+
+def test_an_interrupt(asking: Session, service: RowService) -> None:
+    """One line says how to go on."""
+
+    def rows() -> Iterator[str]:
+        yield "a"
+        raise KeyboardInterrupt
+
+    with pytest.raises(ChatInterrupted, match=r"Interrupted\. .* the same call goes on\."):
+        asking.map("{{ it }}", rows(), yes=True)
+    assert service.prompts == ["a"]

@@ -1,0 +1,322 @@
+"""Requests that are begun and ended: the ledger, the budgets, the notice."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from environments import GivenEnvironment
+from served import WHOLE, Played
+
+from chatmagic import _startup
+from chatmagic.client.client import Client
+from chatmagic.client.endpoint import Endpoint
+from chatmagic.errors import (
+    AuthenticationError,
+    BudgetError,
+    ChatInterrupted,
+    ConnectError,
+    InputError,
+    RequestRejectedError,
+    ServiceError,
+)
+from chatmagic.models import Credits, Reply, Usage
+from chatmagic.session.day_file import DayFile
+from chatmagic.session.session import Session
+from chatmagic.session.spending import Spending
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from chatmagic.client.halt import Halt
+    from chatmagic.session.spending import Reservation
+
+CREDITS = 1_000
+SERVICE = Endpoint("https://a.example", "bearer", None, "test")
+EMULATOR = replace(SERVICE, key_from="emulator")
+DIGEST = "0" * 64
+
+
+class Account:
+    """An account of a simulated service whose truth is known, and kernels that ask it.
+
+    Args:
+        spending: the kernel's.
+        cost: credits that a request takes.
+        tells: whether answers tell the credits.
+    """
+
+    def __init__(self, spending: Spending, cost: int = 3, *, tells: bool = True) -> None:
+        """Begin with 1,000 credits."""
+        self.spending = spending
+        self.cost = cost
+        self.tells = tells
+        self.left = 1_000
+
+    @property
+    def used(self) -> int:
+        """What was taken from it."""
+        return 1_000 - self.left
+
+    def reply(self, **facts: Any) -> Reply:
+        """Take a request; return its answer."""
+        self.left -= self.cost
+        told = Credits(1_000, self.left, None, None, datetime(2026, 1, 1, tzinfo=UTC))
+        return Reply("yes", credits=told if self.tells else None, **facts)
+
+    def begin(self, entry: Any = "cell", endpoint: Endpoint = SERVICE) -> Reservation:
+        """Begin a request."""
+        return self.spending.begin(endpoint, entry=entry, cell="c", request=DIGEST)
+
+    def ask(self, count: int = 1, **where: Any) -> None:
+        """Ask one request after the other."""
+        for _ in range(count):
+            reservation = self.begin(**where)
+            self.spending.end(reservation, self.reply())
+
+
+def spending(budget: str | None, tmp_path: Path, lines: list[str] | None = None) -> Spending:
+    """Return the spending of a kernel with a budget."""
+    environment = GivenEnvironment(
+        budget=lambda: budget, notify=([] if lines is None else lines).append
+    )
+    return Spending(lambda: environment, DayFile(tmp_path))
+
+
+@pytest.mark.parametrize(("budget", "asked"), [("50", 16), ("20 turns", 20), ("30 a day", 10)])
+def test_a_constant_cost_never_passes_a_budget(budget: str, asked: int, tmp_path: Path) -> None:
+    """One more is refused, and nothing of it counts."""
+    account = Account(spending(budget, tmp_path))
+    with pytest.raises(BudgetError):
+        account.ask(100)
+    assert account.used == 3 * asked
+    with pytest.raises(BudgetError):
+        account.ask()
+    assert len(account.spending.ledger.rows) == asked
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_several_at_once_never_pass_a_budget(seed: int, tmp_path: Path) -> None:
+    """Cells and a table of prompts, whose answers overtake one another."""
+    luck = Random(seed)  # noqa: S311 - a seeded run
+    account = Account(spending("100", tmp_path), luck.randint(1, 7))
+    under_way: list[tuple[Reservation, Reply]] = []
+    refused = 0
+    while refused < 5:
+        if luck.random() < 0.6:
+            try:
+                under_way.append((account.begin("map"), account.reply()))
+            except BudgetError:
+                refused += not under_way
+        if under_way and luck.random() < 0.5:
+            account.spending.end(*under_way.pop(luck.randrange(len(under_way))))
+    assert 100 - 3 * account.cost < account.used <= 100
+    assert account.spending.tally.credits == account.used
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_varying_costs_pass_it_by_an_overrun_at_most(seed: int, tmp_path: Path) -> None:
+    """By what the request under way took more than the dearest of the last ten."""
+    luck = Random(seed)  # noqa: S311 - a seeded run
+    account = Account(spending("100", tmp_path), 4)
+    account.ask(3)
+    with contextlib.suppress(BudgetError):
+        while True:
+            account.cost = luck.randint(1, 9)
+            account.ask()
+    assert account.used <= 100 + 9 - 4
+
+
+def test_kernels_share_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment's budget holds for all of them, whatever each of them sets."""
+    monkeypatch.setattr(_startup, "BUDGET", "30 a day")
+    first, second = (Account(spending("1000 a day", tmp_path)) for _ in range(2))
+    first.ask(4)
+    with pytest.raises(BudgetError, match="The budget of 30 credits a day is not enough"):
+        second.ask(100)
+    assert first.used + second.used == 30
+    lower = Account(spending("2 turns", tmp_path))
+    with pytest.raises(BudgetError):
+        lower.ask()
+
+
+def test_what_the_emulator_answers_counts_nothing(tmp_path: Path) -> None:
+    """That of the kernel, and one of another process, which its answers tell."""
+    account = Account(spending("2 turns", tmp_path))
+    account.ask(5, endpoint=EMULATOR)
+    for _ in range(5):
+        account.spending.end(account.begin(), account.reply(origin="emulator"))
+    assert account.spending.tally.turns == 0
+    assert len(account.spending.ledger.rows) == 10
+
+
+def test_credits_that_nobody_tells(tmp_path: Path) -> None:
+    """A budget in credits refuses after the first answer, one in turns goes on."""
+    account = Account(spending("50", tmp_path), tells=False)
+    account.ask()
+    with pytest.raises(BudgetError, match="The answers tell no credits") as caught:
+        account.ask()
+    assert '"20 turns"' in str(caught.value.hint)
+    account = Account(spending("20 turns", tmp_path), tells=False)
+    with pytest.raises(BudgetError):
+        account.ask(100)
+    assert account.used == 60
+
+
+@pytest.mark.parametrize(
+    "problem", [ConnectError("no"), InputError("no"), AuthenticationError("no key")]
+)
+def test_what_was_not_sent_is_no_request(problem: Exception, tmp_path: Path) -> None:
+    """It is in no ledger, and its reservation is released."""
+    account = Account(spending("50", tmp_path))
+    account.spending.end(account.begin(), None, problem)
+    assert (account.spending.tally.credits, len(account.spending.ledger.rows)) == (0, 0)
+
+
+def test_what_was_refused_takes_a_turn_and_no_credits(tmp_path: Path) -> None:
+    """Where its answer tells none; what broke off takes the estimate."""
+    account = Account(spending("50", tmp_path))
+    account.ask(2)
+    account.spending.end(account.begin(), None, RequestRejectedError("no", status=400))
+    assert (account.spending.tally.credits, account.spending.tally.turns) == (6, 3)
+    account.spending.end(account.begin(), Reply(""), ChatInterrupted("stopped"))
+    assert (account.spending.tally.credits, account.spending.tally.turns) == (9, 4)
+    assert [row.error for row in account.spending.ledger.rows][2:] == [
+        "RequestRejectedError",
+        "ChatInterrupted",
+    ]
+
+
+def test_one_notice_comes_at_80_percent(tmp_path: Path) -> None:
+    """Once, for each budget that is set."""
+    lines: list[str] = []
+    account = Account(spending("50", tmp_path, lines))
+    account.ask(16)
+    assert lines == ["42 of the budget of 50 credits are used."]
+
+
+def test_an_ask_whose_end_was_interrupted_is_ended_by_the_next(tmp_path: Path) -> None:
+    """Its reservation does not stay."""
+    account = Account(spending("50", tmp_path))
+    account.ask(2)
+    account.begin()
+    account.ask()
+    assert account.spending.tally.turns == 4
+    assert account.spending.under_way == ()
+    assert [row.error for row in account.spending.ledger.rows] == [
+        None,
+        None,
+        "ChatInterrupted",
+        None,
+    ]
+    account.spending.end(None)
+
+
+def test_an_interrupted_question_tells_nothing_of_a_service(tmp_path: Path) -> None:
+    """It is no answer without credits, so the next one is asked."""
+    account = Account(spending("50", tmp_path))
+    account.spending.end(account.begin(), Reply("", state="interrupted"))
+    account.begin()
+    account.ask(3)
+    assert account.used == 9
+
+
+def test_a_row_has_what_is_known(tmp_path: Path) -> None:
+    """With the digests that join it with its turn."""
+    account = Account(spending(None, tmp_path))
+    account.ask()
+    account.spending.end(account.begin("panel"), account.reply(usage=Usage(5, 7, 12)))
+    row = account.spending.ledger.rows[1]
+    assert (row.number, row.entry, row.cell, row.request) == (2, "panel", "c", DIGEST)
+    assert (row.prompt_tokens, row.completion_tokens, row.total_tokens) == (5, 7, 12)
+    assert (row.before, row.after, row.took, row.sure) == (997, 994, 3, "alone")
+    assert (row.service, row.error, len(row.reply or "")) == ("https://a.example:443", None, 64)
+
+
+def test_a_budget_that_is_none_sends_nothing(tmp_path: Path) -> None:
+    """It says so before."""
+    with pytest.raises(InputError, match="it is something else"):
+        Account(spending("plenty", tmp_path)).ask()
+
+
+@pytest.mark.parametrize("costs", [(3,), (2, 3, 4), (1, 1, 2, 5)])
+@pytest.mark.parametrize("others", [0, 2])
+def test_the_ledgers_forecast_covers_the_truth(costs: tuple[int, ...], others: int) -> None:
+    """An account that others use between the turns, too, allows so many more turns."""
+    covered, runs = 0, 30
+    for seed in range(runs):
+        luck = Random(seed)  # noqa: S311 - a seeded run
+        account, turns = Account(Spending(GivenEnvironment)), 0
+        account.left = 250
+        forecast: tuple[int, int] | None = None
+        while account.left >= 0:
+            account.left -= luck.randint(0, others)
+            account.cost = luck.choice(costs)
+            account.ask()
+            turns += account.left >= 0
+            if len(account.spending.ledger.rows) == 15:
+                forecast = account.spending.ledger.estimate(SERVICE.origin).turns_left(account.left)
+                turns = 0
+        assert forecast is not None
+        covered += forecast[0] <= turns <= forecast[1]
+    assert covered == runs if len(costs) == 1 and not others else covered >= 0.9 * runs
+
+
+class Costly:
+    """A transport to a service whose requests take 3 credits each.
+
+    Args:
+        status: of its answers.
+    """
+
+    def __init__(self, status: int = 200) -> None:
+        """Begin with all credits."""
+        self.status = status
+        self.left = CREDITS
+
+    def send(self, body: bytes, *, stream: bool, halt: Halt) -> Played:
+        """Reply in one piece."""
+        self.left -= 3
+        played = Played(self.status, json.dumps(WHOLE).encode()).send(
+            body, stream=stream, halt=halt
+        )
+        played.headers = [("X-RateLimit-Remaining", str(self.left))]
+        return played
+
+    def close(self) -> None:
+        """Close nothing."""
+
+
+@pytest.mark.parametrize(("budget", "asked"), [("10", 3), ("2 turns", 2)])
+def test_a_session_asks_within_its_budget(budget: str, asked: int) -> None:
+    """One question more is refused before it is sent; its turn is not there."""
+    costly = Costly()
+    with Client(transport=costly) as client:
+        session = Session(client, environment=GivenEnvironment(budget=lambda: budget))
+        for _ in range(asked):
+            session.ask("Hello?")  # the notice that becomes an error here stops none
+        with pytest.raises(BudgetError, match=r"Nothing was sent\."):
+            session.ask("Hello?")
+    assert CREDITS - costly.left == 3 * asked
+    assert [row.took for row in session.ledger.rows] == [None, 3, 3][:asked]
+    assert [(row.request, row.reply) for row in session.ledger.rows] == [
+        (turn.record.request, turn.record.reply) for turn in session.conversation if turn.record
+    ]
+
+
+def test_a_session_enters_what_failed() -> None:
+    """With the name of its error; the next answer is compared with it, too."""
+    with Client(transport=Costly(500)) as client:
+        session = Session(client, environment=GivenEnvironment())
+        for _ in range(2):
+            with pytest.raises(ServiceError):
+                session.ask("Hello?")
+    assert [(row.error, row.took) for row in session.ledger.rows] == [
+        ("ServiceError", None),
+        ("ServiceError", 3),
+    ]
