@@ -100,6 +100,7 @@ class Meter:
         unpriced: how many requests are charged with 1, as no cost is known yet.
         advance: credits that were charged for answers without a figure; the next one's fall
             holds them, too.
+        lately: what each of the last ten requests took whose cost is known, and how sure that is.
     """
 
     lowest: Credits | None = None
@@ -109,6 +110,7 @@ class Meter:
     answers: int = 0
     unpriced: int = 0
     advance: int = 0
+    lately: deque[tuple[int, Sure]] = field(default_factory=lambda: deque(maxlen=LATELY))
 
     def begin(self, *, alone: bool) -> None:
         """Count a request that begins.
@@ -190,6 +192,17 @@ class Ledger:
         """
         return self.meters.setdefault(service, Meter())
 
+    def add(self, row: LedgerRow) -> None:
+        """Enter a request that has ended.
+
+        Args:
+            row: the request.
+        """
+        self.count = row.number
+        self.rows.append(row)
+        if row.each is not None:
+            self.meter(row.service).lately.append((row.each, row.sure))
+
     def of(self, service: str) -> list[LedgerRow]:
         """Return the rows of a service, oldest first.
 
@@ -206,16 +219,11 @@ class Ledger:
         """
         costs: list[int] = []
         mean: int | None = None
-        # A copy: other threads may add to it meanwhile.
-        for row in reversed(tuple(self.rows)):
-            if row.service != service or (cost := row.each) is None:
-                continue
-            if row.sure == "several":
-                # A later mean is nearer to the truth, and no earlier one was too low.
-                cost = mean = min(cost, mean or cost)
-            costs.append(cost)
-            if len(costs) == LATELY:
-                break
+        for cost, sure in reversed(tuple(self.meter(service).lately)):
+            # A later mean is nearer to the truth, and no earlier one was too low.
+            nearest = cost if sure == "alone" or mean is None else min(cost, mean)
+            mean = nearest if sure == "several" else mean
+            costs.append(nearest)
         return Estimate(tuple(reversed(costs)))
 
     def to_dataframe(self) -> Any:

@@ -245,10 +245,9 @@ class Spending:
             cost = Cost()  # refused: it took nothing
         else:
             cost = meter.end(seen, ledger.estimate(service).dearest)
-        ledger.count += 1
-        ledger.rows.append(
+        ledger.add(
             LedgerRow(
-                number=ledger.count,
+                number=ledger.count + 1,
                 time=reservation.time,
                 service=service,
                 entry=reservation.entry,

@@ -113,9 +113,10 @@ def test_several_at_once_are_summed_and_never_too_cheap(
 def test_an_estimate_is_of_one_service() -> None:
     """By its last ten rows whose cost is known."""
     ledger = Ledger()
-    ledger.rows.extend(row(number, each=number) for number in range(20))
-    ledger.rows.append(row(20))
-    ledger.rows.append(row(21, each=99, service="emulator"))
+    for number in range(20):
+        ledger.add(row(number, each=number))
+    ledger.add(row(20))
+    ledger.add(row(21, each=99, service="emulator"))
     assert ledger.estimate("https://a.example").costs == tuple(range(10, 20))
     assert ledger.estimate("https://b.example").costs == ()
     assert [each.number for each in ledger.of("emulator")] == [21]
@@ -129,8 +130,9 @@ def test_the_latest_rows_are_kept() -> None:
 def test_the_means_of_several_at_once_become_nearer() -> None:
     """An earlier one counts no more than the latest."""
     ledger = Ledger()
-    ledger.rows.extend(row(n, each=each, sure="several") for n, each in enumerate([9, 4, 3]))
-    ledger.rows.append(row(3, each=2, sure="alone"))
+    for number, each in enumerate([9, 4, 3]):
+        ledger.add(row(number, each=each, sure="several"))
+    ledger.add(row(3, each=2, sure="alone"))
     assert ledger.estimate("https://a.example").costs == (3, 3, 3, 2)
 
 
@@ -139,6 +141,6 @@ def test_the_rows_as_a_dataframe(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[object] = []
     monkeypatch.setattr("chatmagic.session.ledger.dataframe", lambda *args: given.append(args))
     ledger = Ledger()
-    ledger.rows.append(row(1, took=3))
+    ledger.add(row(1, took=3))
     ledger.to_dataframe()
     assert given == [(LedgerRow, tuple(ledger.rows))]
