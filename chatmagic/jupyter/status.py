@@ -12,6 +12,7 @@ from chatmagic import text
 from chatmagic._json import shared
 from chatmagic.conversation import chat_line, options
 from chatmagic.conversation.request_facts import Parameters
+from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError
 from chatmagic.jupyter import cassette_command
 from chatmagic.jupyter.connect_command import of_this_address, where
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from chatmagic.client.credit_tracker import CreditState
     from chatmagic.conversation.request_facts import Value
+    from chatmagic.conversation.turn import Context
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.protocol.auth import Secret
@@ -134,7 +136,9 @@ class Status:
         conversation, state = self.kernel.session.conversation, self.kernel.session.credit_state
         count, stale = len(conversation), len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""
-        instructions = self.instructions(running(self.kernel.shell))
+        here = self._context(running(self.kernel.shell))
+        notes += "" if here.thread == MAIN else f"; this cell is in the thread {here.thread}"
+        instructions = here.instructions
         return "\n".join(
             (
                 *([] if cassette is None else [cassette]),
@@ -169,11 +173,15 @@ class Status:
         Args:
             execution: of the cell that asks; ``None`` is a question of the panel, below them all.
         """
+        return self._context(execution).instructions
+
+    def _context(self, execution: Execution | None) -> Context:
+        """Return what a question would carry."""
         session = self.kernel.session
         owner, own = (execution.cell, execution.id) if execution else (None, None)
         layout = session.environment.layout(owner)
         order = None if layout is None else layout.order
-        return session.conversation.context(owner, own, order=order).instructions
+        return session.conversation.context(owner, own, order=order)
 
     def _asks(self) -> list[str]:
         """Return the lines on the service: address, key, model."""

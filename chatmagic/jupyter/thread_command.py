@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic._json import exact_count
 from chatmagic.archive import output
-from chatmagic.conversation.request_facts import thread_name
+from chatmagic.conversation.request_facts import A_NAME, thread_name
 from chatmagic.conversation.suggestions import divides_and_asks
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import MAIN
@@ -91,11 +91,7 @@ def _name(kernel: Kernel, words: str) -> str:
     try:
         name: str = thread_name(words)
     except ValueError:
-        raise InputError(
-            "%chat_thread takes one name: a letter, then letters, digits, _, - and ., at most 40. "
-            f"{_UNCHANGED}",
-            hint=_HINT,
-        ) from None
+        raise InputError(f"%chat_thread takes {A_NAME}. {_UNCHANGED}", hint=_HINT) from None
     if any(key.is_in(name) for key in kernel.known_keys()):
         raise InputError(
             f"The name holds your API key. {_UNCHANGED}",

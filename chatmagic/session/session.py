@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
+from chatmagic.conversation.request_facts import A_NAME, thread_name
 from chatmagic.conversation.threads import ThreadStart, refuse_fork
+from chatmagic.errors import InputError
 from chatmagic.session import schema_reader
 from chatmagic.session.events import Answer, Ask, Changed, Ended, Listener
 from chatmagic.session.state import SessionState
@@ -85,6 +87,7 @@ class Session(SessionState):
         stream: bool = True,
         history: bool = True,
         last: int | None = None,
+        thread: str | None = None,
         format: Format = "markdown",
         schema: object = None,
         allow_secrets: bool = False,
@@ -100,6 +103,7 @@ class Session(SessionState):
             stream: whether the reply is asked for as a stream.
             history: whether the conversation is sent along and the turn kept.
             last: how many of the newest turns are sent along at most.
+            thread: name of the thread that it is asked in; ``None`` is that of its place.
             format: form of the reply: ``markdown``, ``text``, ``code`` or ``json``; of JSON,
                 :attr:`Reply.parsed` has the value.
             schema: what the JSON has to be: a pydantic model, a dataclass, a TypedDict or a
@@ -117,6 +121,10 @@ class Session(SessionState):
                 reply the turn is kept, marked; without one the conversation is as before.
             ChatInterrupted: a person stopped it; the same holds.
         """
+        try:
+            thread = None if thread is None else thread_name(thread)
+        except ValueError:
+            raise InputError(f"thread is {A_NAME}. Nothing was sent.") from None
         owner, execution = self.environment.cell()
         name = None if schema is None else schema_reader.name_of(schema)
         ask = Ask(
@@ -126,6 +134,7 @@ class Session(SessionState):
             stream=stream,
             history=history,
             last=last,
+            thread=thread,
             format=format,
             schema=name,
             form=None if name is None else schema_reader.read(schema, name),
