@@ -95,7 +95,7 @@ def test_a_fork_of_what_was_asked_by_name() -> None:
         (ThreadStart("new", 3), None),
         (
             ThreadStart("new", 4),
-            "The thread main has 3 turns above this cell. Nothing was changed.",
+            "The thread main has 3 turns above this cell. Nothing was",
         ),
         (ThreadStart("sql", 1), "The thread sql has turns above this cell already."),
     ],
