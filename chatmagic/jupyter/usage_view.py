@@ -10,7 +10,7 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.render import gauge, markdown, usage_plot
 from chatmagic.render.usage_plot import Bar
 from chatmagic.session.estimate import FEWEST, LATELY, rounded
-from chatmagic.session.spending import EMULATOR
+from chatmagic.session.spending import EMULATOR, OTHERS
 from chatmagic.text import UNTYPESET, counted, to_terminal, visible
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MOST_SHOWN: Final = 20
 """How many rows the table has at most, the latest."""
-OTHERS: Final = "others may share the quota"
 _HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")
 _ASKED_IN: Final = {"cell": "cell", "panel": "panel", "python": "Python", "map": "map"}
 _SURE: Final[dict[Sure, str]] = {
@@ -38,25 +37,23 @@ _LASTS: Final = {
 }
 
 
-def shown(spending: Spending) -> tuple[str, str]:
+def shown(spending: Spending, service: str) -> tuple[str, str]:
     """Return what a session used, as HTML and as text.
 
     Args:
         spending: its ledger and budgets.
+        service: origin of the service that is asked now, or ``emulator``.
 
     Raises:
         ChatError: a budget, or the file of the day's, cannot be read.
     """
     ledger = spending.ledger
-    service = ledger.rows[-1].service if ledger.rows else EMULATOR
     rows = ledger.of(service)
-    lines = [] if rows else ["No request was sent from this kernel yet."]
+    lines = [] if rows else [f"No request was sent from this kernel to {service} yet."]
     if rows:
         lines += [f"{counted(len(rows), 'request')} of this kernel to {service}."]
         lines += _forecast(rows, ledger.estimate(service), ledger.meter(service).lowest)
-    for budget in spending.budgets():
-        used = budget.used(spending.used(budget, service))
-        lines.append(f"Budget of {budget} ({budget.setting}): {used:,} used; {OTHERS}.")
+    lines += spending.in_words(service)
     return _html(lines, rows), _words(lines, rows)
 
 

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from chatmagic.session.ledger import Entry
 
 EMULATOR: Final = "emulator"
+OTHERS: Final = "others may share the quota"
 SETTING: Final = "%config ChatMagics.budget"
 
 
@@ -102,6 +103,7 @@ class Spending:
         self._environment = environment
         self._file = file
         self._lock = threading.Lock()
+        self._news: list[str] = []
         self._noticed: set[tuple[Budget, str]] = set()
         self._ask: Reservation | None = None
 
@@ -142,6 +144,26 @@ class Spending:
             service: origin of the service, which a day's budget is kept for.
         """
         return self.file.read(service, _today()) if budget.daily else self.tally
+
+    def in_words(self, service: str) -> list[str]:
+        """Return how much of each budget is used, a line each.
+
+        Args:
+            service: origin of the service that is asked now.
+
+        Raises:
+            ChatError: a budget, or the file of the day's, cannot be read.
+        """
+        return [
+            f"Budget of {budget} ({budget.setting}): "
+            f"{budget.used(self.used(budget, service)):,} used; {OTHERS}."
+            for budget in self.budgets()
+        ]
+
+    def news(self) -> list[str]:
+        """Return the notices that no cell has shown, and forget them."""
+        news, self._news = self._news, []
+        return news
 
     def begin(
         self, endpoint: Endpoint, *, entry: Entry, cell: str | None, request: str
@@ -211,6 +233,9 @@ class Spending:
                 return
             self._settle(reservation, reply or Reply(""), problem)
             notices = self._notices(reservation) if reservation.counts else []
+        if reservation.entry == "panel":  # what is printed now would stand in some cell
+            self._news += notices
+            return
         for notice in notices:
             with swallowed():  # a warning may be an error here; the reply is not to be lost
                 self._environment().notify(notice)

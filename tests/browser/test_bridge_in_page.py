@@ -168,10 +168,7 @@ def test_marks_prose_and_status_are_the_pages_own(lab: Open, service: Emulator) 
     mark = book.js(f"const mark = {MARKS}[0]; return [mark.getAttribute('role'), mark.innerText]")
     assert mark[0] == "note"
     assert mark[1].startswith("Stale: ")
-    book.screenshot("stale-light")
-    book.front.theme("JupyterLab Dark")
-    book.screenshot("stale-dark")
-    book.front.theme("JupyterLab Light")
+    book.screenshot("stale")
     book.insert(1, "2")
     bridged(book, marks=1)
     book.until(f"{CELL_WITH_MARK}[3]")
@@ -206,12 +203,9 @@ def test_taken_back_replies_wear_a_mark(lab: Open) -> None:
     assert book.front.heard.errors == []
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook7"])
-def test_instructions_hold_where_their_cell_stands(
-    front: str, request: pytest.FixtureRequest, service: Emulator
-) -> None:
+def test_instructions_hold_where_their_cell_stands(lab: Open, service: Emulator) -> None:
     """Put in above, they make the turns below stale; moved, deleted and taken back as a turn."""
-    book: Book = request.getfixturevalue(front)([LOAD, ask("a"), ask("b"), "1"])
+    book = lab([LOAD, ask("a"), ask("b"), "1"])
     book.run_all()
     bridged(book)
     bodies(service)

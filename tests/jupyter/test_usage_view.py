@@ -13,11 +13,11 @@ from shells import KEY, Shell
 
 from chatmagic import _startup
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.jupyter.usage_view import OTHERS, shown
+from chatmagic.jupyter.usage_view import shown
 from chatmagic.models import Credits, Reply
 from chatmagic.session.current import current_session
 from chatmagic.session.ledger import LedgerRow
-from chatmagic.session.spending import Spending
+from chatmagic.session.spending import OTHERS, Spending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,6 +79,7 @@ def test_run_all_stops_at_the_budget(bare: Shell, account: Account) -> None:
     assert len(current_session().conversation) == 5
     usage = bare.do("%chat_credits --usage").texts[0]
     assert f"Budget of 15 credits (%config ChatMagics.budget): 15 used; {OTHERS}." in usage
+    assert "Budget of 15 credits (%config ChatMagics.budget): 15 used" in bare.do("%chat").printed
     # The panel asks the same session; another budget lets go on.
     bare.do('%config ChatMagics.budget = "6 turns"')
     bare.machine("%chat Hello?")
@@ -124,8 +125,8 @@ def test_a_cassettes_answers_count_nothing(
 def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
     """As a table, a plot and a forecast; each figure says that others may share the quota."""
     del account
-    usage = bare.do("%chat_credits --usage")
-    assert usage.texts == ["No request was sent from this kernel yet."]
+    (text,) = bare.do("%chat_credits --usage").texts
+    assert text.startswith("No request was sent from this kernel to http://127.0.0.1:")
     bare.machine("%%chat\nHello?")
     assert "known from the second answer on" in bare.do("%chat_credits --usage").texts[0]
     bare.machine("%%chat\nHello?")
@@ -169,13 +170,13 @@ def spending(entry: Entry, *, count: int, minutes: float) -> Spending:
 )
 def test_it_tells_whether_the_credits_last(minutes: float, words: str) -> None:
     """Until the reset, at the pace of the last ten requests."""
-    text = shown(spending("panel", count=30, minutes=minutes))[1]
+    text = shown(spending("panel", count=30, minutes=minutes), SERVICE.origin)[1]
     assert f"At this pace they {words}; {OTHERS}." in text
 
 
 def test_a_long_ledger_is_cut() -> None:
     """It says where the other rows are."""
-    text = shown(spending("map", count=30, minutes=1))[1]
+    text = shown(spending("map", count=30, minutes=1), SERVICE.origin)[1]
     assert "The latest 20; session.ledger has 10 more." in text
     assert text.count(" map ") == 20
 
@@ -194,6 +195,6 @@ def test_rows_have_names_for_people() -> None:
             error="ServiceError",
         )
     )
-    html, text = shown(made)
+    html, text = shown(made, "emulator")
     assert " ".join(text.splitlines()[3].split()) == "1 cell (ServiceError) ? ? ? not known"
     assert '<text x="43" y="69">?</text>' in html

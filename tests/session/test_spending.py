@@ -200,6 +200,15 @@ def test_one_notice_comes_at_80_percent(tmp_path: Path) -> None:
     assert lines == ["42 of the budget of 50 credits are used."]
 
 
+def test_a_notice_of_the_panel_waits_for_the_next_question(tmp_path: Path) -> None:
+    """What would be printed now would stand in the output of some cell."""
+    lines: list[str] = []
+    account = Account(spending("5 turns", tmp_path, lines))
+    account.ask(4, entry="panel")
+    assert account.spending.news() == ["4 of the budget of 5 turns are used."]
+    assert lines == account.spending.news() == []
+
+
 def test_an_ask_whose_end_was_interrupted_is_ended_by_the_next(tmp_path: Path) -> None:
     """Its reservation does not stay."""
     account = Account(spending("50", tmp_path))
