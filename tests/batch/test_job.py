@@ -300,6 +300,21 @@ def test_a_stop_ends_a_wait(rig: Callable[..., Rig]) -> None:
     assert made.asking.asked == ["a"]
 
 
+def test_an_interrupt_ends_a_wait(rig: Callable[..., Rig]) -> None:
+    """The row is not sent again, though that would be due."""
+    made = rig(raising(lambda: limited(2), {"a"}), workers=1, waits=True)
+
+    interrupts = [KeyboardInterrupt()]
+
+    def tick() -> None:
+        if made.asking.asked and interrupts:
+            raise interrupts.pop()
+
+    with pytest.raises(KeyboardInterrupt):
+        made.job(list("ab")).run(tick)
+    assert made.asking.asked == ["a"]
+
+
 def test_a_row_waits_for_the_others_where_a_budget_has_room_for_one(
     rig: Callable[..., Rig],
 ) -> None:
