@@ -63,12 +63,13 @@ def _forecast(rows: Sequence[LedgerRow], estimate: Estimate, credits: Credits | 
     if credits is None or credits.remaining is None:
         return [f"Its answers tell no credits; {OTHERS}."]
     left = f"{crediting.left_words(credits)}, {crediting.reset_words(credits)}"
+    left = left[0].upper() + left[1:]
     if low is None or high is None:
         return [f"{left}; {OTHERS}. What a turn takes is known from the second answer on."]
-    took = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    took = counted(high, "credit") if low == high else f"{low:,} to {high:,} credits"
     count = len(estimate.costs)
     lately = "The last turn" if count == 1 else f"The last {count} turns"
-    lines = [f"{lately} took {took} credits{' each' if count > 1 else ''}; {OTHERS}."]
+    lines = [f"{lately} took {took}{' each' if count > 1 else ''}; {OTHERS}."]
     turns = estimate.turns_left(credits.remaining)
     if turns is None:
         return [*lines, f"{left}; {OTHERS}. A forecast needs {FEWEST} turns that took some."]

@@ -120,9 +120,10 @@ COLOURS: Final = """
 def test_a_reply_is_beautiful_in_both_themes(
     front: str, request: pytest.FixtureRequest, service: Emulator
 ) -> None:
-    """All of Markdown, what is too wide in its own box, colours that can be read."""
+    """All of Markdown, what is too wide in its own box, colours that can be read; so the usage."""
     opened: Open = request.getfixturevalue(front)
-    book = opened(["%load_ext chatmagic", f"%%chat\necho:{REPLY}", "%%chat\necho:x"])
+    cells = [f"%%chat\necho:{REPLY}", "%%chat\necho:x", "%chat_credits --usage"]
+    book = opened(["%load_ext chatmagic", *cells])
     book.run(0)
     book.run(1)
     book.until("document.querySelectorAll('.chatmagic mjx-container').length === 4")
@@ -142,6 +143,9 @@ def test_a_reply_is_beautiful_in_both_themes(
     book.run(2)
     service.settings = Settings(credits=3)
     book.run(2)
+    book.run(3)
+    boxes = [bar.bounding_box() for bar in book.page.locator(".chatmagic svg rect").all()]
+    assert [box is not None and box["height"] > 1 for box in boxes] == [True]
     shades = []
     for theme in (LIGHT, DARK):
         book.front.theme(theme)
