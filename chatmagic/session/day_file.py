@@ -94,5 +94,5 @@ def _tally(content: dict[str, Any], service: str, day: str) -> Tally:
     dearest = whole_number(latest.get("dearest")) if isinstance(latest, dict) else None
     entry = days.get(day)
     used = entry if isinstance(entry, dict) else {}
-    counts = (whole_number(used.get(name)) or 0 for name in ("credits", "turns"))
-    return Tally(*counts, dearest or None)
+    credits, turns = (whole_number(used.get(name)) or 0 for name in ("credits", "turns"))
+    return Tally(credits, turns, dearest or None)
