@@ -62,7 +62,7 @@ BELOW_REPLIES: Final = watched(
     "client/client",
     "client/stream",
 )
-WATCHED: Final = (
+WATCHED: Final = {
     *BELOW_REPLIES,
     *watched(
         "client/response",
@@ -95,7 +95,7 @@ WATCHED: Final = (
         "jupyter/magics",
     ),
     contextlib.__file__,
-)
+}
 # A socket that an interrupt orphans is shut down by us; Python closes it when it is collected.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
