@@ -205,9 +205,14 @@ def in_python() -> Callable[[], object]:
     return lambda: session.ask("hi")
 
 
+def terse() -> Shell:
+    """Give a shell whose tracebacks are short: IPython takes its time to colour them."""
+    return Shell(config={"InteractiveShell": {"xmode": "Minimal", "colors": "nocolor"}})
+
+
 def in_a_cell() -> Callable[[], object]:
     """Give a way to ask in a cell that nobody watches."""
-    shell = Shell()
+    shell = terse()
 
     def ask() -> None:
         ran = shell.run("%%chat\nhi", person=False)
@@ -239,7 +244,7 @@ def test_at_each_line_of_a_cell(service: Service) -> None:
 
 def test_at_each_line_of_instructions(service: Service) -> None:
     """Those that held hold on, or the new ones do; nothing is sent, and nothing stays locked."""
-    shell = Shell()
+    shell = terse()
     session = current_session()
     old, new = ("%%chat_instructions\nold", "%%chat_instructions\nnew")
     for cell in (old, new, old):
