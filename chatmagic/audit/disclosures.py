@@ -9,6 +9,8 @@ from chatmagic.protocol.known_secrets import key_shapes_in
 from chatmagic.text import counted, numbered
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from chatmagic.archive.notebook_file import Notebook
 
 _PATH: Final = re.compile(
@@ -17,6 +19,13 @@ _PATH: Final = re.compile(
 # What stands before an @ is a name and a password.
 _ADDRESS: Final = re.compile(r"https?://(?:[^\s\"'<>)\]}/?#]*@)?([\w.-]+)")
 _KEY: Final = re.compile(r"CHATMAGIC_API_KEY[\"']?\]?\s*[=,]\s*[\"']?[^\s\"'{]{8}")
+_FINDERS: Final[tuple[Callable[[str], Iterable[str]], ...]] = (
+    lambda text: (f"path {match[1]}" for match in _PATH.finditer(text)),
+    lambda text: (f"host {match[1]}" for match in _ADDRESS.finditer(text)),
+    lambda text: ["perhaps an API key: the text sets one"] if _KEY.search(text) else [],
+    lambda text: (f"what looks like {name}" for name in key_shapes_in(text)),
+)
+"""Each returns in words what one text of a notebook gives away."""
 
 
 def lines(read: Notebook) -> tuple[str, ...]:
@@ -39,22 +48,12 @@ def lines(read: Notebook) -> tuple[str, ...]:
         # What was typed, the cell says anyway.
         if saved.instructions is not None and saved.instructions.value.expression
     ]
-    for what, pattern in (("path", _PATH), ("host", _ADDRESS)):
+    for find in _FINDERS:
         places: dict[str, list[int]] = {}
         for number, text in read.texts:
-            for match in pattern.finditer(text):
-                places.setdefault(match[1], []).append(number)
-        lines += [f"{numbered(cells, 'cell')}: {what} {name}" for name, cells in places.items()]
-    keys = [number for number, text in read.texts if _KEY.search(text)]
-    if keys:
-        lines.append(f"{numbered(keys, 'cell')}: perhaps an API key: the text sets one")
-    lookalikes: dict[str, list[int]] = {}
-    for number, text in read.texts:
-        for name in key_shapes_in(text):
-            lookalikes.setdefault(name, []).append(number)
-    lines += [
-        f"{numbered(cells, 'cell')}: what looks like {name}" for name, cells in lookalikes.items()
-    ]
+            for words in find(text):
+                places.setdefault(words, []).append(number)
+        lines += [f"{numbered(cells, 'cell')}: {words}" for words, cells in places.items()]
     if read.timed:
         lines.append(f"{numbered(read.timed, 'cell')}: when the cell ran, in its metadata")
     return tuple(lines)

@@ -12,9 +12,9 @@ from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from chatmagic.batch.job import Job
+    from chatmagic.batch.tasks import Tasks
 
 
 class MapHandle:
@@ -22,15 +22,16 @@ class MapHandle:
 
     Args:
         job: the job.
-        path: its file.
-        total: how many rows it asks; ``None`` is unknown.
+        tasks: the rows that it asks.
         collect: returns its result, once it has ended.
     """
 
-    def __init__(self, job: Job, path: Path, total: int | None, collect: Callable[[], Any]) -> None:
+    def __init__(self, job: Job, tasks: Tasks, collect: Callable[[], Any]) -> None:
         """Start nothing yet."""
-        self.path = path
-        self.total = total
+        self.path = tasks.file.path
+        """The job's file."""
+        self.total = None if tasks.listed is None else len(tasks.listed)
+        """How many rows it asks; ``None`` is unknown."""
         self._job = job
         self._collect = collect
         self._error: BaseException | None = None
@@ -54,7 +55,7 @@ class MapHandle:
     @property
     def is_running(self) -> bool:
         """Whether rows are being asked."""
-        return self._thread.is_alive()
+        return self._thread.is_alive() or self._job.is_alive
 
     def stop(self) -> None:
         """Begin no more rows; those under way go on to their end."""
@@ -67,7 +68,7 @@ class MapHandle:
             ChatError: what ended it before the last row.
             ChatInterrupted: it was stopped.
         """
-        while self.is_running:
+        while self._thread.is_alive():
             self._thread.join(NAP)
         if self._error is not None:
             raise self._error

@@ -152,7 +152,7 @@ class Job:
             self._finish(tick)
             raise
         finally:
-            if not self._is_alive():
+            if not self.is_alive:
                 self._file.close()
         if self.error is not None:
             raise self.error
@@ -186,7 +186,7 @@ class Job:
         """Let the threads end, and wait for them."""
         for _ in self._threads:
             self._given.put(None)
-        while self._is_alive():
+        while self.is_alive:
             self._rest(tick)
 
     def _rest(self, tick: Callable[[], object]) -> None:
@@ -194,7 +194,9 @@ class Job:
             self._news.get(timeout=NAP)
         tick()
 
-    def _is_alive(self) -> bool:
+    @property
+    def is_alive(self) -> bool:
+        """Whether requests may be under way."""
         return any(thread.is_alive() for thread in self._threads)
 
     # --- The threads that send -----------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self, cast
 
 from chatmagic._log import swallowed
 from chatmagic.batch.row_reply import BEGINNING, RowReply
@@ -19,6 +19,7 @@ from chatmagic.errors import ChatError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from io import FileIO
     from pathlib import Path
 
 if sys.platform != "win32":
@@ -29,33 +30,39 @@ SYNCED_EVERY: Final = 1.0
 
 
 class JobFile:
-    """File of one job, open and locked until it is closed.
+    """File of one job, which has it for itself while it is open.
 
     Args:
         path: the file, which may not exist yet.
-
-    Raises:
-        InputError: it cannot be opened, another job has it, or it is another file.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open, lock and read the file; repair what a killed process left behind."""
+        """Open nothing yet."""
         self.path = path
+        self._file: FileIO | None = None
         self._at: dict[bytes, int] = {}
         """Where the last line of each key begins; 16 bytes of a digest tell keys apart."""
         self._failed: set[bytes] = set()
         self._end = 0
         self._synced = 0.0
+        self._is_ours = False
+
+    def open(self) -> Self:
+        """Open, lock and read the file; repair what a killed process left behind.
+
+        Whatever ends it early, it is the caller's to close.
+
+        Raises:
+            InputError: it cannot be opened, another job has it, or it is another file.
+        """
         try:
-            self._file = path.open("ab", buffering=0)
+            self._file = self.path.open("ab", buffering=0)
         except (OSError, ValueError) as error:
             raise self._refused(error) from None
-        try:
-            self._lock()
-            self._read()
-        except BaseException:
-            self.close()
-            raise
+        self._lock(self._file)
+        self._is_ours = True
+        self._read(self._file)
+        return self
 
     def is_answered(self, key: str) -> bool:
         """Return whether a row has ended well."""
@@ -75,15 +82,15 @@ class JobFile:
         Raises:
             ChatError: it cannot be written; the file is as before.
         """
-        line = reply.to_line()
+        line, file = reply.to_line(), cast("FileIO", self._file)
         try:
-            if self._file.write(line) != len(line):
+            if file.write(line) != len(line):
                 raise OSError("the disk is full")  # noqa: TRY301 - undone below, as others
             if monotonic() - self._synced > SYNCED_EVERY:
-                self._sync()
+                self._sync(file)
         except OSError as error:
             with swallowed(OSError):
-                os.ftruncate(self._file.fileno(), self._end)
+                os.ftruncate(file.fileno(), self._end)
             why = error.strerror or str(error)
             raise ChatError(
                 f"{self.path.name} cannot be written: {why}. A reply that has come is lost.",
@@ -113,18 +120,18 @@ class JobFile:
 
         A file without any line is taken away.
         """
-        if not self._file.closed:
+        if self._file is not None and not self._file.closed:
             with swallowed(OSError):
-                self._sync()
-                if not self._end and not self.path.stat().st_size:
+                self._sync(self._file)
+                if self._is_ours and not self.path.stat().st_size:
                     self.path.unlink()
             self._file.close()
 
-    def _lock(self) -> None:
+    def _lock(self, file: FileIO) -> None:
         if sys.platform == "win32":
             return
         try:
-            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(
                 f"{self.path.name} is in use by another map, here or in another kernel. Nothing "
@@ -132,10 +139,10 @@ class JobFile:
                 hint="Wait for it, stop it, or name another file=….",
             ) from None
 
-    def _read(self) -> None:
+    def _read(self, file: FileIO) -> None:
         """Note where each row's last line is; end or drop a last line that was not ended."""
-        with self.path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+        with self.path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
                 try:
                     self._note(RowReply.from_line(line), self._end)
                 except (ValueError, RecursionError):
@@ -145,11 +152,11 @@ class JobFile:
                             "sent, and the file is as it was.",
                             hint="Name another file=….",
                         ) from None
-                    os.ftruncate(self._file.fileno(), self._end)
+                    os.ftruncate(file.fileno(), self._end)
                     return
                 self._end += len(line)
                 if not line.endswith(b"\n"):
-                    self._end += self._file.write(b"\n")
+                    self._end += file.write(b"\n")
                     return
 
     def _note(self, reply: RowReply, at: int) -> None:
@@ -160,8 +167,8 @@ class JobFile:
         else:
             self._failed.add(key)
 
-    def _sync(self) -> None:
-        os.fsync(self._file.fileno())
+    def _sync(self, file: FileIO) -> None:
+        os.fsync(file.fileno())
         self._synced = monotonic()
 
     def _refused(self, error: OSError | ValueError) -> InputError:

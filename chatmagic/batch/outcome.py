@@ -58,12 +58,12 @@ def of(source: Any, replies: Sequence[RowReply], *, parsed: bool) -> Any:
     """
     if not is_table(source):
         return list(replies)
-    found = {
+    known = {
         REPLY: [reply.text for reply in replies],
         VALUE: [reply.value for reply in replies],
         ERROR: [reply.error for reply in replies],
     }
-    new = {name: found[name] for name in columns(parsed=parsed)}
+    new = {name: known[name] for name in columns(parsed=parsed)}
     if hasattr(type(source), "hstack"):
         return source.hstack(type(source)(new))
     return source.assign(**new)

@@ -171,7 +171,7 @@ class Conversation:
             name: the thread's.
         """
         thread: Conversation = copy(self)
-        thread._all = replace(self._all, slots=of_thread(self._all.slots, name))
+        thread._all = replace(thread._all, slots=of_thread(thread._all.slots, name))
         return thread
 
     def known_turns(self) -> dict[int, Turn]:

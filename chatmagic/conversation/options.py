@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
 from chatmagic._json import exact_count, exact_number, word_of
-from chatmagic.conversation.request_facts import Format, Parameters, thread_name
+from chatmagic.conversation.request_facts import A_NAME, Format, Parameters, thread_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,8 @@ class Option:
         metavar: its value's name in the help.
         takes: what its value is, for messages.
         suggested: the values that Tab offers; a ``FILE`` is completed by the names of files, a
-            ``NAME`` by those of the namespace, a ``LABEL`` by those of the cells that have run.
+            ``NAME`` by those of the namespace, a ``LABEL`` by those of the cells that have run,
+            a ``THREAD`` by those of the threads.
         configurable: whether a ``ChatMagics`` trait gives its default.
         field: the field of :class:`~chatmagic.conversation.chat_line.ParsedLine` that it sets,
             where that has not its long name.
@@ -140,7 +141,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "ask in the thread of this name",
         convert=thread_name,
         metavar="THREAD",
-        takes="a name: a letter, then letters, digits, _, - and .",
+        takes=A_NAME,
         configurable=False,
     ),
     Option(("--no-history",), "send the prompt alone and keep nothing of it", "--history"),

@@ -52,7 +52,9 @@ def _name(value: object) -> str | None:
 
 
 thread_name: Final = exact(_name)
-"""Return a thread's name, which is one word; anything else raises a :exc:`ValueError`."""
+"""Return a thread's name; anything else raises a :exc:`ValueError`."""
+A_NAME: Final = "a name: a letter, then letters, digits, _, - and ., 40 at most"
+"""What the name of a thread is, in words."""
 
 _switch: Final = exact(lambda value: value if isinstance(value, bool) else None)
 

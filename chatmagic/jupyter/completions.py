@@ -88,7 +88,8 @@ class Completions:
         magics: the functions of its magics, by kind (``line``, ``cell``) and name.
         settings: their settings.
         turn_count: returns how many turns the conversation has.
-        labels: returns the labels and tags of the cells that have run.
+        labels: returns the names that an option with such a ``metavar`` takes: of a ``LABEL``
+            the labels and tags of the cells that have run, of a ``THREAD`` the threads.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Completions:
         magics: Mapping[str, Mapping[str, Any]],
         settings: KernelSettings,
         turn_count: Callable[[], int],
-        labels: Callable[[], Iterable[str]],
+        labels: Callable[[str], Iterable[str]],
     ) -> None:
         """Add the matcher to the shell's."""
         self._shell = shell
@@ -208,7 +209,7 @@ class Completions:
             return _files(word)
         if option.metavar == "NAME":
             return self._names(word)
-        labels = dict.fromkeys(self._labels()) if option.metavar == "LABEL" else ()
+        labels = dict.fromkeys(self._labels(option.metavar or ""))
         return _kind("value", _beginning(word, [*option.suggested, *labels]))
 
     def _in_braces(self, expression: str) -> tuple[str, list[SimpleCompletion]]:

@@ -111,8 +111,12 @@ class ChatMagics(KernelSettings, Magics):
         """Return how many turns the conversation has; 0 where nothing was used yet."""
         return 0 if self._kernel is None else len(self._kernel.session.conversation)
 
-    def _labels(self) -> list[str]:
-        """Return the labels and tags of the cells that have run."""
+    def _labels(self, metavar: str) -> list[str]:
+        """Return the labels and tags of the cells that have run, or the names of the threads."""
+        if metavar == "THREAD" and self._kernel is not None:
+            return [*self._kernel.session.conversation.threads]
+        if metavar != "LABEL":
+            return []
         runs = [] if self.notes is None else self.notes.runs.values()
         return [name for run in runs for name in run.names]
 

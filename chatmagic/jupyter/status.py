@@ -12,6 +12,7 @@ from chatmagic import text
 from chatmagic._json import shared
 from chatmagic.conversation import chat_line, options
 from chatmagic.conversation.request_facts import Parameters
+from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError
 from chatmagic.jupyter import cassette_command
 from chatmagic.jupyter.connect_command import of_this_address, where
@@ -19,12 +20,14 @@ from chatmagic.jupyter.execution import running
 from chatmagic.protocol import ratelimit
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
+from chatmagic.session.spending import EMULATOR, service_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from chatmagic.client.credit_tracker import CreditState
     from chatmagic.conversation.request_facts import Value
+    from chatmagic.conversation.turn import Context
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.protocol.auth import Secret
@@ -133,7 +136,9 @@ class Status:
         conversation, state = self.kernel.session.conversation, self.kernel.session.credit_state
         count, stale = len(conversation), len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""
-        instructions = self.instructions(running(self.kernel.shell))
+        here = self._context(running(self.kernel.shell))
+        notes += "" if here.thread == MAIN else f"; this cell is in the thread {here.thread}"
+        instructions = here.instructions
         return "\n".join(
             (
                 *([] if cassette is None else [cassette]),
@@ -144,8 +149,23 @@ class Status:
                     state.credits, state.took, now=self._now(state), clock_off=state.clock_off
                 ),
                 f"Set for every question: {', '.join(self._values()) or 'nothing'}.",
+                *self._budgets(),
             )
         )
+
+    def service(self) -> str:
+        """Return what the ledger calls the service that is asked now."""
+        try:
+            return service_of(self.kernel.endpoint())
+        except ChatError:
+            return EMULATOR
+
+    def _budgets(self) -> list[str]:
+        """Return the lines on the budgets that hold."""
+        try:
+            return self.kernel.session.spending.in_words(self.service())
+        except ChatError as error:
+            return [str(error)]
 
     def instructions(self, execution: Execution | None) -> Value | None:
         """Return the instructions that hold for a question; ``None`` where there are none.
@@ -153,11 +173,15 @@ class Status:
         Args:
             execution: of the cell that asks; ``None`` is a question of the panel, below them all.
         """
+        return self._context(execution).instructions
+
+    def _context(self, execution: Execution | None) -> Context:
+        """Return what a question would carry."""
         session = self.kernel.session
         owner, own = (execution.cell, execution.id) if execution else (None, None)
         layout = session.environment.layout(owner)
         order = None if layout is None else layout.order
-        return session.conversation.context(owner, own, order=order).instructions
+        return session.conversation.context(owner, own, order=order)
 
     def _asks(self) -> list[str]:
         """Return the lines on the service: address, key, model."""

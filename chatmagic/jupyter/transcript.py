@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.archive import output
+from chatmagic.conversation.turn import MAIN
 from chatmagic.jupyter.panel.snapshot import prompt_html
 from chatmagic.render import gauge, markdown, reply_forms
 from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.slots import Standing
     from chatmagic.conversation.turn import Turn
 
 EXCERPT = 60
@@ -230,7 +232,7 @@ def saved(conversation: Conversation) -> tuple[str, str]:
     """
     turns = conversation.turns
     kept = _kept(turns)
-    parts = [_turn(place, turn) for place, turn in enumerate(turns, 1) if turn.number in kept]
+    parts = [_turn(each) for each in conversation.standings if each.turn.number in kept]
     if more := len(turns) - len(parts):
         what = "turn is" if more == 1 else "turns are"
         line = f"{more:,} earlier {what} not saved here; %chat_save keeps all of them."
@@ -257,9 +259,11 @@ def _kept(turns: Sequence[Turn]) -> frozenset[int]:
     return frozenset(turn.number for turn in mine + others)
 
 
-def _turn(place: int, turn: Turn) -> tuple[str, str]:
+def _turn(standing: Standing) -> tuple[str, str]:
+    turn, thread = standing.turn, standing.thread
     # Not the number of the cell, which is another one at each run.
-    asked = f"{place}. You, in {_PLACES[turn.entry]}"
+    asked = f"{standing.index + 1}. You, in {_PLACES[turn.entry]}"
+    asked += "" if thread == MAIN else f", in the thread {thread}"
     if turn.entry != "panel":
         line = f"{asked}: {one_line(turn.as_typed, EXCERPT)}"
         return f"<p>{escape(line)}</p>", line

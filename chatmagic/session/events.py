@@ -6,7 +6,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import swallowed
-from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.request_facts import A_NAME, RequestFacts, thread_name
+from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.text import counted, one_line, visible, without_lone_surrogates
 
@@ -55,6 +56,11 @@ class Ask(RequestFacts):
         for name in ("prompt", "typed"):
             if isinstance(text := getattr(self, name), str):
                 object.__setattr__(self, name, without_lone_surrogates(text))
+        if self.thread is not None:
+            try:
+                object.__setattr__(self, "thread", thread_name(self.thread))
+            except ValueError:
+                raise InputError(f"thread is {A_NAME}. Nothing was sent.") from None
         if self.schema is not None and self.format == "markdown":
             object.__setattr__(self, "format", "json")
 
@@ -89,12 +95,14 @@ class Began:
         notes: what to say while the reply is awaited, a line each.
         turns: those of the conversation.
         halt: stops the ask from another thread; what came of it is kept, marked.
+        thread: name of the conversation's thread that the turn will be in.
     """
 
     ask: Ask
     notes: tuple[str, ...]
     turns: tuple[Turn, ...]
     halt: Halt = field(compare=False)
+    thread: str = MAIN
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from chatmagic.archive.frame import dataframe
 from chatmagic.conversation.request_facts import Entry as AskEntry
 from chatmagic.session.estimate import LATELY, Estimate
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from chatmagic.models import Credits
 
 Entry = AskEntry | Literal["map"]
@@ -93,36 +96,34 @@ class Meter:
 
     Args:
         lowest: the lowest figure since the last reset; ``None`` before the first.
-        under_way: how many requests are.
         batch: how many were begun since none was under way.
         fallen: by how much the figure fell since then.
-        told: how many answers since then told it.
+        figures: how many answers since then told it.
         answers: how many replies came.
         unpriced: how many requests are charged with 1, as no cost is known yet.
         advance: credits that were charged for answers without a figure; the next one's fall
             holds them, too.
+        lately: what each of the last ten requests took whose cost is known, and how sure that is.
     """
 
     lowest: Credits | None = None
-    under_way: int = 0
     batch: int = 0
     fallen: int = 0
-    told: int = 0
+    figures: int = 0
     answers: int = 0
     unpriced: int = 0
     advance: int = 0
+    lately: deque[tuple[int, Sure]] = field(default_factory=lambda: deque(maxlen=LATELY))
 
-    def begin(self) -> None:
-        """Count a request that begins."""
-        if not self.under_way:
-            self.batch = self.fallen = self.told = 0
+    def begin(self, *, alone: bool) -> None:
+        """Count a request that begins.
+
+        Args:
+            alone: whether no other one is under way.
+        """
+        if alone:
+            self.batch = self.fallen = self.figures = 0
         self.batch += 1
-        self.under_way += 1
-
-    def leave(self) -> Cost:
-        """Count a request no more that took nothing."""
-        self.under_way -= 1
-        return Cost()
 
     def end(self, seen: Credits | None, dearest: int | None) -> Cost:
         """Return what a request took that has ended.
@@ -132,26 +133,25 @@ class Meter:
             dearest: the estimate of what it took, which holds where the answer does not tell.
         """
         is_alone = self.batch == 1
-        self.under_way -= 1
         if seen is None or seen.remaining is None:
             return self._untold(dearest)
         before, self.lowest = self.lowest, self.lowest or seen
         is_lower = before is not None and seen.remaining <= (before.remaining or 0)
         if before is None or _period(before) != _period(seen) or (is_alone and not is_lower):
-            self.lowest, self.fallen, self.told, self.advance = seen, 0, 0, 0
+            self.lowest, self.fallen, self.figures, self.advance = seen, 0, 0, 0
             self.unpriced += dearest is None
             return Cost(after=seen.remaining, charge=dearest or 1)
         # Answers that overtake one another fall by 0: the sum of all falls is right.
         took = (before.remaining or 0) - seen.remaining if is_lower else 0
         self.lowest = seen if is_lower else before
-        self.fallen, self.told = self.fallen + took, self.told + 1
+        self.fallen, self.figures = self.fallen + took, self.figures + 1
         charge = max(took - self.advance, 0)
         cost = Cost(before.remaining, seen.remaining, took, None, "several", charge)
         if is_alone and self.advance:
             self.advance = 0
             return cost
         # Rounded up: what has ended has taken no more than the whole fall.
-        each = took if is_alone else -(-self.fallen // self.told)
+        each = took if is_alone else -(-self.fallen // self.figures)
         charge += self.unpriced * max(each - 1, 0)
         self.advance = self.unpriced = 0
         return cost._replace(each=each, sure="alone" if is_alone else "several", charge=charge)
@@ -173,7 +173,7 @@ class Meter:
         return Cost(charge=charge)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Ledger:
     """The kernel's latest requests, oldest first.
 
@@ -195,13 +195,36 @@ class Ledger:
         """
         return self.meters.setdefault(service, Meter())
 
+    def __iter__(self) -> Iterator[LedgerRow]:
+        """Return the rows as they are now, oldest first."""
+        return iter(tuple(self.rows))
+
+    def __len__(self) -> int:
+        """Return how many rows are kept."""
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        """Return how many rows it has, which may be many."""
+        return f"<Ledger of {counted(len(self), 'request')}>"
+
+    def add(self, row: LedgerRow) -> None:
+        """Enter a request that has ended.
+
+        Args:
+            row: the request.
+        """
+        self.count = row.number
+        self.rows.append(row)
+        if row.each is not None:
+            self.meter(row.service).lately.append((row.each, row.sure))
+
     def of(self, service: str) -> list[LedgerRow]:
         """Return the rows of a service, oldest first.
 
         Args:
             service: its origin, or ``emulator``.
         """
-        return [row for row in tuple(self.rows) if row.service == service]
+        return [row for row in self if row.service == service]
 
     def estimate(self, service: str) -> Estimate:
         """Return what a request takes lately, by the last ten whose cost is known.
@@ -211,16 +234,11 @@ class Ledger:
         """
         costs: list[int] = []
         mean: int | None = None
-        # A copy: other threads may add to it meanwhile.
-        for row in reversed(tuple(self.rows)):
-            if row.service != service or (cost := row.each) is None:
-                continue
-            if row.sure == "several":
-                # A later mean is nearer to the truth, and no earlier one was too low.
-                cost = mean = min(cost, mean or cost)
-            costs.append(cost)
-            if len(costs) == LATELY:
-                break
+        for cost, sure in reversed(tuple(self.meter(service).lately)):
+            # A later mean is nearer to the truth, and no earlier one was too low.
+            nearest = cost if sure == "alone" or mean is None else min(cost, mean)
+            mean = nearest if sure == "several" else mean
+            costs.append(nearest)
         return Estimate(tuple(reversed(costs)))
 
     def to_dataframe(self) -> Any:
@@ -229,7 +247,7 @@ class Ledger:
         Raises:
             ImportError: pandas is not installed.
         """
-        return dataframe(LedgerRow, tuple(self.rows))
+        return dataframe(LedgerRow, self)
 
 
 def _period(credits: Credits) -> tuple[object, ...]:

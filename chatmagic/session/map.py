@@ -49,6 +49,7 @@ class MapOptions:
         wait: whether a limit that was reached is waited for.
         yes: whether it starts without a question.
         keep: whether the result is kept in memory.
+        block: whether it is waited for.
     """
 
     ask: Ask
@@ -58,6 +59,7 @@ class MapOptions:
     wait: bool = False
     yes: bool = False
     keep: bool = True
+    block: bool = True
 
     def __post_init__(self) -> None:
         """Refuse more threads than are sensible.
@@ -165,8 +167,8 @@ class RowPrompts:
         return forms.parsed(reply, self.schema, kept=False) if self.is_parsed else reply
 
 
-def begin(session: SessionState, source: object, options: MapOptions) -> MapHandle:
-    """Return the handle of a job that was quoted and agreed to; nothing is sent yet.
+def run(session: SessionState, source: object, options: MapOptions) -> Any:
+    """Quote a job, start it where that is agreed to, and return its result or its handle.
 
     Args:
         session: its environment says where it is asked.
@@ -174,7 +176,8 @@ def begin(session: SessionState, source: object, options: MapOptions) -> MapHand
         options: how the rows are asked.
 
     Raises:
-        ChatError: something cannot be sent, or the job was not agreed to.
+        ChatError: something cannot be sent, the job was not agreed to, or it ended early.
+        ChatInterrupted: a person stopped it.
     """
     rows, setup = Rows(source), _setup(session)
     endpoint = setup.endpoint
@@ -186,25 +189,31 @@ def begin(session: SessionState, source: object, options: MapOptions) -> MapHand
     asker = RowAsker(session, session.clients.client("service", lambda: setup), prompts.checked)
     name = options.file or f"map-{prompts.job(address)[:12]}.jsonl"
     file = JobFile(Path(name).expanduser().absolute())
+    handle: MapHandle | None = None
     try:
-        tasks = Tasks(rows, prompts, address, file, keeps=options.keep)
+        tasks = Tasks(rows, prompts, address, file.open(), keeps=options.keep)
         replays = _replays(session)
         if replays is None and not options.yes and tasks.listed != []:
             _agree(_quote(session, asker, tasks))
         asked = tasks if replays is None else _refused(tasks, replays)
         job = Job(asked, file, asker, workers=options.workers, waits=options.wait)
-    except BaseException:
-        file.close()
-        raise
+        handle = MapHandle(job, tasks, lambda: _result(tasks, prompts, options))
+        if options.block:
+            return handle.run(is_watched=session.environment.is_watched())
+        handle.start()
+        return handle
+    finally:
+        # Again, for an interrupt anywhere; the job's own threads close it otherwise.
+        if handle is None or not handle.is_running:
+            file.close()
 
-    def collect() -> Any:
-        if not options.keep:
-            return file.path
-        replies = [_with_value(reply, prompts) for reply in file.replies(tasks.keys)]
-        return outcome.of(source, replies, parsed=prompts.is_parsed)
 
-    total = None if tasks.listed is None else len(tasks.listed)
-    return MapHandle(job, file.path, total, collect)
+def _result(tasks: Tasks, prompts: RowPrompts, options: MapOptions) -> Any:
+    """Return what a job returns that has ended."""
+    if not options.keep:
+        return tasks.file.path
+    replies = [_with_value(reply, prompts) for reply in tasks.file.replies(tasks.keys)]
+    return outcome.of(tasks.rows.source, replies, parsed=prompts.is_parsed)
 
 
 def _setup(session: SessionState) -> ServiceSetup:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 from chatmagic.client import config
 from chatmagic.conversation import suggestions
 from chatmagic.conversation.request_parts import Part, TokenRate, parts_of
+from chatmagic.conversation.turn import MAIN
 from chatmagic.protocol.auth import refuse_keys
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Preview:
         refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
         context = state.context
         sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in context.places]
-        along = []
+        along = [] if context.thread == MAIN else [f"it is asked in the thread {context.thread}"]
         if len(context.turns) < context.total:
             along.append(f"the last {len(context.turns):,} of {context.total:,} turns go along")
         return cls(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import TYPE_CHECKING
 
 from chatmagic.conversation.request_parts import TokenRate
@@ -36,6 +37,7 @@ class RowAsker:
         self.session = session
         self._client = client
         self._check = check
+        self._lock = threading.Lock()
         self._cell = session.environment.cell()[0]
 
     def connect(self) -> AbstractContextManager[Client]:
@@ -54,11 +56,11 @@ class RowAsker:
             ChatError: it does not go into a budget, or what ended it early.
             ChatInterrupted: it was stopped.
         """
+        stream = client.send(request, halt)
         spending = self.session.spending
         reservation = spending.begin(
             client.endpoint, entry="map", cell=self._cell, request=request.digest()
         )
-        stream = client.send(request, halt)
         problem: BaseException | None = None
         try:
             with stream:
@@ -93,9 +95,23 @@ class RowAsker:
 
     def _note(self, client: Client, request: Request, reply: Reply) -> None:
         """Let the session know the credits and the tokens that an answer told."""
-        tracker = self._client.credit_tracker
-        if client is not self._client and (seen := client.credit_tracker.state.last) is not None:
-            tracker.enter(seen, tracker.state)
+        seen = client.credit_tracker.state.last
+        if client is not self._client and seen is not None:
+            with self._lock:
+                self._enter(seen)
         if reply.usage is not None and reply.usage.prompt_tokens is not None:
             size = sum(len(message.content) for message in request.messages)
             self.session.token_rate = TokenRate(size, reply.usage.prompt_tokens)
+
+    def _enter(self, seen: Credits) -> None:
+        """Enter figures, unless they are of an answer that others have overtaken."""
+        tracker = self._client.credit_tracker
+        last = tracker.state.last
+        is_old = (
+            last is not None
+            and last.resets_at == seen.resets_at
+            and None not in (last.remaining, seen.remaining)
+            and (last.remaining or 0) < (seen.remaining or 0)
+        )
+        if not is_old:
+            tracker.enter(seen, tracker.state)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.threads import ThreadStart, refuse_fork
 from chatmagic.session import schema_reader
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from chatmagic.client.credit_tracker import CreditState
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.history import Change
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.request_facts import Format
     from chatmagic.models import Credits, Reply
     from chatmagic.session.events import Event, View
-    from chatmagic.session.ledger import Ledger
     from chatmagic.session.preview import Preview
 
 
@@ -43,19 +42,12 @@ class Session(SessionState):
     @property
     def credit_state(self) -> CreditState:
         """The latest credits and what belongs to them, read as one."""
-        client = self.clients.latest
-        state = CreditState() if client is None else client.credit_tracker.state
-        return replace(state, took=self.took)
+        return replace(self.clients.credit_state, took=self.took)
 
     @property
     def credits(self) -> Credits | None:
         """The latest credits; ``None`` is unknown."""
         return self.credit_state.credits
-
-    @property
-    def ledger(self) -> Ledger:
-        """The requests of this session that were sent: ``rows``, and ``to_dataframe()``."""
-        return self.spending.ledger
 
     def to_dataframe(self) -> Any:
         """Return the live turns as a pandas DataFrame, one row each, times in UTC.
@@ -85,6 +77,7 @@ class Session(SessionState):
         stream: bool = True,
         history: bool = True,
         last: int | None = None,
+        thread: str | None = None,
         format: Format = "markdown",
         schema: object = None,
         allow_secrets: bool = False,
@@ -100,6 +93,7 @@ class Session(SessionState):
             stream: whether the reply is asked for as a stream.
             history: whether the conversation is sent along and the turn kept.
             last: how many of the newest turns are sent along at most.
+            thread: name of the thread that it is asked in; ``None`` is that of its place.
             format: form of the reply: ``markdown``, ``text``, ``code`` or ``json``; of JSON,
                 :attr:`Reply.parsed` has the value.
             schema: what the JSON has to be: a pydantic model, a dataclass, a TypedDict or a
@@ -118,7 +112,7 @@ class Session(SessionState):
             ChatInterrupted: a person stopped it; the same holds.
         """
         owner, execution = self.environment.cell()
-        name = None if schema is None else schema_reader.name_of(schema)
+        name, form = schema_reader.given(schema)
         ask = Ask(
             text,
             max_tokens=max_tokens,
@@ -126,9 +120,10 @@ class Session(SessionState):
             stream=stream,
             history=history,
             last=last,
+            thread=thread,
             format=format,
             schema=name,
-            form=None if name is None else schema_reader.read(schema, name),
+            form=form,
             allow_secrets=allow_secrets,
             fit=fit,
             owner=owner,
@@ -189,8 +184,7 @@ class Session(SessionState):
         """
         from chatmagic.session import map as many  # noqa: PLC0415 - few sessions need it
 
-        name = None if schema is None else schema_reader.name_of(schema)
-        form = None if name is None else schema_reader.read(schema, name)
+        name, form = schema_reader.given(schema)
         ask = Ask(
             template,
             max_tokens=max_tokens,
@@ -202,12 +196,10 @@ class Session(SessionState):
             form=form,
             allow_secrets=allow_secrets,
         )
-        options = many.MapOptions(ask, workers=workers, file=file, wait=wait, yes=yes, keep=keep)
-        handle = many.begin(self, rows, options)
-        if block:
-            return handle.run(is_watched=self.environment.is_watched())
-        handle.start()
-        return handle
+        options = many.MapOptions(
+            ask, workers=workers, file=file, wait=wait, yes=yes, keep=keep, block=block
+        )
+        return many.run(self, rows, options)
 
     def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Answer:
         """Do one ask from beginning to end, telling a view and the followers how it goes.
@@ -302,16 +294,8 @@ class Session(SessionState):
         Raises:
             ChatError: what is chosen cannot be used.
         """
-
-        def change() -> str | None:
-            summary = self.cassette.eject() if again else None
-            if not off:
-                # With it, none is wanted; what the environment names comes with the next ask.
-                self.cassette.insert(self.environment.cassette())
-            if not again:
-                self.cassette.retry()
-            return summary
-
+        choose = self.environment.cassette
+        change = partial(self.cassette.change, choose, again=again, off=off)
         return self.lock.alone("a change of the cassette", change)
 
     def follow_pages(self, owner: str | None = None) -> Change | None:

@@ -33,6 +33,7 @@ from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
     ChatError,
+    ChatInterrupted,
     ConnectError,
     InputError,
     NotRecordedError,
@@ -40,7 +41,7 @@ from chatmagic.errors import (
 from chatmagic.models import Reply, Usage
 from chatmagic.session.budget import Budget, Tally
 from chatmagic.session.day_file import DayFile
-from chatmagic.session.ledger import Ledger, LedgerRow
+from chatmagic.session.ledger import Cost, Ledger, LedgerRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from chatmagic.session.ledger import Entry
 
 EMULATOR: Final = "emulator"
+OTHERS: Final = "others may share the quota"
 SETTING: Final = "%config ChatMagics.budget"
 
 
@@ -64,9 +66,7 @@ class Reservation:
         cell: hash of the cell; ``None`` without one.
         request: digest of the request.
         time: when it was begun.
-        reserved: credits that are reserved for it.
-        is_daily: whether they are reserved for the day, too.
-        is_open: whether it is under way.
+        is_daily: whether it is counted for the day, too.
     """
 
     service: str
@@ -74,9 +74,7 @@ class Reservation:
     cell: str | None
     request: str
     time: datetime
-    reserved: int = 0
     is_daily: bool = False
-    is_open: bool = False
 
     @property
     def counts(self) -> bool:
@@ -100,13 +98,25 @@ class Spending:
     def __init__(self, environment: Callable[[], Environment], file: DayFile | None = None) -> None:
         """Begin with nothing used."""
         self.ledger = Ledger()
-        self.tally = Tally()
-        """What this kernel used, and what it has reserved."""
+        self._settled = Tally()
+        self._held: dict[Reservation, int] = {}
         self._environment = environment
         self._file = file
         self._lock = threading.Lock()
+        self._news: list[str] = []
         self._noticed: set[tuple[Budget, str]] = set()
         self._ask: Reservation | None = None
+
+    @property
+    def under_way(self) -> tuple[Reservation, ...]:
+        """The requests that were begun and have not ended."""
+        return tuple(self._held)
+
+    @property
+    def tally(self) -> Tally:
+        """What this kernel used, and what it has reserved."""
+        held = [amount for each, amount in self._held.copy().items() if each.counts]
+        return self._settled.plus(sum(held), len(held))
 
     @property
     def file(self) -> DayFile:
@@ -135,6 +145,26 @@ class Spending:
         """
         return self.file.read(service, _today()) if budget.daily else self.tally
 
+    def in_words(self, service: str) -> list[str]:
+        """Return how much of each budget is used, a line each.
+
+        Args:
+            service: origin of the service that is asked now.
+
+        Raises:
+            ChatError: a budget, or the file of the day's, cannot be read.
+        """
+        return [
+            f"Budget of {budget} ({budget.setting}): "
+            f"{budget.used(self.used(budget, service)):,} used; {OTHERS}."
+            for budget in self.budgets()
+        ]
+
+    def news(self) -> list[str]:
+        """Return the notices that no cell has shown, and forget them."""
+        news, self._news = self._news, []
+        return news
+
     def begin(
         self, endpoint: Endpoint, *, entry: Entry, cell: str | None, request: str
     ) -> Reservation:
@@ -151,20 +181,21 @@ class Spending:
             ChatError: a budget, or the file of the day's, cannot be used.
         """
         reservation = Reservation(service_of(endpoint), entry, cell, request, datetime.now(UTC))
-        # A session asks one question at a time: the one before has ended, also where an
-        # interrupt came before that was noted.
-        if entry != "map" and self._ask is not None:
-            self.end(self._ask)
         with self._lock:
-            if reservation.counts:
-                self._reserve(reservation)
-            reservation.is_open = True
-            self.ledger.meter(reservation.service).begin()
             if entry != "map":
-                self._ask = reservation
+                # A session asks one question at a time: the one before has ended, also where an
+                # interrupt came before that was noted.
+                before, self._ask = self._ask, reservation
+                if before in self._held:
+                    self._settle(before, Reply(""), ChatInterrupted("Interrupted."))
+            amount = self._reserve(reservation) if reservation.counts else 0
+            alone = all(each.service != reservation.service for each in self._held)
+            self.ledger.meter(reservation.service).begin(alone=alone)
+            self._held[reservation] = amount
         return reservation
 
-    def _reserve(self, reservation: Reservation) -> None:
+    def _reserve(self, reservation: Reservation) -> int:
+        """Return the credits to reserve for a request, which are reserved for the day, too."""
         service = reservation.service
         dearest = self.ledger.estimate(service).dearest
         budgets = self.budgets()
@@ -182,8 +213,7 @@ class Spending:
         if daily:
             self.file.change(service, reservation.day, reserve)
         reservation.is_daily = bool(daily)
-        reservation.reserved = min(needs, default=dearest or 0)
-        self.tally = self.tally.plus(reservation.reserved, 1)
+        return min(needs, default=dearest or 0)
 
     def end(
         self,
@@ -199,46 +229,50 @@ class Spending:
             problem: what ended it early; of a request that was not sent nothing is kept.
         """
         with self._lock:
-            if reservation is None or not reservation.is_open:
+            if reservation not in self._held:
                 return
-            reservation.is_open = False
-            charge, turns = self._enter(reservation, reply, problem)
-            if not reservation.counts:
-                return
-            more = charge - reservation.reserved
-            self.tally = self.tally.plus(more, turns - 1)
-            if reservation.is_daily:
-                # What cannot be written stays as it was reserved.
-                with swallowed(ChatError):
-                    self.file.change(
-                        reservation.service, reservation.day, lambda day: day.plus(more, turns - 1)
-                    )
-            notices = self._notices(reservation)
+            self._settle(reservation, reply or Reply(""), problem)
+            notices = self._notices(reservation) if reservation.counts else []
+        if reservation.entry == "panel":  # what is printed now would stand in some cell
+            self._news += notices
+            return
         for notice in notices:
             with swallowed():  # a warning may be an error here; the reply is not to be lost
                 self._environment().notify(notice)
 
+    def _settle(
+        self, reservation: Reservation, reply: Reply, problem: BaseException | None
+    ) -> None:
+        charge, turns = self._enter(reservation, reply, problem)
+        more = charge - self._held.pop(reservation)
+        if not reservation.counts:
+            return
+        self._settled = self._settled.plus(charge, turns)
+        if reservation.is_daily:
+            # What cannot be written stays as it was reserved.
+            with swallowed(ChatError):
+                self.file.change(
+                    reservation.service, reservation.day, lambda day: day.plus(more, turns - 1)
+                )
+
     def _enter(
-        self, reservation: Reservation, reply: Reply | None, problem: BaseException | None
+        self, reservation: Reservation, reply: Reply, problem: BaseException | None
     ) -> tuple[int, int]:
         """Enter a request into the ledger; return the credits and requests that it counts."""
         ledger, service = self.ledger, reservation.service
         meter = ledger.meter(service)
         if not _was_sent(problem):
-            meter.leave()
             return 0, 0
-        reply = Reply("") if reply is None else reply
         seen: Credits | None = getattr(problem, "credits", None) or reply.credits
         text, usage = reply.text, reply.usage or Usage()
-        meter.answers += bool(text) or problem is None
+        meter.answers += bool(text) or (problem is None and reply.state == "complete")
         if seen is None and (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST:
-            cost = meter.leave()  # refused: it took nothing
+            cost = Cost()  # refused: it took nothing
         else:
             cost = meter.end(seen, ledger.estimate(service).dearest)
-        ledger.count += 1
-        ledger.rows.append(
+        ledger.add(
             LedgerRow(
-                number=ledger.count,
+                number=ledger.count + 1,
                 time=reservation.time,
                 service=service,
                 entry=reservation.entry,

@@ -67,13 +67,16 @@ class AskSteps:
             ChatInterrupted: the same.
         """
         session, state = self.session, self.state
+        ask = state.ask  # as followers know it, whatever is put in front of its prompt
 
         def action() -> None:
             self._prepare()
             # The view warms its renderer while requests is loaded and the headers awaited.
             view.began(state.notes)
             turns = session.conversation.turns
-            session.followers.tell(Began(state.ask, tuple(state.notes), turns, state.halt))
+            thread = state.context.thread
+            began = Began(ask, tuple(state.notes), turns, state.halt, thread)
+            session.followers.tell(began)
             self._receive(self._send(), view)
 
         state.ask.refuse_empty()
@@ -123,7 +126,8 @@ class AskSteps:
         self._look_up()
         if self._source == "service":
             session.secret_check.refuse(state, self._endpoint())
-        state.notes = [*set_aside_note(aside), *session.cassette.news(), *self._what_is_sent()]
+        news = [*session.cassette.news(), *session.spending.news()]
+        state.notes = [*set_aside_note(aside), *news, *self._what_is_sent()]
 
     def _compose(self, conversation: Conversation) -> Change | None:
         """Make the request; return the change of a conversation that follows its page."""

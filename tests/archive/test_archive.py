@@ -210,6 +210,14 @@ def test_what_is_damaged_is_told(path: list[Any], item: Any, said: str) -> None:
         archive.load(whole)
 
 
+def test_a_turn_knows_those_of_its_own_thread() -> None:
+    """Also where another thread has one of the same words."""
+    same = [Turn(prompt="p", reply=Reply("r"), thread=thread) for thread in ("main", "x")]
+    talk = talked([*same, Turn(prompt="q", reply=Reply("r"), thread="x")])
+    again = archive.load(archive.dump(talk))
+    assert (again.turns[-1].carried, again.stale_turns()) == ((2,), ())
+
+
 def test_threads_are_numbered_apart() -> None:
     """As Markdown; a start that is damaged is refused."""
     start, owner = ThreadStart("sql", 1, owner="s"), "a"

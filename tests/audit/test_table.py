@@ -50,6 +50,9 @@ def test_threads_have_a_column_where_there_are_some(
     first = Turn(prompt="p", reply=Reply("r")).digest
     other = page("r", carried=(first,), parameters={"thread": "main"})
     cells = [page(), cell("%chat_thread sql", starts[:1]), page("q"), other]
+    edited = [page(), cell("%chat_thread --fork 1 sql", starts[:1])]
+    said = "cell 2: its thread was edited after it ran."
+    assert said in run(capsys, [save(tmp_path / "c.ipynb", edited)])[1]
     path = save(tmp_path / "a.ipynb", cells)
     code, told = run(capsys, [path])
     assert code == 0, told

@@ -47,7 +47,7 @@ def made(path: Path, answer: Callable[[str, Halt], str], rows: list[str]) -> Map
     def collect() -> Any:
         return [reply.text for reply in rig.kept().values()]
 
-    return MapHandle(job, rig.path, len(rows), collect)
+    return MapHandle(job, rig.tasks, collect)
 
 
 def test_the_notebook_goes_on(tmp_path: Path, slow: Slow) -> None:
@@ -103,6 +103,6 @@ def test_an_interrupt_says_how_to_go_on(tmp_path: Path, slow: Slow) -> None:
         raise KeyboardInterrupt
 
     rig = Rig(tmp_path / "job.jsonl", slow, workers=1)
-    handle = MapHandle(rig.job(rows()), rig.path, None, list)
+    handle = MapHandle(rig.job(rows()), rig.tasks, list)
     with pytest.raises(ChatInterrupted, match=r"Interrupted\. 1 row answered by this run, kept"):
         handle.run(is_watched=False)

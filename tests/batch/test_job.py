@@ -78,13 +78,13 @@ class Rig:
 
     def job(self, rows: Iterable[object]) -> Job:
         """Give the job of some rows."""
-        file = JobFile(self.path)
+        file = JobFile(self.path).open()
         self.tasks = Tasks(Rows(rows), compose, "https://a", file)
         return Job(self.tasks, file, self.asking, **self.how)
 
     def kept(self) -> dict[int, RowReply]:
         """Give what the file has, by row."""
-        file = JobFile(self.path)
+        file = JobFile(self.path).open()
         replies = [reply for reply in file.replies(self.tasks.keys) if reply is not None]
         file.close()
         return {reply.row: reply for reply in replies}
@@ -207,6 +207,7 @@ class Interrupting:
     def __init__(self, rig: Callable[..., Rig], times: int) -> None:
         """Run it to its end."""
         self.times, self.sent = times, threading.Semaphore(0)
+        self.lets_go = times == 1
         self.go = threading.Event()
         made = rig(self.answer, workers=2)
         with pytest.raises(KeyboardInterrupt):
@@ -224,11 +225,11 @@ class Interrupting:
         return prompt.upper()
 
     def tick(self) -> None:
-        """Interrupt where two rows are under way, and let go of them after the last time."""
+        """Interrupt where two rows are under way, and let go of them after a single time."""
         if self.times and self.sent._value >= 2:
             self.times -= 1
             raise KeyboardInterrupt
-        if not self.times:
+        if self.lets_go and not self.times:
             self.go.set()
 
 
@@ -296,6 +297,21 @@ def test_a_stop_ends_a_wait(rig: Callable[..., Rig]) -> None:
     made = rig(raising(lambda: limited(3_600), {"a"}), workers=1, waits=True)
     job = made.job(list("ab"))
     job.run(lambda: job.stop() if made.asking.asked else None)
+    assert made.asking.asked == ["a"]
+
+
+def test_an_interrupt_ends_a_wait(rig: Callable[..., Rig]) -> None:
+    """The row is not sent again, though that would be due."""
+    made = rig(raising(lambda: limited(2), {"a"}), workers=1, waits=True)
+
+    interrupts = [KeyboardInterrupt()]
+
+    def tick() -> None:
+        if made.asking.asked and interrupts:
+            raise interrupts.pop()
+
+    with pytest.raises(KeyboardInterrupt):
+        made.job(list("ab")).run(tick)
     assert made.asking.asked == ["a"]
 
 

@@ -29,7 +29,7 @@ def reply(number: int, text: str = "yes", error: str | None = None) -> RowReply:
 def path(tmp_path: Path) -> Path:
     """Give the file of a job with two rows, the second of which failed."""
     made = tmp_path / "job.jsonl"
-    file = JobFile(made)
+    file = JobFile(made).open()
     file.append(reply(0))
     file.append(reply(1, "", "No."))
     file.close()
@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def file(path: Path) -> Iterator[JobFile]:
     """Give it opened again."""
-    opened = JobFile(path)
+    opened = JobFile(path).open()
     yield opened
     opened.close()
 
@@ -62,7 +62,7 @@ def test_a_torn_last_line_is_dropped(path: Path) -> None:
     before, line = path.read_bytes(), reply(2).to_line()
     for cut in range(1, len(line) - 1, 9):
         path.write_bytes(before + line[:cut])
-        file = JobFile(path)
+        file = JobFile(path).open()
         assert not file.is_answered(KEYS[2])
         file.close()
         assert path.read_bytes() == before
@@ -71,10 +71,10 @@ def test_a_torn_last_line_is_dropped(path: Path) -> None:
 def test_a_whole_last_line_without_its_end_is_kept(path: Path) -> None:
     """Its reply was paid for."""
     path.write_bytes(path.read_bytes() + reply(2).to_line().rstrip())
-    file = JobFile(path)
+    file = JobFile(path).open()
     file.append(reply(3))
     file.close()
-    again = JobFile(path)
+    again = JobFile(path).open()
     assert again.is_answered(KEYS[2])
     assert again.is_answered(KEYS[3])
     again.close()
@@ -85,30 +85,46 @@ def test_another_file_is_refused_and_stays(tmp_path: Path, content: bytes) -> No
     """The message names the line."""
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
+    file = JobFile(path)
     with pytest.raises(InputError, match=r"Line 1 of notes\.txt is none of a map's\. Nothing was"):
-        JobFile(path)
+        file.open()
+    file.close()
     assert path.read_bytes() == content
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such lock")
 def test_one_job_at_a_time_has_it(path: Path, file: JobFile) -> None:
     """Two would pay for the same rows."""
+    other = JobFile(path)
     with pytest.raises(InputError, match=r"job\.jsonl is in use by another map"):
-        JobFile(path)
+        other.open()
+    other.close()
     file.close()
-    JobFile(path).close()
+    JobFile(path).open().close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such lock")
+def test_another_jobs_file_is_not_taken_away(tmp_path: Path) -> None:
+    """It may be empty, as long as its first row is under way."""
+    first, other = JobFile(tmp_path / "job.jsonl").open(), JobFile(tmp_path / "job.jsonl")
+    with pytest.raises(InputError):
+        other.open()
+    other.close()
+    first.append(reply(0))
+    first.close()
+    assert (tmp_path / "job.jsonl").read_bytes() == reply(0).to_line()
 
 
 def test_one_that_cannot_be_opened(tmp_path: Path) -> None:
     """Nothing was sent."""
     with pytest.raises(InputError, match=r"cannot be written: No such file.* Nothing was sent"):
-        JobFile(tmp_path / "none" / "job.jsonl")
+        JobFile(tmp_path / "none" / "job.jsonl").open()
 
 
 def test_one_without_a_line_is_taken_away(tmp_path: Path) -> None:
     """As where a person says no to the quote."""
     path = tmp_path / "job.jsonl"
-    JobFile(path).close()
+    JobFile(path).open().close()
     assert not path.exists()
 
 
@@ -136,7 +152,7 @@ def test_lines_are_brought_to_the_disk_once_a_second(
     now = 100.0
     monkeypatch.setattr(job_file, "monotonic", lambda: now)
     monkeypatch.setattr("os.fsync", synced.append)
-    file = JobFile(tmp_path / "job.jsonl")
+    file = JobFile(tmp_path / "job.jsonl").open()
     for number in range(5):
         file.append(reply(number))
         now += 0.4

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def file(tmp_path: Path) -> Iterator[JobFile]:
     """Give the file of a new job."""
-    opened = JobFile(tmp_path / "job.jsonl")
+    opened = JobFile(tmp_path / "job.jsonl").open()
     yield opened
     opened.close()
 

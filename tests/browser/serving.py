@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.request import Request, urlopen
 
+import forked_kernels
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -92,24 +94,34 @@ def server(folder: Path, environment: Mapping[str, str]) -> Iterator[Server]:
     page = folder / "config" / "labconfig" / "page_config.json"
     page.parent.mkdir(parents=True)
     page.write_text(json.dumps({"disabledExtensions": {NEWS: True}}), encoding="utf-8")
-    with said.open("wb") as out:
-        child = subprocess.Popen(
+    known = {**_environment(folder, environment), "JUPYTER_PATH": str(folder / "forks")}
+    with (
+        forked_kernels.forking(folder / "forks", known),
+        said.open("wb") as out,
+        _running(
             _command(notebooks, port, token := secrets.token_hex(16)),
-            env=_environment(folder, environment),
+            env=known,
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-        )
-    try:
+        ) as child,
+    ):
         until = time.monotonic() + SECONDS_TO_START
         while not (notes := list(runtime.glob("jpserver-*.json"))) or not _listens(notes[0]):
             assert child.poll() is None, said.read_text("utf-8", errors="replace")
             assert time.monotonic() < until, said.read_text("utf-8", errors="replace")
             time.sleep(0.05)
         yield Server(json.loads(notes[0].read_text("utf-8"))["url"], token, notebooks, said)
+
+
+@contextmanager
+def _running(words: list[str], **how: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a server, and end it; it ends its kernels when it is told to end."""
+    child = subprocess.Popen(words, **how)
+    try:
+        yield child
     finally:
-        # It ends its kernels when it is told to end.
         child.terminate()
         try:
             child.wait(20)

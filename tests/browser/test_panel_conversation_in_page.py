@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from chat import HELD, LOAD, MESSAGES, PANEL, Chat, heard, prompts
 from nbconvert import HTMLExporter
-from rig import cell
+from rig import cell, wait
 
 from chatmagic.emulator.server import Settings
 
@@ -49,7 +49,7 @@ def test_two_views_agree(lab: Callable[..., Book]) -> None:
     two.until("Complete, 1 word")
     book.select(1)
     book.command("notebook:create-output-view")
-    book.page.wait_for_function("document.querySelectorAll('.chatmagic-panel').length === 3")
+    wait(book.page, "document.querySelectorAll('.chatmagic-panel').length === 3")
     views = [Chat(book, which) for which in range(3)]
     for view in views:
         view.turns.first.wait_for()
@@ -67,7 +67,7 @@ def test_two_views_agree(lab: Callable[..., Book]) -> None:
     assert size
     for height in (300, 500, 900):
         book.page.set_viewport_size({**size, "height": height})
-        book.page.wait_for_function(FILLS, arg=beside.root.element_handle())
+        wait(book.page, FILLS, arg=beside.root.element_handle())
     book.page.set_viewport_size(size)
     book.page.evaluate("document.querySelectorAll('.jp-LinkedOutputView').forEach(n => n.remove())")
 
@@ -105,6 +105,26 @@ def test_one_conversation_with_the_cells(lab: Callable[..., Book], service: Emul
     assert "took about 1" in chat.turns.last.inner_text()
     assert book.front.heard.fetched == []
     assert book.front.heard.errors == []
+
+
+def test_one_thread_is_shown_and_changed(lab: Callable[..., Book], service: Emulator) -> None:
+    """By keyboard too; its questions are asked in it, and turns of another one are not shown."""
+    book = lab([LOAD, PANEL, "%chat echo:above", "%chat_thread sql", "%chat echo:below"])
+    book.run_all()
+    chat = Chat(book)
+    choice = chat.root.get_by_role("combobox", name="Thread")
+    choice.wait_for()
+    chat.turns.first.wait_for()
+    assert (choice.input_value(), chat.turns.count()) == ("sql", 1)
+    assert "below" in chat.turns.first.inner_text()
+    choice.focus()
+    book.page.keyboard.press("ArrowUp")
+    chat.log.get_by_text("echo:above").wait_for()
+    assert (choice.input_value(), chat.turns.count()) == ("main", 1)
+    chat.ask("echo:more")
+    chat.until("Complete, 1 word")
+    sent = [message["content"] for message in service.requests[-1].body["messages"]]
+    assert sent == ["echo:above", "above", "echo:more"]
 
 
 def test_turns_of_the_panel_become_cells(lab: Callable[..., Book], service: Emulator) -> None:
@@ -157,17 +177,17 @@ def test_a_draft_survives(lab: Callable[..., Book]) -> None:
     book.js(MESSAGES)
     Chat(book).box.fill("and left")
     Chat(book).box.evaluate("node => node.blur()")
-    book.page.wait_for_function(DRAFT, arg="and left")
+    wait(book.page, DRAFT, arg="and left")
     book.js("window.setTimeout = window.later")
     chat = Chat(book)
     chat.box.fill("half a question")
-    book.page.wait_for_function(DRAFT, arg="half a question")
+    wait(book.page, DRAFT, arg="half a question")
     book.run(1)
     chat = Chat(book)
     assert chat.box.input_value() == "half a question"
     chat.ask("echo:hello")
     chat.box.fill("half another")
-    book.page.wait_for_function(DRAFT, arg="half another")
+    wait(book.page, DRAFT, arg="half another")
     book.save()
     book.reload()
     chat = Chat(book)
@@ -313,7 +333,8 @@ def test_earlier_turns_are_shown_page_by_page(lab: Callable[..., Book]) -> None:
     place = top.evaluate("node => node.getBoundingClientRect().top")
     book.page.keyboard.press("Enter")
     chat.turns.nth(69).wait_for()
-    book.page.wait_for_function(
+    wait(
+        book.page,
         "([node, place]) => Math.abs(node.getBoundingClientRect().top - place) < 60",
         arg=[top, place],
     )
@@ -327,16 +348,3 @@ def test_earlier_turns_are_shown_page_by_page(lab: Callable[..., Book]) -> None:
     book.run(2)
     chat.turns.first.get_by_text("echo:first, again").wait_for()
     assert chat.turns.count() == 71
-
-
-def test_a_reply_drawn_once(lab: Callable[..., Book], service: Emulator) -> None:
-    """`ChatMagics.stream = off`: nothing of it is shown before its end."""
-    book = lab([LOAD, PANEL, "%config ChatMagics.stream = 'off'"])
-    for index in range(3):
-        book.run(index)
-    chat = Chat(book)
-    book.js(MESSAGES)
-    service.settings = Settings(delay=0.01)
-    chat.ask("long")
-    assert "text" not in [content["kind"] for _, content in heard(book.page)]
-    assert chat.status.startswith("Complete")

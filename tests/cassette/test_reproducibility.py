@@ -38,6 +38,7 @@ def test_what_will_not_run_again_is_named(
 
     assert "not run again" not in notes("echo:one", "a")
     assert "not run again" not in notes("echo:two", "b")
+    assert "not run again" not in notes("echo:zero", "z", thread="other", order=["z", "a"])
     assert "1 turn below it came first" in notes("echo:uno", "a", execution="2")
     said = notes("echo:three", "c")
     assert "it carries 1 stale turn" in said

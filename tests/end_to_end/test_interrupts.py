@@ -242,11 +242,12 @@ def test_at_each_line_of_a_cell(service: Service) -> None:
     at_each_line(service, in_a_cell(), outside, "whole", fresh=False)
 
 
-def test_at_each_line_of_instructions(service: Service) -> None:
-    """Those that held hold on, or the new ones do; nothing is sent, and nothing stays locked."""
+@pytest.mark.parametrize("command", ["%%chat_instructions\n", "%chat_thread "])
+def test_at_each_line_of_what_steers(service: Service, command: str) -> None:
+    """That which held holds on, or the new does; nothing is sent, and nothing stays locked."""
     shell = terse()
     session = current_session()
-    old, new = ("%%chat_instructions\nold", "%%chat_instructions\nnew")
+    old, new = (f"{command}old", f"{command}new")
     for cell in (old, new, old):
         shell.page(cell, "i")
     with Strike() as noted:
@@ -257,11 +258,11 @@ def test_at_each_line_of_instructions(service: Service) -> None:
         depth = session.conversation.undo_depth
         with Strike(place) as one:
             shell.run(new, cell="i")
-        held = session.conversation.instructions[-1]
+        here = session.conversation.context()
+        held = here.thread if here.instructions is None else here.instructions.text
         assert one.struck, place
-        assert held is not None, place
         is_new = session.conversation.undo_depth == depth + 1
-        assert held.text == ("new" if is_new else "old"), place
+        assert held == ("new" if is_new else "old"), place
         session.change(Conversation.undo)
 
     # The shell of these tests uses it, too, outside of the cell.
@@ -372,6 +373,7 @@ def another_works(service: Service, session: Session, where: str) -> None:
     thread.join(PATIENCE)
     assert len(session.conversation) == before + 1
     assert service.only_one_is_open(), where
+    assert session.spending.under_way == (), where
     service.answer = answer
 
 

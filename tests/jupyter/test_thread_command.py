@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 from shells import KEY, asked
 
-from chatmagic.jupyter.thread_command import DIVIDES
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
@@ -36,6 +35,9 @@ def test_a_thread_has_turns_and_numbers_of_its_own(shell: Shell, emulator: Emula
     assert rows[0].endswith(": echo:c")
     assert rows[1].startswith("sql: turns 1, tokens ")
     assert rows[2] == "This cell stands in the thread sql."
+    said = "Conversation: 3 turns; this cell is in the thread sql."
+    assert said in shell.page("%chat", "h").printed
+    assert "it is asked in the thread sql" in shell.page("%chat --dry x", "h").texts[0]
     assert "<th scope" in shell.page("%chat_thread", "l").html
 
 
@@ -58,9 +60,12 @@ def test_a_fork_and_a_deletion_and_their_undo(shell: Shell, emulator: Emulator) 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("a b", "%chat_thread takes one name: a letter, then letters"),
-        ("2", "%chat_thread takes one name"),
-        ("--delete", "%chat_thread takes one name"),
+        (
+            "a b",
+            "%chat_thread takes a name: a letter, then letters, digits, _, - and",
+        ),
+        ("2", "%chat_thread takes a name"),
+        ("--delete", "%chat_thread takes a name"),
         ("--fork x a", "--fork takes the number of a turn, or 0"),
         ("--fork 2 a", "The thread main has 1 turn above this cell. Nothing was changed."),
         ("--fork 1 main", "The thread main has turns above this cell already."),
@@ -85,18 +90,23 @@ def test_the_key_is_no_name(shell: Shell) -> None:
     assert KEY not in ran.everything
 
 
-@pytest.mark.parametrize("source", ["%chat_thread a\n%chat echo:x", "%chat echo:x\n%chat_thread a"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "%chat_thread a\n%chat echo:x",
+        "%chat echo:x\n%chat_thread a",
+        "import chatmagic\nchatmagic.ask('echo:x')\n%chat_thread a",
+    ],
+)
 def test_a_cell_that_divides_asks_nothing(shell: Shell, emulator: Emulator, source: str) -> None:
     """Whatever comes first, it fails before anything is sent."""
-    assert DIVIDES in shell.run(source, cell="a").traceback[0]
+    said = shell.run(source, cell="a").traceback[0]
+    assert "A cell that begins a thread asks nothing beside it. Nothing was sent." in said
     assert (asked(emulator), current_session().conversation.threads) == ([], {"main": ()})
 
 
 def test_a_thread_that_is_no_name_is_refused(shell: Shell, emulator: Emulator) -> None:
     """At an ask, too."""
-    ran = shell.run("%chat --thread 2 echo:x", cell="a")
-    assert (
-        "--thread takes a name: a letter, then letters, digits, _, - and ., not '2'."
-        in ran.traceback[0]
-    )
+    said = shell.run("%chat --thread 2 echo:x", cell="a").traceback[0]
+    assert "--thread takes a name: a letter, then letters, digits, _, - and ., 40 at most" in said
     assert asked(emulator) == []

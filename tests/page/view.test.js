@@ -291,3 +291,18 @@ test("closed, a view leaves nothing behind", () => {
   assert.deepEqual(Object.keys(model.listeners), []);
   assert.equal(model.widget_manager.context.model[Symbol.for("chatmagic.panels")].size, 0);
 });
+
+test("several threads can be chosen from, and one is shown", () => {
+  const [choice] = view.node.all("cm-thread");
+  assert.equal(choice.hidden, true);
+  receive(MESSAGES.findLast(({ kind }) => kind === "snapshot"));
+  assert.equal(choice.hidden, false);
+  assert.deepEqual(choice.children.map((option) => option.textContent), ["main", "sql"]);
+  assert.equal(choice.value, "sql");
+  sent();
+  choice.value = "main";
+  for (const listener of choice.listeners.change) listener({});
+  assert.deepEqual(sent(), [{ kind: "thread", thread: "main" }]);
+  receive(of("snapshot"));
+  assert.equal(choice.hidden, true);
+});

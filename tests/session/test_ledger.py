@@ -36,7 +36,7 @@ def run(
     """End a request for each figure, one after the other; return what each took."""
     costs: list[tuple[int | None, str, int]] = []
     for figure in figures:
-        meter.begin()
+        meter.begin(alone=True)
         cost = meter.end(figure, dearest)
         costs.append((cost.took, cost.sure, cost.charge))
     return costs
@@ -79,14 +79,6 @@ def test_blind_is_who_is_told_no_cost() -> None:
     assert not meter.is_blind(3)
 
 
-def test_what_was_not_sent_leaves_nothing() -> None:
-    """It is under way no more."""
-    meter = Meter()
-    meter.begin()
-    meter.leave()
-    assert (meter.under_way, run(meter, seen(97), seen(95))[1]) == (0, (2, "alone", 2 + 1))
-
-
 @examples(
     cost=st.integers(1, 9),
     workers=st.integers(2, 32),
@@ -107,8 +99,8 @@ def test_several_at_once_are_summed_and_never_too_cheap(
         if requests and len(under_way) < workers and luck.random() < 0.6:
             requests -= 1
             left -= cost
+            meter.begin(alone=not under_way)
             under_way.append(left)
-            meter.begin()
         elif under_way:
             answer = meter.end(seen(under_way.pop(luck.randrange(len(under_way)))), cost)
             took, charged = took + (answer.took or 0), charged + answer.charge
@@ -121,9 +113,10 @@ def test_several_at_once_are_summed_and_never_too_cheap(
 def test_an_estimate_is_of_one_service() -> None:
     """By its last ten rows whose cost is known."""
     ledger = Ledger()
-    ledger.rows.extend(row(number, each=number) for number in range(20))
-    ledger.rows.append(row(20))
-    ledger.rows.append(row(21, each=99, service="emulator"))
+    for number in range(20):
+        ledger.add(row(number, each=number))
+    ledger.add(row(20))
+    ledger.add(row(21, each=99, service="emulator"))
     assert ledger.estimate("https://a.example").costs == tuple(range(10, 20))
     assert ledger.estimate("https://b.example").costs == ()
     assert [each.number for each in ledger.of("emulator")] == [21]
@@ -137,8 +130,9 @@ def test_the_latest_rows_are_kept() -> None:
 def test_the_means_of_several_at_once_become_nearer() -> None:
     """An earlier one counts no more than the latest."""
     ledger = Ledger()
-    ledger.rows.extend(row(n, each=each, sure="several") for n, each in enumerate([9, 4, 3]))
-    ledger.rows.append(row(3, each=2, sure="alone"))
+    for number, each in enumerate([9, 4, 3]):
+        ledger.add(row(number, each=each, sure="several"))
+    ledger.add(row(3, each=2, sure="alone"))
     assert ledger.estimate("https://a.example").costs == (3, 3, 3, 2)
 
 
@@ -147,6 +141,8 @@ def test_the_rows_as_a_dataframe(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[object] = []
     monkeypatch.setattr("chatmagic.session.ledger.dataframe", lambda *args: given.append(args))
     ledger = Ledger()
-    ledger.rows.append(row(1, took=3))
+    ledger.add(row(1, took=3))
     ledger.to_dataframe()
-    assert given == [(LedgerRow, tuple(ledger.rows))]
+    assert given == [(LedgerRow, ledger)]
+    assert ([each.took for each in ledger], len(ledger)) == ([3], 1)
+    assert repr(ledger) == "<Ledger of 1 request>"

@@ -375,6 +375,8 @@ def test_a_thread_begins_where_the_page_has_its_cell(session: Session, emulator:
     session.run(Ask("b", owner="b"), seen)
     assert ("began", ["in the thread sql"]) in seen.told
     session.run(Ask("p", entry="panel", owner="p", thread="main"), Seen())
+    with pytest.raises(InputError, match="thread is a name: a letter, then letters"):
+        session.ask("x", thread="a b")
     with pytest.raises(InputError, match=r"thread main has 1 turn above this cell. Nothing was"):
         session.steer(ThreadStart("x", 2, owner="s", execution="2"))
     with pytest.raises(InputError, match="The thread main has turns above this cell already"):

@@ -200,6 +200,15 @@ def test_one_notice_comes_at_80_percent(tmp_path: Path) -> None:
     assert lines == ["42 of the budget of 50 credits are used."]
 
 
+def test_a_notice_of_the_panel_waits_for_the_next_question(tmp_path: Path) -> None:
+    """What would be printed now would stand in the output of some cell."""
+    lines: list[str] = []
+    account = Account(spending("5 turns", tmp_path, lines))
+    account.ask(4, entry="panel")
+    assert account.spending.news() == ["4 of the budget of 5 turns are used."]
+    assert lines == account.spending.news() == []
+
+
 def test_an_ask_whose_end_was_interrupted_is_ended_by_the_next(tmp_path: Path) -> None:
     """Its reservation does not stay."""
     account = Account(spending("50", tmp_path))
@@ -207,7 +216,23 @@ def test_an_ask_whose_end_was_interrupted_is_ended_by_the_next(tmp_path: Path) -
     account.begin()
     account.ask()
     assert account.spending.tally.turns == 4
+    assert account.spending.under_way == ()
+    assert [row.error for row in account.spending.ledger.rows] == [
+        None,
+        None,
+        "ChatInterrupted",
+        None,
+    ]
     account.spending.end(None)
+
+
+def test_an_interrupted_question_tells_nothing_of_a_service(tmp_path: Path) -> None:
+    """It is no answer without credits, so the next one is asked."""
+    account = Account(spending("50", tmp_path))
+    account.spending.end(account.begin(), Reply("", state="interrupted"))
+    account.begin()
+    account.ask(3)
+    assert account.used == 9
 
 
 def test_a_row_has_what_is_known(tmp_path: Path) -> None:
@@ -226,6 +251,29 @@ def test_a_budget_that_is_none_sends_nothing(tmp_path: Path) -> None:
     """It says so before."""
     with pytest.raises(InputError, match="it is something else"):
         Account(spending("plenty", tmp_path)).ask()
+
+
+@pytest.mark.parametrize("costs", [(3,), (2, 3, 4), (1, 1, 2, 5)])
+@pytest.mark.parametrize("others", [0, 2])
+def test_the_ledgers_forecast_covers_the_truth(costs: tuple[int, ...], others: int) -> None:
+    """An account that others use between the turns, too, allows so many more turns."""
+    covered, runs = 0, 30
+    for seed in range(runs):
+        luck = Random(seed)  # noqa: S311 - a seeded run
+        account, turns = Account(Spending(GivenEnvironment)), 0
+        account.left = 250
+        forecast: tuple[int, int] | None = None
+        while account.left >= 0:
+            account.left -= luck.randint(0, others)
+            account.cost = luck.choice(costs)
+            account.ask()
+            turns += account.left >= 0
+            if len(account.spending.ledger.rows) == 15:
+                forecast = account.spending.ledger.estimate(SERVICE.origin).turns_left(account.left)
+                turns = 0
+        assert forecast is not None
+        covered += forecast[0] <= turns <= forecast[1]
+    assert covered == runs if len(costs) == 1 and not others else covered >= 0.9 * runs
 
 
 class Costly:

@@ -37,13 +37,18 @@ if TYPE_CHECKING:
     Send = Callable[[messages.Answer], object]
     Work = Callable[[], object]
 
-STEPS: Final[Mapping[str, Callable[[Conversation], Change | None]]] = {
-    "undo": Conversation.undo,
-    "redo": Conversation.redo,
-    "clear": Conversation.reset,
+    Do = Callable[[Conversation], Change | None]
+    Say = Callable[[Change | None], str]
+
+STEPS: Final[Mapping[str, tuple[Do, Say]]] = {
+    "undo": (Conversation.undo, undone),
+    "redo": (Conversation.redo, redone),
 }
+"""What goes over the changes of all threads, and the words on it."""
 WITHDRAWN: Final = "Withdrawn before it was sent."
 CLEARED: Final = "A new conversation begins; Undo brings the old one back."
+CLEARED_THREAD: Final = "The turns of the thread {} are set aside; Undo brings them back."
+UNDER_WAY: Final = "A question from the panel is under way: its thread is shown until it ends."
 FAILED: Final = "{what}: the panel's part of the kernel failed ({error}). %%chat still works."
 
 
@@ -142,6 +147,10 @@ class Actions:
                 self._stop(self._pending.get(message["key"]), answer)
             case "step":
                 self._work.put((message, answer, partial(self._step, message["step"], answer)))
+            case "thread" if any(pending.mine for pending in self._pending.values()):
+                answer({"kind": "notice", "words": UNDER_WAY})
+            case "thread":
+                self._hub.show_thread(message["thread"])
             case "placed":
                 turn, owner = self._turn(message["turn"]), owner_of(message["cell"])
                 if turn is not None and turn.entry == "panel":
@@ -181,13 +190,16 @@ class Actions:
             answer({"kind": "refused", "words": why, "nonce": nonce})
             return
         # A turn of the panel is asked again as a cell is run again: in the same place.
+        names, shown = self._hub.threads()
+        thread = shown if len(names) > 1 else None
+        defaults = self._hub.kernel.defaults()
         ask = Ask(
             without_lone_surrogates(text),
             owner=secrets.token_hex(8) if old is None else old.owner,
             execution=secrets.token_hex(8),
             entry="panel",
             asker="the panel",
-            **self._hub.kernel.defaults(),
+            **{**defaults, "thread": thread if old is None else old.thread},
         )
         pending = self._pending.add(ask)
         pending.place(self._session.conversation.turns)
@@ -232,9 +244,16 @@ class Actions:
             self._session.run(pending.ask, _Waiting(waits), pending.halt)
 
     def _step(self, step: str, answer: Send) -> None:
-        change = self._session.change(STEPS[step])
-        say = {"undo": undone, "redo": redone}.get(step)
-        words = CLEARED if say is None else say(change)
+        names, shown = self._hub.threads()
+        if step in STEPS:
+            do, say = STEPS[step]
+            words = say(self._session.change(do))
+        elif len(names) > 1:
+            self._session.change(lambda conversation: conversation.delete(shown))
+            words = CLEARED_THREAD.format(shown)
+        else:
+            self._session.change(Conversation.reset)
+            words = CLEARED
         self._hub.drawing.put(partial(answer, {"kind": "notice", "words": words}))
 
     def _hand_over(self, number: int, owner: str) -> None:

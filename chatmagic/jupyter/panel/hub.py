@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
+    from chatmagic.conversation.conversation import Conversation
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.panel import messages
     from chatmagic.jupyter.panel.pending import PendingAsk
@@ -81,6 +82,8 @@ class Hub:
         self.pending = PendingAsks()
         self.context = contextvars.copy_context()
         """In which pages are sent to."""
+        self.thread = ""
+        """The thread that panels show, as chosen there; else the one that the last cell is in."""
         self._shown: tuple[Shown, ...] = ()
         self._announced = dict(self.entries().window()[0])
         self._shown_state: tuple[Any, Any] | None = None
@@ -107,7 +110,28 @@ class Hub:
 
     def entries(self) -> snapshot.Entries:
         """Return the entries of the log as they are now."""
-        return snapshot.Entries(self.session.conversation, self.pending.asides)
+        return snapshot.Entries(self.conversation(), self.pending.asides)
+
+    def threads(self) -> tuple[list[str], str]:
+        """Return the names of all threads, and of the one that panels show."""
+        conversation = self.session.conversation
+        names = [*conversation.threads]
+        return names, self.thread if self.thread in names else conversation.context().thread
+
+    def conversation(self) -> Conversation:
+        """Return the thread that panels show, as a conversation of its own."""
+        names, name = self.threads()
+        conversation = self.session.conversation
+        return conversation if len(names) == 1 else conversation.of_thread(name)
+
+    def show_thread(self, name: str) -> None:
+        """Show another thread in every panel.
+
+        Args:
+            name: its name, or whatever a page says.
+        """
+        self.thread = name
+        self._announce()
 
     def snapshot(self, known: Mapping[int, str] | None, count: int = 0) -> messages.Snapshot:
         """Return a snapshot.
@@ -127,7 +151,7 @@ class Hub:
             "entries": listed,
             "earlier": earlier,
             "new": new,
-            "pending": [pending.values() for pending in self.pending.values()],
+            "pending": [ask.values() for ask in self.pending.values() if self._is_here(ask)],
             **self._state(),  # type: ignore[typeddict-item] # mypy asks here for what may lack
         }
 
@@ -158,7 +182,9 @@ class Hub:
             self._send_to("gauge", self.credits())
 
     def _state(self) -> messages.State:
-        conversation, standing = self.session.conversation, self._standing()
+        conversation, standing = self.conversation(), self._standing()
+        names, name = self.threads()
+        several: dict[str, Any] = {"threads": names, "thread": name} if len(names) > 1 else {}
         self._shown_state = standing, self.session.credits
         return {
             "credits": self.credits()["credits"],
@@ -166,7 +192,12 @@ class Hub:
             "undo": conversation.undo_depth > 0,
             "redo": conversation.redo_depth > 0,
             "count": len(conversation),
+            **several,  # type: ignore[typeddict-item] # both of them, or none
         }
+
+    def _is_here(self, pending: PendingAsk) -> bool:
+        """Return whether an ask is the panel's, or of the thread that panels show."""
+        return pending.mine or pending.thread in {"", self.threads()[1]}
 
     def _standing(self) -> messages.Standing:
         try:
@@ -200,7 +231,8 @@ class Hub:
     def show(self, pending: PendingAsk) -> None:
         """Tell every panel the stage of an ask."""
         message: messages.PendingMessage = {"kind": "pending", **pending.values()}
-        self._send_to("panel", message)
+        if self._is_here(pending):
+            self._send_to("panel", message)
 
     def drop(self, pending: PendingAsk, words: str) -> None:
         """Tell every panel that an ask is over before it was sent, and why.
@@ -215,6 +247,7 @@ class Hub:
     def _began(self, event: Began) -> None:
         pending = self.pending.of(event.ask) or self.pending.add(event.ask)
         pending.place(event.turns)
+        pending.thread = event.thread
         pending.stage, pending.halt = "began", event.halt
         pending.note = "; ".join(event.notes)
         self.show(pending)
@@ -224,7 +257,8 @@ class Hub:
         pending = self.pending.of(event.ask)
         if pending is not None and self.kernel.streams():
             pending.html = event.html
-            self._send_to("panel", {"kind": "text", "key": pending.key, "html": event.html})
+            if self._is_here(pending):
+                self._send_to("panel", {"kind": "text", "key": pending.key, "html": event.html})
 
     def _end(self, event: Ended) -> None:
         ask, answer, error = event.ask, event.answer, event.error
@@ -236,9 +270,10 @@ class Hub:
         del self.pending[pending.key]
         is_failure = error is not None and not isinstance(error, KeyboardInterrupt)
         if is_failure or (answer is not None and not ask.history):
-            self.pending.put_aside(pending, answer, error, self.session.conversation)
+            self.pending.put_aside(pending, answer, error, self.conversation())
         fine, answered = error is None, answer is not None
-        self.publish(_ended(pending, event.words, fine=fine, answered=answered))
+        ended = _ended(pending, event.words, fine=fine, answered=answered)
+        self.publish(ended if self._is_here(pending) else None)
         self._send_to("gauge", self.credits())
 
     # Sending.

@@ -96,13 +96,18 @@ class Standing(TypedDict):
 
 
 class State(TypedDict):
-    """State that may change with each turn, and is small."""
+    """State that may change with each turn, and is small.
+
+    Where there are several threads, it names them and the one whose turns are counted and listed.
+    """
 
     credits: Credits
     standing: Standing
     undo: bool
     redo: bool
     count: int
+    threads: NotRequired[list[str]]
+    thread: NotRequired[str]
 
 
 # From the kernel to a page.
@@ -256,6 +261,13 @@ class Step(_OfView):
     step: Literal["undo", "redo", "clear"]
 
 
+class Thread(_OfView):
+    """Show the turns of this thread in all panels, and ask in it."""
+
+    kind: Literal["thread"]
+    thread: str
+
+
 class Put(_OfView):
     """Make cells of turns (``None``: all of the panel's); ``cells`` are the page's, in order."""
 
@@ -278,7 +290,7 @@ class Ping(_OfView):
     kind: Literal["ping", "save"]
 
 
-FromPage = Sync | Want | Ask | Go | Step | Put | Placed | Ping
+FromPage = Sync | Want | Ask | Go | Step | Thread | Put | Placed | Ping
 
 _KINDS: Final = frozenset(
     kind for form in get_args(FromPage) for kind in get_args(get_type_hints(form)["kind"])

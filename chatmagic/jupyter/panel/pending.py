@@ -41,6 +41,7 @@ class PendingAsk:
         replaces: numbers of the turns that its turn will replace.
         halt: stops it; ``None`` until it is known.
         html: what pages were shown of its reply.
+        thread: name of the thread that it is asked in; empty until it has begun.
     """
 
     key: int
@@ -51,6 +52,7 @@ class PendingAsk:
     replaces: Sequence[int] = ()
     halt: Halt | None = None
     html: str = ""
+    thread: str = ""
 
     @property
     def mine(self) -> bool:

@@ -16,8 +16,8 @@
  * @typedef {{key: number, words: string, fine: boolean, prompt: ?string}} Ended how an ask
  *   ended, and the prompt of the panel that was not answered
  * @typedef {{state: string, rows: [string, string][]}} Standing
- * @typedef {{credits: Credits, standing: Standing, undo: boolean, redo: boolean, count: number}}
- *   State
+ * @typedef {{credits: Credits, standing: Standing, undo: boolean, redo: boolean, count: number,
+ *   threads?: string[], thread?: string}} State threads: where there are several
  * @typedef {{kind: "snapshot", view?: string, entries: [number, string][], earlier: number,
  *   new: Entry[], pending: Pending[], ended?: ?Ended, reloaded?: boolean} & State} Snapshot
  *   ids and versions of the newest entries, and how many turns stand before them
@@ -44,10 +44,11 @@
  * @typedef {{kind: "ask", nonce: string, text: ?string, replaces: ?number}} Ask
  * @typedef {{kind: "go"|"stop", key: number}} Go
  * @typedef {{kind: "step", step: "undo"|"redo"|"clear"}} Step
+ * @typedef {{kind: "thread", thread: string}} Thread to show in all panels
  * @typedef {{kind: "put", turns: ?number[], cells: string[]}} Put
  * @typedef {{kind: "placed", turn: number, cell: string}} Placed
  * @typedef {{kind: "ping"|"save"}} Ping
- * @typedef {Sync|Want|Ask|Go|Step|Put|Placed|Ping} FromPage
+ * @typedef {Sync|Want|Ask|Go|Step|Thread|Put|Placed|Ping} FromPage
  */
 
 /**

@@ -19,8 +19,12 @@ let opened = 0;
 
 /** The head of the panel: title, state, gauge, and the tools of the conversation. */
 class Header {
-  /** @param {(step: "undo"|"redo"|"clear") => void} step @param {() => void} putAll */
-  constructor(step, putAll) {
+  /**
+   * @param {(step: "undo"|"redo"|"clear") => void} step
+   * @param {() => void} putAll
+   * @param {(thread: string) => void} choose
+   */
+  constructor(step, putAll, choose) {
     this.gauge = new Gauge(false);
     this.badge = make("span", "cm-badge");
     this.badge.hidden = true;
@@ -28,10 +32,14 @@ class Header {
     this.undo = button("undo", "Undo", () => step("undo"));
     this.redo = button("redo", "Redo", () => step("redo"));
     this.clear = button("clear", "Clear the conversation", () => step("clear"));
+    this.thread = make("select", "cm-thread", "", { "aria-label": "Thread" });
+    this.thread.hidden = true;
+    this.thread.addEventListener("change", () => choose(this.thread.value));
     const tools = [this.putAll, this.undo, this.redo, this.clear];
     this.node = make("div", "cm-head", [
       make("span", "cm-title", "Chat", { "aria-hidden": "true" }),
       this.badge,
+      this.thread,
       this.gauge.node,
       make("div", "cm-tools", tools, { role: "group", "aria-label": "Conversation tools" }),
     ]);
@@ -43,12 +51,27 @@ class Header {
     this.badge.hidden = !state;
   }
 
+  /**
+   * Offer the threads, where there are several; the kernel says which one is shown.
+   * @param {string[]} [names]
+   * @param {string} [shown]
+   */
+  showThreads(names = [], shown = "") {
+    this.thread.hidden = !names.length;
+    const known = Array.from(this.thread.children, (option) => option.textContent);
+    if (known.join() !== names.join()) {
+      this.thread.replaceChildren(...names.map((name) => make("option", "", name)));
+    }
+    this.thread.value = shown;
+  }
+
   /** @param {Store} store @param {boolean} can whether anything can be changed now */
   enable(store, can) {
     enable(this.putAll, can && store.turns().some((turn) => turn.mine));
     enable(this.undo, can && store.state?.undo);
     enable(this.redo, can && store.state?.redo);
     enable(this.clear, can && store.state?.count);
+    this.thread.disabled = !can;
   }
 }
 
@@ -71,7 +94,11 @@ export class ChatView {
     });
     this.asking = new Asking(model, this.connection, this.store, this.composer);
     this.cells = new CellExport(model, element, this.connection, this.composer);
-    this.header = new Header((step) => this.step(step), () => this.put(null));
+    this.header = new Header(
+      (step) => this.step(step),
+      () => this.put(null),
+      (thread) => this.connection.send({ kind: "thread", thread }),
+    );
     this.log = new Log(model, this.store, {
       copy: (text, what) => void this.cells.copy(text, what),
       newCell: (code) => void this.cells.newCell(code),
@@ -150,6 +177,7 @@ export class ChatView {
     this.reloaded ||= Boolean(snapshot.reloaded);
     this.request(this.store.takeSnapshot(snapshot));
     this.header.gauge.show(snapshot.credits);
+    this.header.showThreads(snapshot.threads, snapshot.thread);
     const rows = snapshot.standing.rows.map(([name, value]) => {
       return [make("dt", "", name), make("dd", "", value, { dir: "auto" })];
     });

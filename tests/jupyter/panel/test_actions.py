@@ -9,6 +9,7 @@ import pytest
 from panel_views import HOSTILE, Service, View, holding, words
 
 from chatmagic.conversation.record import owner_of
+from chatmagic.conversation.threads import ThreadStart
 from chatmagic.errors import ReplyFormatError
 from chatmagic.jupyter.panel import actions
 from chatmagic.session.events import Ask, Listener
@@ -143,6 +144,53 @@ def test_a_turn_below_json_asks_for_prose(session: Session, page: View, service:
     assert [turn.as_typed for turn in session.conversation] == ["what?", "why?"]
     asked, _ = page.log()
     assert "<summary>1 field</summary>" in asked["reply"]["html"]
+
+
+def test_one_thread_is_shown_and_can_be_changed(
+    session: Session, page: View, service: Service
+) -> None:
+    """The one at the end, or the one that is chosen; its questions are asked in it by name."""
+    page.asked("first")
+    assert "threads" not in page.sync()
+    session.steer(ThreadStart("sql", owner="s" * 16, execution="1"))
+    page.until("snapshot", thread="sql")
+    page.asked("second")
+    assert [entry["prompt"] for entry in page.log()] == ["second"]
+    page.say("thread", thread="main")
+    shown = page.until("snapshot", thread="main")
+    assert (shown["threads"], shown["count"]) == (["main", "sql"], 1)
+    page.asked("third")
+    page.asked(None, replaces=2)
+    assert service.bodies == [["first"], ["second"], ["first", "fine", "third"], ["second"]]
+    assert [entry["prompt"] for entry in page.log()] == ["first", "third"]
+    threads = [(each.thread, each.turn.thread) for each in session.conversation.standings]
+    assert threads == [("main", None), ("sql", "sql"), ("main", "main")]
+    page.say("step", step="clear")
+    words = "The turns of the thread main are set aside; Undo brings them back."
+    assert page.until("notice")["words"] == words
+    assert [turn.prompt for turn in session.conversation] == ["second"]
+    page.say("thread", thread="none")
+    assert page.until("snapshot", thread="sql")["count"] == 1
+
+
+def test_what_another_thread_asks_is_not_shown(
+    session: Session, page: View, service: Service
+) -> None:
+    """Nor does the panel change its thread while its own question is under way."""
+    session.steer(ThreadStart("sql", owner="s" * 16, execution="1"))
+    session.run(Ask("why?", owner="c" * 16, thread="main"), Listener(None))
+    # Its snapshots are sent in order, and this one is the last.
+    assert page.sync()["count"] == 0
+    assert not any(message.get("ended") for message in page.messages)
+    service.reply, go_on = holding("half ")
+    key = page.ask("mine")
+    page.until("text")
+    page.say("thread", thread="main")
+    assert page.until("notice")["words"] == actions.UNDER_WAY
+    go_on.set()
+    assert page.until("snapshot", key=key)["thread"] == "sql"
+    assert [message["kind"] for message in page.messages].count("pending") >= 1
+    assert all(m["prompt"] == "mine" for m in page.messages if m["kind"] == "pending")
 
 
 def test_what_is_no_json_is_told_in_the_panel(session: Session, page: View) -> None:

@@ -30,6 +30,9 @@ EACH = [
 ]
 
 
+OPTIONAL = {"view", "first", "reloaded", "ended", "threads"}
+
+
 def kinds(form: Any) -> set[str]:
     """Return the kinds of messages of a type."""
     forms = get_args(form) if isinstance(form, UnionType) else [form]
@@ -49,8 +52,8 @@ def test_each_message_has_an_example() -> None:
 def test_examples_are_of_their_type(form: Any, sample: dict[str, Any]) -> None:
     """With all that is required; nothing may lack, be of another type, or be there besides."""
     assert conforms(sample, form)
-    required = {name for name in sample if name not in {"view", "first", "reloaded", "ended"}}
-    for name in required - {"count"} if sample["kind"] == "sync" else required:
+    required = {name for name in sample if name not in OPTIONAL}
+    for name in required - {"sync": {"count"}, "snapshot": {"thread"}}.get(sample["kind"], set()):
         lacking = {key: value for key, value in sample.items() if key != name}
         assert not conforms(lacking, form), name
     assert not conforms({**sample, "more": 1}, form)
