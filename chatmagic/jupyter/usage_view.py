@@ -49,9 +49,10 @@ def shown(spending: Spending, service: str) -> tuple[str, str]:
     """
     ledger = spending.ledger
     rows = ledger.of(service)
-    lines = [] if rows else [f"No request was sent from this kernel to {service} yet."]
+    to = f" to {service}" if ledger.rows else ""
+    lines = [f"No request was sent from this kernel{to} yet."]
     if rows:
-        lines += [f"{counted(len(rows), 'request')} of this kernel to {service}."]
+        lines = [f"{counted(len(rows), 'request')} of this kernel to {service}."]
         lines += _forecast(rows, ledger.estimate(service), ledger.meter(service).lowest)
     lines += spending.in_words(service)
     return _html(lines, rows), _words(lines, rows)
@@ -59,7 +60,7 @@ def shown(spending: Spending, service: str) -> tuple[str, str]:
 
 def _forecast(rows: Sequence[LedgerRow], estimate: Estimate, credits: Credits | None) -> list[str]:
     """Return what a turn takes lately, how many are left, and whether that lasts, in lines."""
-    low, high = estimate.cheapest, estimate.dearest
+    low, high = min(estimate.costs, default=None), max(estimate.costs, default=None)
     if credits is None or credits.remaining is None:
         return [f"Its answers tell no credits; {OTHERS}."]
     left = f"{crediting.left_words(credits)}, {crediting.reset_words(credits)}"

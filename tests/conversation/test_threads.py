@@ -185,6 +185,17 @@ def test_a_record_of_a_later_release() -> None:
 def test_the_cell_of_a_start(start: ThreadStart, source: str) -> None:
     """As typed."""
     assert threads.source(start) == source
+    typed = threads.typed_in(f"\n{source} \n")
+    assert typed is not None
+    assert typed.reads == start.reads
+
+
+@pytest.mark.parametrize(
+    "source", ["", "%chat_thread", "%chat_thread --delete a", "%chat_thread a\n1"]
+)
+def test_other_cells_begin_none(source: str) -> None:
+    """Nor do those of several lines tell."""
+    assert threads.typed_in(source) is None
 
 
 @pytest.mark.parametrize(
