@@ -77,8 +77,8 @@ def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
 
 def _turns(read: Notebook, restored: Restored) -> tuple[findings.Row, ...]:
     order = _order(read, restored)
-    stand = restored.conversation.standings
-    names = {each.turn.number: each.thread for each in stand if each.thread != MAIN}
+    # Also of a turn that was taken back below; main is not named.
+    names = {number: name for number, name in restored.threads.items() if name != MAIN}
     rows = []
     for index, (saved, record) in enumerate(read.turns):
         number = restored.numbers.get(index)
