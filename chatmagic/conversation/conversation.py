@@ -54,6 +54,11 @@ them, but for what rules 15 and 16 say. The rules:
     they were the new thread's own; they stay where they stand.
 18. Deleting a thread takes out, as one change, the turns that it has of its own, also where
     another thread begins with them, and leaves its starts.
+20. The question of a live turn may be asked again, also from another cell: with what stands above
+    the turn, which the new one replaces where it stands, whatever cell owns that place. The cell
+    that asked has a place without turns; what it asked is not set aside with it.
+21. A turn has the replies that came to its question in its place since the last reset or load, as
+    far as changes can be taken back; any of them can be put back, which is a change.
 
 Together they give *Run All*: the same notebook, run from top to bottom once more in the
 same conversation, sends the same requests in the same order.
@@ -67,11 +72,10 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING
 
-from chatmagic.conversation import history
+from chatmagic.conversation import alternatives, history, marks
 from chatmagic.conversation.history import Snapshot
-from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.slots import (
     above,
     live,
@@ -80,8 +84,7 @@ from chatmagic.conversation.slots import (
     standings,
     with_slot,
 )
-from chatmagic.conversation.threads import ThreadStart
-from chatmagic.conversation.turn import Context, is_stale, newest
+from chatmagic.conversation.turn import Context, Turn, is_stale, newest
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
@@ -89,17 +92,9 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.history import Change
+    from chatmagic.conversation.marks import Mark
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item, Standing
-    from chatmagic.conversation.turn import Turn
-
-Mark = Literal["stale", "taken back", "held back", "instructions taken back", "thread taken back"]
-
-
-_TAKEN_BACK: Final[Mapping[type, Mark]] = {
-    Instructions: "instructions taken back",
-    ThreadStart: "thread taken back",
-}
 
 
 class Conversation:
@@ -215,6 +210,22 @@ class Conversation:
         turns = tuple(place.lines.get(thread, ()))
         return Context(newest(turns, last), len(turns), place.instructions, thread)
 
+    def context_of(self, number: int, *, last: int | None = None) -> Context:
+        """Return what a request would carry that asks the question of a live turn again (rule 20).
+
+        Args:
+            number: the turn's number.
+            last: carry only so many turns, the newest; ``None`` is all of them.
+
+        Raises:
+            InputError: it is not live.
+        """
+        for each in self.standings:
+            if each.turn.number == number:
+                line = tuple(each.line[: each.index])
+                return Context(newest(line, last), len(line), each.instructions, each.thread)
+        raise InputError("That turn is not in the conversation any more. Nothing was sent.")
+
     def add(self, item: Item, *, order: Sequence[str] | None = None) -> Change:
         """Put an item where it belongs; in its cell's slot it replaces older executions' items.
 
@@ -228,6 +239,43 @@ class Conversation:
         """
         self._all, change = history.added(self._all, item, order)
         return change
+
+    def replace_reply(
+        self,
+        turn: Turn,
+        number: int,
+        *,
+        asker: str | None = None,
+        order: Sequence[str] | None = None,
+    ) -> Change:
+        """Put another reply in the place of a live turn; a change in any case (rules 8, 20, 21).
+
+        Args:
+            turn: one of its :meth:`replies`, or a new turn, with the numbers that its
+                :meth:`context_of` gave as ``carried``.
+            number: of the live turn.
+            asker: hash of the cell that asks for it; ``None`` without one.
+            order: hashes of the page's cells from top to bottom, where the page tells them.
+        """
+        self._all, change = alternatives.replaced(self._all, turn, number, asker, order)
+        return change
+
+    def replies(self, number: int) -> tuple[Turn, ...]:
+        """Return a live turn and those with earlier replies to its question, oldest first.
+
+        Args:
+            number: the live turn's.
+        """
+        return alternatives.replies(self._all, number)
+
+    def in_force(self, owner: str) -> Turn | None:
+        """Return the live turn with a reply to the question whose reply a cell shows, if any.
+
+        Args:
+            owner: hash of the cell.
+        """
+        newest = next((slot.newest for slot in self._all.slots if slot.owner == owner), None)
+        return alternatives.in_force(self._all, newest) if isinstance(newest, Turn) else None
 
     def reset(self) -> Change:
         """Take every live turn out; all else stays. Counts as a change in any case (rule 8)."""
@@ -321,18 +369,7 @@ class Conversation:
                 which it does not yet.
         """
         now = self._all if layout is None else history.followed(self._all, layout)[0]
-        owners = [slot.owner for slot in now.slots for _ in slot.turns]
-        marks: dict[str | None, Mark] = {
-            turn.owner: "held back" for turn in live(now.slots) if turn.reply.held_back
-        }
-        stand = zip(owners, standings(now.slots), strict=True)
-        marks |= {owner: "stale" for owner, standing in stand if self._is_stale(standing)}
-        marks |= {
-            slot.owner: _TAKEN_BACK.get(type(slot.newest), "taken back")
-            for slot in now.slots
-            if slot.lacks_newest
-        }
-        return {owner: mark for owner, mark in marks.items() if owner is not None}
+        return marks.marks(now, self._is_stale)
 
     def stale(self, turn: Turn) -> bool:
         """Return whether a live turn would be asked otherwise now (rule 9); others never are."""

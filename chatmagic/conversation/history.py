@@ -30,7 +30,18 @@ if TYPE_CHECKING:
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item
 
-Kind = Literal["ask", "re-run", "instructions", "thread", "reset", "deletion", "set aside", "load"]
+Kind = Literal[
+    "ask",
+    "re-run",
+    "retry",
+    "pick",
+    "instructions",
+    "thread",
+    "reset",
+    "deletion",
+    "set aside",
+    "load",
+]
 
 IN_NOTEBOOK: Final = "a cell of the notebook"
 UNDO_DEPTH: Final = 1000
@@ -102,7 +113,7 @@ def added(now: Snapshot, item: Item, order: Sequence[str] | None) -> tuple[Snaps
     kind: Kind = "ask" if kept == slot.items else "re-run"
     if not is_turn:
         kind = "instructions" if isinstance(item, Instructions) else "thread"
-    then, change = _changed(replace(now, slots=slots), kind, {slot.key: (*kept, item)})
+    then, change = changed(replace(now, slots=slots), kind, {slot.key: (*kept, item)})
     return replace(then, next_number=now.next_number + is_turn), change
 
 
@@ -130,7 +141,7 @@ def reset(now: Snapshot) -> tuple[Snapshot, Change]:
         for slot in now.slots
         if slot.turns
     }
-    return _changed(now, "reset", after)
+    return changed(now, "reset", after)
 
 
 def deleted(now: Snapshot, name: str) -> tuple[Snapshot, Change]:
@@ -143,7 +154,7 @@ def deleted(now: Snapshot, name: str) -> tuple[Snapshot, Change]:
         for slot in now.slots
         if any(turn.number in own for turn in slot.turns)
     }
-    return _changed(now, "deletion", after)
+    return changed(now, "deletion", after)
 
 
 def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:
@@ -164,7 +175,7 @@ def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:
     slots = tuple(held.values())
     slots = (*slots[moved:], *slots[:moved])
     orders = tuple(slot.key for slot in now.slots), tuple(slot.key for slot in slots)
-    then, change = _changed(replace(now, slots=slots), "load", after, orders)
+    then, change = changed(replace(now, slots=slots), "load", after, orders)
     then = replace(then, next_number=now.next_number + other.next_number - 1)
     return then, replace(change, went=live(now.slots))
 
@@ -234,7 +245,7 @@ def set_aside(now: Snapshot, owners: Collection[str]) -> tuple[Snapshot, Change 
     after: dict[int, tuple[Item, ...]] = {
         slot.key: () for slot in now.slots if slot.items and slot.owner in owners
     }
-    return _changed(now, "set aside", after) if after else (now, None)
+    return changed(now, "set aside", after) if after else (now, None)
 
 
 def followed(now: Snapshot, layout: Layout) -> tuple[Snapshot, Change | None]:
@@ -303,13 +314,13 @@ def _brought_back(now: Snapshot, owner: str) -> Snapshot:
     return replace(now, slots=slots, done=done)
 
 
-def _changed(
+def changed(
     now: Snapshot,
     kind: Kind,
     after: Mapping[int, tuple[Item, ...]],
     orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
 ) -> tuple[Snapshot, Change]:
-    """Do something new: put these items into these slots, and remember it for undo."""
+    """Put these items into these slots, by key, as a new change to undo."""
     before = {slot.key: slot.items for slot in now.slots if slot.key in after}
     slots, change = _moved(now.slots, kind, after)
     done = (*now.done, Step(kind, before, after, orders))[-UNDO_DEPTH:]

@@ -57,6 +57,12 @@ class Turn(RequestFacts):
         return turn_digest(self.prompt, self.reply.text)
 
     @property
+    def recorded_digest(self) -> str:
+        """The digest by which records name this turn; that of its own record is the older."""
+        # A prompt whose values were not kept is another text now.
+        return (self.record and self.record.turn) or self.digest
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """What its cell shows of it: the prompt as typed, and the reply."""
         return self.as_typed, self.reply.text

@@ -20,15 +20,18 @@ import anywidget
 from traitlets import Unicode
 
 from chatmagic.conversation.cell_order import Pages, report_from
+from chatmagic.conversation.history import IN_NOTEBOOK
 from chatmagic.jupyter import assets
 from chatmagic.jupyter.drawing import Drawn
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.conversation.cell_order import PageReport
-    from chatmagic.conversation.conversation import Mark
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.marks import Mark
     from chatmagic.jupyter.bridge_messages import CodeCell, Coded, Say, ToBridge
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.session.events import Event
@@ -42,6 +45,8 @@ MARKS: Final[Mapping[Mark, str]] = {
     "undo or a load. Run the cell again to give them anew.",
     "thread taken back": "Not in force any more: this thread was taken back, by an undo or a load. "
     "Run the cell again to begin it anew.",
+    "replaced": "Reply {} of {} to this question is in force, asked by {}; what this cell shows is "
+    "kept. %chat_retry --list tells them all, and --pick puts one back.",
     "held back": f"This reply {HELD_BACK}.",
 }
 """The mark of a cell in the page."""
@@ -50,6 +55,7 @@ COPIED: Final = (
     "Not in the conversation: this output came with a copy of its cell. Run the cell to renew it."
 )
 STARTED: Final = "Reply started."
+_SHOWN: Final = 40
 
 
 class _Hidden(anywidget.AnyWidget):
@@ -193,7 +199,8 @@ class Bridge:
         conversation = self._session.conversation
         marks = conversation.marks(self._session.environment.layout(None))
         copies = self.pages.copies() - {turn.owner for turn in conversation}
-        words = dict.fromkeys(copies, COPIED) | {cell: MARKS[mark] for cell, mark in marks.items()}
+        words = dict.fromkeys(copies, COPIED)
+        words |= {cell: _in_words(mark, cell, conversation) for cell, mark in marks.items()}
         marked = self.pages.by_id(words)
         if opened or marked != self._marked:
             self._marked = marked
@@ -203,3 +210,13 @@ class Bridge:
 
     def _send(self, message: ToBridge) -> None:
         self._hidden.send(message)
+
+
+def _in_words(mark: Mark, cell: str, conversation: Conversation) -> str:
+    """Return a cell's mark in words."""
+    turn = conversation.in_force(cell) if mark == "replaced" else None
+    if turn is None:
+        return MARKS[mark]
+    numbers = [each.number for each in conversation.replies(turn.number)]
+    place = numbers.index(turn.number) + 1
+    return MARKS[mark].format(place, len(numbers), one_line(turn.asker or IN_NOTEBOOK, _SHOWN))

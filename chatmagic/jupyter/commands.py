@@ -19,6 +19,7 @@ from chatmagic.jupyter.connect_command import connect, login
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.history_commands import history, redo, reset, undo
 from chatmagic.jupyter.instructions_command import instruct
+from chatmagic.jupyter.retry_command import retry
 from chatmagic.jupyter.save_command import load, save
 from chatmagic.jupyter.status import Status
 from chatmagic.jupyter.thread_command import thread

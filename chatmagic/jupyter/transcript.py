@@ -47,6 +47,9 @@ def marks(
     notes: list[str] = [] if turn.state == "complete" else [turn.state]
     if notebook := (notebooks or {}).get(turn.owner or ""):
         notes.append(notebook)
+    numbers = [each.number for each in conversation.replies(turn.number)]
+    if len(numbers) > 1:
+        notes.append(f"reply {numbers.index(turn.number) + 1} of {len(numbers)}")
     notes += output.turn_notes(turn, is_stale=conversation.stale(turn))
     if turn.reply.took is not None:
         notes.append(f"took about {turn.reply.took:,}")

@@ -1,4 +1,4 @@
-"""A notebook with threads and instructions: run again, headless, replayed, restored."""
+"""A notebook with threads, instructions and retries: run again, headless, replayed, restored."""
 
 from __future__ import annotations
 
@@ -40,6 +40,9 @@ CELLS = [
     ("q7", "%chat echo:q7"),
     ("t4", "%chat_thread other"),
     ("q8", "%chat --last 3 echo:q8"),
+    ("r1", "%chat_retry 3"),
+    ("p1", "%chat_retry --pick 1 3"),
+    ("r2", "%chat_retry"),
 ]
 TERSE = "You are terse.\n\n"
 
@@ -75,6 +78,8 @@ def test_run_twice_and_headless_and_replayed(
         ["echo:q0", "echo:q1", "echo:q5"],
         ["echo:q6"],
         ["echo:q7"],
+        ["echo:q0", "echo:q1", "echo:q5", "echo:q8"],
+        ["echo:q0", "echo:q1", "echo:q5"],
         ["echo:q0", "echo:q1", "echo:q5", "echo:q8"],
     ]
     saved, replayed = map(read, (path, path.with_name("again.ipynb")))

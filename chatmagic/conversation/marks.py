@@ -1,0 +1,65 @@
+"""Marks of cells: what is to be known of the output that a cell shows (rules 9, 14 and 20)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from chatmagic.conversation.alternatives import in_force
+from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.slots import live, standings
+from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.turn import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from chatmagic.conversation.history import Snapshot
+    from chatmagic.conversation.slots import Slot, Standing
+
+Mark = Literal[
+    "stale",
+    "taken back",
+    "held back",
+    "replaced",
+    "instructions taken back",
+    "thread taken back",
+]
+
+_TAKEN_BACK: Final[Mapping[type, Mark]] = {
+    Instructions: "instructions taken back",
+    ThreadStart: "thread taken back",
+}
+
+
+def marks(now: Snapshot, is_stale: Callable[[Standing], bool]) -> dict[str, Mark]:
+    """Return the marks of cells, by their hashes.
+
+    Args:
+        now: the conversation.
+        is_stale: returns whether a turn would be asked otherwise where it stands.
+    """
+    turns = live(now.slots)
+    made: dict[str | None, Mark] = {
+        turn.owner: "held back" for turn in turns if turn.reply.held_back
+    }
+    owners = [slot.owner for slot in now.slots for _ in slot.turns]
+    for owner, standing in zip(owners, standings(now.slots), strict=True):
+        if is_stale(standing):
+            # Another cell may have asked for the reply that stands there.
+            made |= {owner: "stale", standing.turn.owner: "stale"}
+    numbers = {turn.number for turn in turns}
+    made |= {slot.owner: _lost(now, slot) for slot in now.slots if _lacks(slot, numbers)}
+    return {owner: mark for owner, mark in made.items() if owner is not None}
+
+
+def _lacks(slot: Slot, numbers: set[int]) -> bool:
+    """Return whether what a cell put there last is live neither here nor, a turn, elsewhere."""
+    newest = slot.newest
+    return slot.lacks_newest and not (isinstance(newest, Turn) and newest.number in numbers)
+
+
+def _lost(now: Snapshot, slot: Slot) -> Mark:
+    newest = slot.newest
+    if isinstance(newest, Turn) and in_force(now, newest) is not None:
+        return "replaced"
+    return _TAKEN_BACK.get(type(newest), "taken back")
