@@ -121,7 +121,7 @@ def _add_demo(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     )
     add("--no-browser", dest="browser", action="store_false", help="only print the address")
     add("--port", type=_port, default=0, metavar="N", help="JupyterLab's (default: any free one)")
-    parser.set_defaults(run=_demo)
+    parser.set_defaults(run=lambda arguments: demo.run(**arguments))
 
 
 def _add_install(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
@@ -134,7 +134,7 @@ def _add_install(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     add = parser.add_argument
     add("--uninstall", action="store_true", help="remove the lines that it has added")
     add("--system", action="store_true", help="for all users and environments: in /etc/ipython")
-    parser.set_defaults(run=_install)
+    parser.set_defaults(run=lambda arguments: install.run(**arguments))
 
 
 def _add_sanitize_file(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
@@ -256,11 +256,3 @@ def _audit(arguments: Mapping[str, Any]) -> int:
 def _sanitize_file(_: Mapping[str, Any]) -> int:
     print(SANITIZE_FILE)
     return 0
-
-
-def _install(arguments: Mapping[str, Any]) -> int:
-    return install.run(**arguments)
-
-
-def _demo(arguments: Mapping[str, Any]) -> int:
-    return demo.run(arguments["folder"], port=arguments["port"], browser=arguments["browser"])

@@ -6,9 +6,12 @@ from dataclasses import asdict, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from chatmagic.text import without_lone_surrogates
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_LARGEST: Final = 2**63
 _TYPES: Final = {
     "int": "Int64",
     "float": "Float64",
@@ -30,4 +33,12 @@ def dataframe(kind: type, rows: Iterable[Any]) -> Any:
     pd = import_module("pandas")  # for who asks for it, and has it
     columns = {item.name: str(item.type).split(" ", 1)[0] for item in fields(kind)}
     types = {name: _TYPES.get(type_, "string") for name, type_ in columns.items()}
-    return pd.DataFrame([asdict(row) for row in rows], columns=list(columns)).astype(types)
+    cells = [{name: _held(value) for name, value in asdict(row).items()} for row in rows]
+    return pd.DataFrame(cells, columns=list(columns)).astype(types)
+
+
+def _held(value: Any) -> Any:
+    """Return a value that a column can hold: a file may have any number, and halves of letters."""
+    if isinstance(value, int) and abs(value) >= _LARGEST:
+        return None
+    return without_lone_surrogates(value) if isinstance(value, str) else value

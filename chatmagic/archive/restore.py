@@ -51,12 +51,14 @@ class Restored:
         numbers: the numbers of the turns that were kept in the conversation, by their places
             among the notebook's turns.
         cells: the cells of these turns, by the turns' numbers.
+        threads: the threads in which they were asked, by the turns' numbers.
         problems: a line for each record that could not be put to use.
     """
 
     conversation: Conversation
     numbers: Mapping[int, int]
     cells: Mapping[int, int]
+    threads: Mapping[int, str]
     problems: tuple[str, ...]
 
 
@@ -91,7 +93,7 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
     numbers = {index: number for number, index in enumerate(turns, 1)}
     saved_turns = notebook.turns
     cells = {number: saved_turns[index][0].cell for index, number in numbers.items()}
-    return Restored(replay.conversation, numbers, cells, tuple(problems))
+    return Restored(replay.conversation, numbers, cells, replay.threads, tuple(problems))
 
 
 def turn_of(record: Record, text: str, **place: Any) -> Turn:
@@ -129,6 +131,8 @@ class Replay:
     def __init__(self, turns: Iterable[Turn]) -> None:
         """Start without any turn."""
         self.conversation = Conversation()
+        self.threads: dict[int, str] = {}
+        """The threads in which turns were asked, by the turns' numbers."""
         # Turns are numbered in the order in which they are added, so their numbers are known.
         self._digests = dict(enumerate((turn.recorded_digest for turn in turns), 1))
         self._numbers = {digest: number for number, digest in reversed(self._digests.items())}
@@ -136,9 +140,9 @@ class Replay:
 
     def add(self, turn: Turn) -> None:
         """Add a turn, with the numbers of those that it carried; 0 is one that is not known."""
-        context = self.conversation.context(turn.owner, turn.execution, thread=turn.thread).numbers
-        now = newest(context, turn.last)
-        above = tuple(self._digests[number] for number in context)
+        context = self.conversation.context(turn.owner, turn.execution, thread=turn.thread)
+        now = newest(context.numbers, turn.last)
+        above = tuple(self._digests[number] for number in context.numbers)
         stand = newest(above, turn.last)
         record = self._listed(cast("Record", turn.record))
         if record.carried != above:
@@ -148,6 +152,7 @@ class Replay:
         # One 0 stands for all those that no digest tells.
         carried = (0, *carried) if record.earlier else carried
         self.conversation.add(replace(turn, carried=carried, record=record))
+        self.threads[self.conversation.added] = context.thread
 
     def steer(self, item: Instructions | ThreadStart | Hiding) -> None:
         """Add what steers the turns below it; a hiding names one of those above."""

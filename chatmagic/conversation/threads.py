@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -105,6 +106,18 @@ def refuse_fork(start: ThreadStart, here: Context, own: Context) -> None:
             f"The thread {start.name} has turns above this cell already. Nothing was changed.",
             hint=f"Take another name, or go on with it: %chat_thread {start.name}.",
         )
+
+
+def typed_in(source: str) -> ThreadStart | None:
+    """Return the start of a thread that a cell's one line begins; ``None`` of any other cell.
+
+    Args:
+        source: what the cell says.
+    """
+    line = re.fullmatch(
+        r"%chat_thread[ \t]+(?:--fork[ \t=]+(\d+)[ \t]+)?([^\s-]\S*)", source.strip()
+    )
+    return line and ThreadStart(line[2], None if line[1] is None else int(line[1]))
 
 
 def source(start: ThreadStart) -> str:

@@ -36,7 +36,7 @@ def credits(kernel: Kernel, line: str) -> None:
     if "--usage" in given:
         from chatmagic.jupyter import usage_view  # noqa: PLC0415 - the renderer comes with it
 
-        views.show_html(*usage_view.shown(kernel.session.spending))
+        views.show_html(*usage_view.shown(kernel.session.spending, Status(kernel).service()))
         return
     if given and execution.audience == "page":
         kernel.page.panels(Status(kernel)).show_gauge(execution.cell)

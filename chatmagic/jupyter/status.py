@@ -20,6 +20,7 @@ from chatmagic.jupyter.execution import running
 from chatmagic.protocol import ratelimit
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
+from chatmagic.session.spending import EMULATOR, service_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -148,8 +149,23 @@ class Status:
                     state.credits, state.took, now=self._now(state), clock_off=state.clock_off
                 ),
                 f"Set for every question: {', '.join(self._values()) or 'nothing'}.",
+                *self._budgets(),
             )
         )
+
+    def service(self) -> str:
+        """Return what the ledger calls the service that is asked now."""
+        try:
+            return service_of(self.kernel.endpoint())
+        except ChatError:
+            return EMULATOR
+
+    def _budgets(self) -> list[str]:
+        """Return the lines on the budgets that hold."""
+        try:
+            return self.kernel.session.spending.in_words(self.service())
+        except ChatError as error:
+            return [str(error)]
 
     def instructions(self, execution: Execution | None) -> Value | None:
         """Return the instructions that hold for a question; ``None`` where there are none.

@@ -10,7 +10,7 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.render import gauge, markdown, usage_plot
 from chatmagic.render.usage_plot import Bar
 from chatmagic.session.estimate import FEWEST, LATELY, rounded
-from chatmagic.session.spending import EMULATOR
+from chatmagic.session.spending import EMULATOR, OTHERS
 from chatmagic.text import UNTYPESET, counted, to_terminal, visible
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MOST_SHOWN: Final = 20
 """How many rows the table has at most, the latest."""
-OTHERS: Final = "others may share the quota"
 _HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")
 _ASKED_IN: Final = {"cell": "cell", "panel": "panel", "python": "Python", "map": "map"}
 _SURE: Final[dict[Sure, str]] = {
@@ -38,40 +37,40 @@ _LASTS: Final = {
 }
 
 
-def shown(spending: Spending) -> tuple[str, str]:
+def shown(spending: Spending, service: str) -> tuple[str, str]:
     """Return what a session used, as HTML and as text.
 
     Args:
         spending: its ledger and budgets.
+        service: origin of the service that is asked now, or ``emulator``.
 
     Raises:
         ChatError: a budget, or the file of the day's, cannot be read.
     """
     ledger = spending.ledger
-    service = ledger.rows[-1].service if ledger.rows else EMULATOR
     rows = ledger.of(service)
-    lines = [] if rows else ["No request was sent from this kernel yet."]
+    to = f" to {service}" if ledger.rows else ""
+    lines = [f"No request was sent from this kernel{to} yet."]
     if rows:
-        lines += [f"{counted(len(rows), 'request')} of this kernel to {service}."]
+        lines = [f"{counted(len(rows), 'request')} of this kernel to {service}."]
         lines += _forecast(rows, ledger.estimate(service), ledger.meter(service).lowest)
-    for budget in spending.budgets():
-        used = budget.used(spending.used(budget, service))
-        lines.append(f"Budget of {budget} ({budget.setting}): {used:,} used; {OTHERS}.")
+    lines += spending.in_words(service)
     return _html(lines, rows), _words(lines, rows)
 
 
 def _forecast(rows: Sequence[LedgerRow], estimate: Estimate, credits: Credits | None) -> list[str]:
     """Return what a turn takes lately, how many are left, and whether that lasts, in lines."""
-    low, high = estimate.cheapest, estimate.dearest
+    low, high = min(estimate.costs, default=None), max(estimate.costs, default=None)
     if credits is None or credits.remaining is None:
         return [f"Its answers tell no credits; {OTHERS}."]
     left = f"{crediting.left_words(credits)}, {crediting.reset_words(credits)}"
+    left = left[0].upper() + left[1:]
     if low is None or high is None:
         return [f"{left}; {OTHERS}. What a turn takes is known from the second answer on."]
-    took = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    took = counted(high, "credit") if low == high else f"{low:,} to {high:,} credits"
     count = len(estimate.costs)
     lately = "The last turn" if count == 1 else f"The last {count} turns"
-    lines = [f"{lately} took {took} credits{' each' if count > 1 else ''}; {OTHERS}."]
+    lines = [f"{lately} took {took}{' each' if count > 1 else ''}; {OTHERS}."]
     turns = estimate.turns_left(credits.remaining)
     if turns is None:
         return [*lines, f"{left}; {OTHERS}. A forecast needs {FEWEST} turns that took some."]

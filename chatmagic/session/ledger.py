@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from chatmagic.archive.frame import dataframe
 from chatmagic.conversation.request_facts import Entry as AskEntry
 from chatmagic.session.estimate import LATELY, Estimate
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from chatmagic.models import Credits
 
 Entry = AskEntry | Literal["map"]
@@ -170,7 +173,7 @@ class Meter:
         return Cost(charge=charge)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Ledger:
     """The kernel's latest requests, oldest first.
 
@@ -192,6 +195,18 @@ class Ledger:
         """
         return self.meters.setdefault(service, Meter())
 
+    def __iter__(self) -> Iterator[LedgerRow]:
+        """Return the rows as they are now, oldest first."""
+        return iter(tuple(self.rows))
+
+    def __len__(self) -> int:
+        """Return how many rows are kept."""
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        """Return how many rows it has, which may be many."""
+        return f"<Ledger of {counted(len(self), 'request')}>"
+
     def add(self, row: LedgerRow) -> None:
         """Enter a request that has ended.
 
@@ -209,7 +224,7 @@ class Ledger:
         Args:
             service: its origin, or ``emulator``.
         """
-        return [row for row in tuple(self.rows) if row.service == service]
+        return [row for row in self if row.service == service]
 
     def estimate(self, service: str) -> Estimate:
         """Return what a request takes lately, by the last ten whose cost is known.
@@ -232,7 +247,7 @@ class Ledger:
         Raises:
             ImportError: pandas is not installed.
         """
-        return dataframe(LedgerRow, tuple(self.rows))
+        return dataframe(LedgerRow, self)
 
 
 def _period(credits: Credits) -> tuple[object, ...]:

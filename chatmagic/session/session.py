@@ -9,11 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
-from chatmagic.conversation.request_facts import A_NAME, thread_name
 from chatmagic.conversation.threads import ThreadStart, refuse_fork
-from chatmagic.errors import InputError
 from chatmagic.session import schema_reader
 from chatmagic.session.events import Answer, Ask, Changed, Ended, Listener
 from chatmagic.session.state import SessionState
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from chatmagic.client.credit_tracker import CreditState
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.hiding import Hiding
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.request_facts import Format
     from chatmagic.models import Credits, Reply
     from chatmagic.session.events import Event, View
-    from chatmagic.session.ledger import Ledger
     from chatmagic.session.preview import Preview
 
 
@@ -46,19 +43,12 @@ class Session(SessionState):
     @property
     def credit_state(self) -> CreditState:
         """The latest credits and what belongs to them, read as one."""
-        client = self.clients.latest
-        state = CreditState() if client is None else client.credit_tracker.state
-        return replace(state, took=self.took)
+        return replace(self.clients.credit_state, took=self.took)
 
     @property
     def credits(self) -> Credits | None:
         """The latest credits; ``None`` is unknown."""
         return self.credit_state.credits
-
-    @property
-    def ledger(self) -> Ledger:
-        """The requests of this session that were sent: ``rows``, and ``to_dataframe()``."""
-        return self.spending.ledger
 
     def to_dataframe(self) -> Any:
         """Return the live turns as a pandas DataFrame, one row each, times in UTC.
@@ -124,12 +114,8 @@ class Session(SessionState):
                 reply the turn is kept, marked; without one the conversation is as before.
             ChatInterrupted: a person stopped it; the same holds.
         """
-        try:
-            thread = None if thread is None else thread_name(thread)
-        except ValueError:
-            raise InputError(f"thread is {A_NAME}. Nothing was sent.") from None
         owner, execution = self.environment.cell()
-        name = None if schema is None else schema_reader.name_of(schema)
+        name, form = schema_reader.given(schema)
         ask = Ask(
             text,
             max_tokens=max_tokens,
@@ -141,7 +127,7 @@ class Session(SessionState):
             hide=hide,
             format=format,
             schema=name,
-            form=None if name is None else schema_reader.read(schema, name),
+            form=form,
             allow_secrets=allow_secrets,
             fit=fit,
             owner=owner,
@@ -202,8 +188,7 @@ class Session(SessionState):
         """
         from chatmagic.session import map as many  # noqa: PLC0415 - few sessions need it
 
-        name = None if schema is None else schema_reader.name_of(schema)
-        form = None if name is None else schema_reader.read(schema, name)
+        name, form = schema_reader.given(schema)
         ask = Ask(
             template,
             max_tokens=max_tokens,
@@ -313,16 +298,8 @@ class Session(SessionState):
         Raises:
             ChatError: what is chosen cannot be used.
         """
-
-        def change() -> str | None:
-            summary = self.cassette.eject() if again else None
-            if not off:
-                # With it, none is wanted; what the environment names comes with the next ask.
-                self.cassette.insert(self.environment.cassette())
-            if not again:
-                self.cassette.retry()
-            return summary
-
+        choose = self.environment.cassette
+        change = partial(self.cassette.change, choose, again=again, off=off)
         return self.lock.alone("a change of the cassette", change)
 
     def follow_pages(self, owner: str | None = None) -> Change | None:

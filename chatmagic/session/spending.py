@@ -21,7 +21,7 @@ What a cassette answers is not begun here; what the emulator answers is, and cou
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from chatmagic.session.ledger import Entry
 
 EMULATOR: Final = "emulator"
+OTHERS: Final = "others may share the quota"
 SETTING: Final = "%config ChatMagics.budget"
 
 
@@ -66,6 +67,7 @@ class Reservation:
         request: digest of the request.
         time: when it was begun.
         is_daily: whether it is counted for the day, too.
+        estimate: what it takes, where that is known before.
     """
 
     service: str
@@ -74,6 +76,7 @@ class Reservation:
     request: str
     time: datetime
     is_daily: bool = False
+    estimate: int | None = None
 
     @property
     def counts(self) -> bool:
@@ -102,6 +105,7 @@ class Spending:
         self._environment = environment
         self._file = file
         self._lock = threading.Lock()
+        self._news: list[str] = []
         self._noticed: set[tuple[Budget, str]] = set()
         self._ask: Reservation | None = None
 
@@ -142,6 +146,26 @@ class Spending:
             service: origin of the service, which a day's budget is kept for.
         """
         return self.file.read(service, _today()) if budget.daily else self.tally
+
+    def in_words(self, service: str) -> list[str]:
+        """Return how much of each budget is used, a line each.
+
+        Args:
+            service: origin of the service that is asked now.
+
+        Raises:
+            ChatError: a budget, or the file of the day's, cannot be read.
+        """
+        return [
+            f"Budget of {budget} ({budget.setting}): "
+            f"{budget.used(self.used(budget, service)):,} used; {OTHERS}."
+            for budget in self.budgets()
+        ]
+
+    def news(self) -> list[str]:
+        """Return the notices that no cell has shown, and forget them."""
+        news, self._news = self._news, []
+        return news
 
     def begin(
         self, endpoint: Endpoint, *, entry: Entry, cell: str | None, request: str
@@ -185,7 +209,8 @@ class Spending:
         needs = _needs(own, self.tally, dearest)
 
         def reserve(today: Tally) -> Tally:
-            needs.extend(_needs(daily, today, dearest))
+            reservation.estimate = dearest or today.dearest
+            needs.extend(_needs(daily, today, reservation.estimate))
             return today.plus(min(needs, default=dearest or 0), 1)
 
         if daily:
@@ -211,6 +236,9 @@ class Spending:
                 return
             self._settle(reservation, reply or Reply(""), problem)
             notices = self._notices(reservation) if reservation.counts else []
+        if reservation.entry == "panel":  # what is printed now would stand in some cell
+            self._news += notices
+            return
         for notice in notices:
             with swallowed():  # a warning may be an error here; the reply is not to be lost
                 self._environment().notify(notice)
@@ -225,10 +253,13 @@ class Spending:
         self._settled = self._settled.plus(charge, turns)
         if reservation.is_daily:
             # What cannot be written stays as it was reserved.
+            dearest = self.ledger.estimate(reservation.service).dearest
+
+            def change(day: Tally) -> Tally:
+                return replace(day.plus(more, turns - 1), dearest=dearest or day.dearest)
+
             with swallowed(ChatError):
-                self.file.change(
-                    reservation.service, reservation.day, lambda day: day.plus(more, turns - 1)
-                )
+                self.file.change(reservation.service, reservation.day, change)
 
     def _enter(
         self, reservation: Reservation, reply: Reply, problem: BaseException | None
@@ -244,7 +275,7 @@ class Spending:
         if seen is None and (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST:
             cost = Cost()  # refused: it took nothing
         else:
-            cost = meter.end(seen, ledger.estimate(service).dearest)
+            cost = meter.end(seen, ledger.estimate(service).dearest or reservation.estimate)
         ledger.add(
             LedgerRow(
                 number=ledger.count + 1,

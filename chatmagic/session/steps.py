@@ -126,7 +126,8 @@ class AskSteps:
         self._look_up()
         if self._source == "service":
             session.secret_check.refuse(state, self._endpoint())
-        state.notes = [*set_aside_note(aside), *session.cassette.news(), *self._what_is_sent()]
+        news = [*session.cassette.news(), *session.spending.news()]
+        state.notes = [*set_aside_note(aside), *news, *self._what_is_sent()]
 
     def _compose(self, conversation: Conversation) -> Change | None:
         """Make the request; return the change of a conversation that follows its page."""

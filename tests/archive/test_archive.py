@@ -224,6 +224,14 @@ def test_what_is_damaged_is_told(path: list[Any], item: Any, said: str) -> None:
         archive.load(whole)
 
 
+def test_a_turn_knows_those_of_its_own_thread() -> None:
+    """Also where another thread has one of the same words."""
+    same = [Turn(prompt="p", reply=Reply("r"), thread=thread) for thread in ("main", "x")]
+    talk = talked([*same, Turn(prompt="q", reply=Reply("r"), thread="x")])
+    again = archive.load(archive.dump(talk))
+    assert (again.turns[-1].carried, again.stale_turns()) == ((2,), ())
+
+
 def test_threads_are_numbered_apart() -> None:
     """As Markdown; a start that is damaged is refused."""
     start, owner = ThreadStart("sql", 1, owner="s"), "a"
@@ -312,3 +320,17 @@ def test_a_record_is_made_where_there_is_none() -> None:
     first, second = archive.records_of(talk, keep_values=False).values()
     assert second.carried == (first.turn,)
     assert second.reply == digest(talk.turns[1].reply.text)
+
+
+def test_a_hidden_turn_is_found_by_its_place() -> None:
+    """Turns are numbered anew when they are loaded; one that was asked again is not hidden."""
+    talk = Conversation()
+    for name in "aab":
+        ask(talk, name, name, name)
+    ask(talk, "c", "c", "c")
+    talk.add(Hiding(2, digest("any"), turn=3, owner="h", execution="1"))
+    talk.add(Hiding(9, digest("any"), turn=2, owner="i", execution="1"))
+    ask(talk, "d", "a", "again")
+    again = archive.load(archive.dump(talk))
+    assert prompts(again.context().turns) == prompts(talk.context().turns) == ["d", "c"]
+    assert "Turn 2 is hidden: it does" in archive.markdown(talk)

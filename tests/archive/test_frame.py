@@ -25,4 +25,6 @@ def test_each_column_has_one_type() -> None:
     frame = dataframe(Row, [Row(), Row("a", 3, 0.5, time=datetime(2026, 1, 1, tzinfo=UTC))])
     assert frame.dtypes.astype(str).to_dict() == types
     assert types["time"] == "datetime64[us, UTC]"
+    odd = dataframe(Row, [Row("\ud800", 10**30)])
+    assert (odd["name"][0], odd["count"].isna()[0]) == ("\ufffd", True)
     assert (frame["count"][1], frame["count"].isna()[0], frame["name"][1]) == (3, True, "a")

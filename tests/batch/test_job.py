@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -275,7 +276,9 @@ def test_a_limit_is_waited_for_where_that_was_told(rig: Callable[..., Rig]) -> N
         return prompt.upper()
 
     made = rig(answer, workers=1, waits=True)
-    made.job(list("abc")).run()
+    job = made.job(list("abc"))
+    job.run()
+    assert job.progress.waiting == ""
     assert made.asking.asked == ["a", "b", "b", "c"]
     assert len(made.kept()) == 3
 
@@ -296,7 +299,23 @@ def test_a_stop_ends_a_wait(rig: Callable[..., Rig]) -> None:
     """However long that would be."""
     made = rig(raising(lambda: limited(3_600), {"a"}), workers=1, waits=True)
     job = made.job(list("ab"))
-    job.run(lambda: job.stop() if made.asking.asked else None)
+    job.run(lambda: job.stop() if job.progress.waiting else None)
+    assert made.asking.asked == ["a"]
+    assert re.fullmatch(r"waiting until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", job.progress.waiting)
+
+
+def test_an_interrupt_ends_a_wait(rig: Callable[..., Rig]) -> None:
+    """The row is not sent again, though that would be due."""
+    made = rig(raising(lambda: limited(2), {"a"}), workers=1, waits=True)
+
+    interrupts = [KeyboardInterrupt()]
+
+    def tick() -> None:
+        if made.asking.asked and interrupts:
+            raise interrupts.pop()
+
+    with pytest.raises(KeyboardInterrupt):
+        made.job(list("ab")).run(tick)
     assert made.asking.asked == ["a"]
 
 

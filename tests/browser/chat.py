@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from rig import wait
+
 from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
@@ -58,7 +60,8 @@ class Chat:
 
     def until(self, words: str) -> str:
         """Wait until the status region says something that begins so."""
-        self.page.wait_for_function(
+        wait(
+            self.page,
             "([node, words]) => new RegExp('^(' + words + ')').test(node.textContent)",
             arg=[self.root.get_by_role("status").element_handle(), words],
         )
@@ -66,13 +69,13 @@ class Chat:
 
     def until_ready(self) -> None:
         """Wait until nothing is under way."""
-        self.page.wait_for_function(
-            "node => !node.classList.contains('cm-busy')", arg=self.root.element_handle()
+        wait(
+            self.page, "node => !node.classList.contains('cm-busy')", arg=self.root.element_handle()
         )
 
     def settled(self, turns: int) -> None:
         """Wait until the panel has everything of so many turns, as ``MESSAGES`` has noted it."""
-        self.page.wait_for_function(SETTLED, arg=[self.root.element_handle(), turns])
+        wait(self.page, SETTLED, arg=[self.root.element_handle(), turns])
 
     def send(self, text: str) -> None:
         """Type and press Enter."""
@@ -83,7 +86,8 @@ class Chat:
         """Ask, and wait for the end."""
         count = self.turns.count()
         self.send(text)
-        self.page.wait_for_function(
+        wait(
+            self.page,
             "([node, count]) => node.querySelectorAll('.cm-turn:not(.cm-live)').length > count",
             arg=[self.root.element_handle(), count],
         )

@@ -1,13 +1,27 @@
 """Where pytest looks for the fixtures; they are written in :mod:`fixtures`."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
 from fixtures import (  # noqa: F401 - pytest finds them here
-    browser,
     chromium,
     lab,
-    lab_page,
+    leave,
     notebook7,
-    notebook_page,
     running_emulator,
     server,
     service,
+    tabs,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """After a test's own fixtures, see whether its browser is needed any more."""
+    yield
+    leave(item, nextitem)

@@ -1,26 +1,26 @@
-"""One Jupyter server a run, one browser a module: what the tests in real pages stand on."""
+"""One Jupyter server and one browser a run: what the tests in real pages stand on."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 import serving
 from logged import Emulator
-from rig import CHROMIUM, Front
+from rig import Tabs
 
 from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser
-    from rig import Book
+    from rig import Book, Front
     from serving import Server
 
+TABS: Final = pytest.StashKey[Tabs]()
 NEEDED = ("playwright", "jupyterlab", "notebook", "anywidget")
 
 
@@ -70,48 +70,42 @@ def server(
         yield running
 
 
-# Playwright keeps an event loop running in this thread, which other modules' tests need.
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    """Chromium, for one module."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - it may not be installed
-
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM))
-        yield launched
-        launched.close()
+@pytest.fixture(scope="session")
+def tabs(chromium: str, server: Server, pytestconfig: pytest.Config) -> Tabs:
+    """Chromium, which :func:`leave` closes."""
+    made = Tabs(chromium, server)
+    pytestconfig.stash[TABS] = made
+    return made
 
 
-@pytest.fixture(scope="module")
-def lab_page(browser: Browser, server: Server) -> Iterator[Front]:
-    """JupyterLab in a tab, for one module."""
-    with browser.new_context(viewport={"width": 1200, "height": 900}) as context:
-        yield Front("lab", server, context)
+def leave(item: pytest.Item, next_item: pytest.Item | None) -> None:
+    """Close Chromium behind the last test here, and behind each if a test of the run failed.
 
-
-@pytest.fixture(scope="module")
-def notebook_page(browser: Browser, server: Server) -> Iterator[Front]:
-    """Notebook 7 in a tab, for one module."""
-    with browser.new_context(viewport={"width": 1200, "height": 900}) as context:
-        yield Front("notebook", server, context)
+    Playwright keeps an event loop running in this thread, which other folders' tests need; and
+    what a test that failed leaves in a page is nothing for the next one.
+    """
+    tabs = item.config.stash.get(TABS, None)
+    last = next_item is None or next_item.path.parent != item.path.parent
+    if tabs is not None and (last or item.session.testsfailed):
+        tabs.close()
 
 
 @pytest.fixture
 def lab(
-    lab_page: Front,
+    tabs: Tabs,
     service: Emulator,  # noqa: ARG001 - whatever the test asks, nobody has asked before
 ) -> Iterator[Callable[..., Book]]:
     """Open notebooks in JupyterLab: ``lab(["%load_ext chatmagic", …])`` gives a :class:`Book`."""
-    yield from _opener(lab_page)
+    yield from _opener(tabs.front("lab"))
 
 
 @pytest.fixture
 def notebook7(
-    notebook_page: Front,
+    tabs: Tabs,
     service: Emulator,  # noqa: ARG001 - as in `lab`
 ) -> Iterator[Callable[..., Book]]:
     """Open notebooks in Notebook 7."""
-    yield from _opener(notebook_page)
+    yield from _opener(tabs.front("notebook"))
 
 
 def _opener(front: Front) -> Iterator[Callable[..., Book]]:
@@ -129,4 +123,5 @@ def _opener(front: Front) -> Iterator[Callable[..., Book]]:
         book.close()
     # The region in which a page speaks outlives the notebook: the next one has none yet.
     front.page.evaluate("document.getElementById('chatmagic-status')?.remove()")
+    front.context.unroute_all()
     front.server.tidy()

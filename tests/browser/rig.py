@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -16,12 +17,13 @@ from urllib.parse import quote, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
     from serving import Server
 
 FrontEnd = Literal["lab", "notebook"]
 MILLISECONDS_TO_WAIT: Final = 60_000
 """A bound against hanging: nothing is measured by it."""
+MILLISECONDS_BETWEEN: Final = 30
 
 CHROMIUM: Final = (
     "--no-sandbox",
@@ -98,6 +100,14 @@ BOUNDED: Final = """async ([path, view, given, milliseconds]) => {
 }"""
 
 
+def wait(page: Page, expression: str, arg: Any = None) -> None:
+    """Wait until an expression in a page is true.
+
+    Playwright would evaluate it for each frame, and have the page draw one sixty times a second.
+    """
+    page.wait_for_function(expression, arg=arg, polling=MILLISECONDS_BETWEEN)
+
+
 @dataclass
 class Heard:
     """What a page did beside what it was asked to do.
@@ -109,6 +119,45 @@ class Heard:
 
     fetched: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+
+
+class Tabs:
+    """Chromium with a tab of each front end, which is opened for the first test that needs it.
+
+    It stays open from one file to the next: a front end takes as long to load as a test takes.
+
+    Args:
+        program: Chromium's path.
+        server: the server.
+    """
+
+    def __init__(self, program: str, server: Server) -> None:
+        """Open nothing."""
+        self._program = program
+        self._server = server
+        self._opened = ExitStack()
+        self._browser: Browser | None = None
+        self._fronts: dict[FrontEnd, Front] = {}
+
+    def front(self, kind: FrontEnd) -> Front:
+        """Return the tab of a front end."""
+        if self._browser is None:
+            from playwright.sync_api import sync_playwright  # noqa: PLC0415 - may be missing
+
+            launcher = self._opened.enter_context(sync_playwright()).chromium
+            self._browser = self._opened.enter_context(
+                launcher.launch(executable_path=self._program, args=list(CHROMIUM))
+            )
+        if kind not in self._fronts:
+            context = self._browser.new_context(viewport={"width": 1200, "height": 900})
+            self._fronts[kind] = Front(kind, self._server, context)
+        return self._fronts[kind]
+
+    def close(self) -> None:
+        """Close everything; the next test that needs a tab has it opened anew."""
+        self._fronts.clear()
+        self._browser = None
+        self._opened.close()
 
 
 class Front:
@@ -176,7 +225,8 @@ class Front:
         self.page.evaluate(
             "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", name
         )
-        self.page.wait_for_function(
+        wait(
+            self.page,
             """theme => document.body.dataset.jpThemeName === theme
             && !document.querySelector('#jupyterlab-splash')""",
             arg=name,
@@ -239,7 +289,7 @@ class Book:
 
     def _load_page(self, more: str = "") -> None:
         self.page.goto(self.front.address(self.path) + more)
-        self.page.wait_for_function(LOADED[self.front.kind])
+        wait(self.page, LOADED[self.front.kind])
 
     def ready(self) -> None:
         """Wait until the notebook is drawn and its kernel answers."""
@@ -268,7 +318,8 @@ class Book:
     def until(self, condition: str, given: Any = None) -> None:
         """Wait until an expression in the page is true; it knows what :meth:`js` knows."""
         # Whatever is true there stays there: it may hold the whole notebook.
-        self.page.wait_for_function(
+        wait(
+            self.page,
             f"([path, view, given]) => {{ {FIND} return Boolean({condition}); }}",
             arg=[self.path, self.view, given],
         )

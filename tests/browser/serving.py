@@ -16,11 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.request import Request, urlopen
 
+import forked_kernels
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 SECONDS_TO_START: Final = 60.0
-NEWS: Final = "@jupyterlab/apputils-extension:announcements"
+DISABLED: Final = (
+    "@jupyterlab/apputils-extension:announcements",
+    "@jupyterlab/apputils-extension:splash",
+)
+"""What asks the network, and what is drawn anew sixty times a second while a page loads."""
 
 
 @dataclass
@@ -91,25 +97,37 @@ def server(folder: Path, environment: Mapping[str, str]) -> Iterator[Server]:
     notebooks.mkdir()
     page = folder / "config" / "labconfig" / "page_config.json"
     page.parent.mkdir(parents=True)
-    page.write_text(json.dumps({"disabledExtensions": {NEWS: True}}), encoding="utf-8")
-    with said.open("wb") as out:
-        child = subprocess.Popen(
+    page.write_text(
+        json.dumps({"disabledExtensions": dict.fromkeys(DISABLED, True)}), encoding="utf-8"
+    )
+    known = {**_environment(folder, environment), "JUPYTER_PATH": str(folder / "forks")}
+    with (
+        forked_kernels.forking(folder / "forks", known),
+        said.open("wb") as out,
+        _running(
             _command(notebooks, port, token := secrets.token_hex(16)),
-            env=_environment(folder, environment),
+            env=known,
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-        )
-    try:
+        ) as child,
+    ):
         until = time.monotonic() + SECONDS_TO_START
         while not (notes := list(runtime.glob("jpserver-*.json"))) or not _listens(notes[0]):
             assert child.poll() is None, said.read_text("utf-8", errors="replace")
             assert time.monotonic() < until, said.read_text("utf-8", errors="replace")
             time.sleep(0.05)
         yield Server(json.loads(notes[0].read_text("utf-8"))["url"], token, notebooks, said)
+
+
+@contextmanager
+def _running(words: list[str], **how: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a server, and end it; it ends its kernels when it is told to end."""
+    child = subprocess.Popen(words, **how)
+    try:
+        yield child
     finally:
-        # It ends its kernels when it is told to end.
         child.terminate()
         try:
             child.wait(20)

@@ -168,10 +168,7 @@ def test_marks_prose_and_status_are_the_pages_own(lab: Open, service: Emulator) 
     mark = book.js(f"const mark = {MARKS}[0]; return [mark.getAttribute('role'), mark.innerText]")
     assert mark[0] == "note"
     assert mark[1].startswith("Stale: ")
-    book.screenshot("stale-light")
-    book.front.theme("JupyterLab Dark")
-    book.screenshot("stale-dark")
-    book.front.theme("JupyterLab Light")
+    book.screenshot("stale")
     book.insert(1, "2")
     bridged(book, marks=1)
     book.until(f"{CELL_WITH_MARK}[3]")
@@ -206,12 +203,12 @@ def test_taken_back_replies_wear_a_mark(lab: Open) -> None:
     assert book.front.heard.errors == []
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook7"])
-def test_instructions_hold_where_their_cell_stands(
-    front: str, request: pytest.FixtureRequest, service: Emulator
-) -> None:
-    """Put in above, they make the turns below stale; moved, deleted and taken back as a turn."""
-    book: Book = request.getfixturevalue(front)([LOAD, ask("a"), ask("b"), "1"])
+def test_instructions_hold_where_their_cell_stands(lab: Open, service: Emulator) -> None:
+    """Put in above, they make the turns below stale; moved, deleted and taken back as a turn.
+
+    So does the cell that begins a thread.
+    """
+    book = lab([LOAD, ask("a"), ask("b"), "1"])
     book.run_all()
     bridged(book)
     bodies(service)
@@ -238,6 +235,17 @@ def test_instructions_hold_where_their_cell_stands(
     bridged(book)
     book.run_all()
     assert bodies(service) == [["echo:a"], ["echo:a", "a", "echo:b"]]
+    book.insert(2, "%chat_thread sql")
+    assert "Thread sql for the questions below." in book.run(2)
+    bridged(book, marks=1)
+    book.run(3)
+    assert bodies(service) == [["echo:b"]]
+    bridged(book)
+    delete(book, 2)
+    bridged(book, marks=1)
+    book.run(2)
+    assert bodies(service) == [["echo:a", "a", "echo:b"]]
+    bridged(book)
     assert "Stale" not in str(book.save())
     assert book.front.heard.errors == []
 

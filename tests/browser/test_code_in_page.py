@@ -54,7 +54,7 @@ def put(book: Book, outcome: str, line: str = "%chat_code") -> None:
 
 @pytest.mark.parametrize("front", ["lab", "notebook7"])
 def test_code_becomes_cells(front: str, request: pytest.FixtureRequest) -> None:
-    """Once, in order, as one step of the page's own undo; nothing of it runs."""
+    """Once, in order, as one step of the page's own undo; nothing of it runs. By a button, too."""
     book = asked(request.getfixturevalue(front), "x = 1", "y = 2")
     head = [LOAD, reply("x = 1", "y = 2"), "%chat_code"]
     put(book, "2 cells put below; nothing of it was run.")
@@ -69,6 +69,9 @@ def test_code_becomes_cells(front: str, request: pytest.FixtureRequest) -> None:
     book.screenshot(f"code-cells-{front}")
     saved = book.save()["cells"]
     assert saved[3]["metadata"]["chatmagic"]["code"]["by"] == saved[2]["id"]
+    book.page.get_by_title("Put this code into a new cell").first.click()
+    book.until("notebook.widgets.length === 7")
+    assert sources(book)[2] == "x = 1"
     assert book.front.heard.errors == []
 
 
@@ -138,10 +141,9 @@ def tools(book: Book, index: int) -> Any:
     )
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook7"])
-def test_the_code_of_a_reply_has_quiet_buttons(front: str, request: pytest.FixtureRequest) -> None:
+def test_the_code_of_a_reply_has_quiet_buttons(lab: Open) -> None:
     """By mouse and by key; the file has nothing of them."""
-    book = asked(request.getfixturevalue(front), "x = 1", "y = 2")
+    book = asked(lab, "x = 1", "y = 2")
     names = ["Copy this code", "Put this code into a new cell"]
     book.until("document.querySelectorAll('.cm-in-cell').length === 2")
     assert tools(book, 1) == names * 2
@@ -156,7 +158,7 @@ def test_the_code_of_a_reply_has_quiet_buttons(front: str, request: pytest.Fixtu
     book.until(
         "getComputedStyle(document.querySelectorAll('.cm-in-cell .cm-tools')[1]).opacity === '1'"
     )
-    book.screenshot(f"code-tools-{front}")
+    book.screenshot("code-tools")
     button.click()
     book.until("notebook.widgets.length === 5")
     assert sources(book)[2] == "y = 2"

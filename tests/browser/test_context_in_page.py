@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from rig import cell
 
 from chatmagic.conversation import blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from logged import Emulator
     from rig import Book
 
@@ -29,12 +30,9 @@ def front_of(*cells: tuple[str, str]) -> str:
     return "".join(f"{blocks.cell(source, output)}\n\n" for source, output in cells)
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook7"])
-def test_cells_go_along_as_the_page_has_them(
-    front: str, request: pytest.FixtureRequest, service: Emulator
-) -> None:
+def test_cells_go_along_as_the_page_has_them(lab: Callable[..., Book], service: Emulator) -> None:
     """A tag is the page's own; what is put in above counts; another output makes stale."""
-    book: Book = request.getfixturevalue(front)(
+    book = lab(
         [
             LOAD,
             cell("x = 1\nx", metadata={"tags": ["data"]}),

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import threading
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import loopback
-import pytest
 from hostile import CORPUS
+from nbconvert import HTMLExporter
+from rig import Book, wait
 
 from chatmagic.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from playwright.sync_api import BrowserContext, Page
-    from rig import Book
+    from rig import Front, Tabs
 
     Open = Callable[..., Book]
 
@@ -41,7 +40,7 @@ REPLIES: Final = {
 }
 ERRORS: Final = {**REPLIES, "roots": ".jp-RenderedText pre", "foreign": True}
 PANEL: Final = {**REPLIES, "roots": ".cm-reply .chatmagic-reply", "ours": ".cm-code-tools"}
-RISKY: Final = (
+RISKIEST: Final = (
     "to act by TeX: a formula that leaves its place",
     "to act by TeX: a box as large as the page",
     "to act by TeX: \\class, \\cssId, \\style",
@@ -51,10 +50,12 @@ RISKY: Final = (
     "to burden: a long inline formula",
 )
 """Those that come closest to being drawn where they do not belong."""
+RISKY: Final = [number for number, kind in enumerate(CORPUS) if kind.tries in RISKIEST]
 NOT_IN_A_PANEL: Final = (
     ":is(.chatmagic-panel, .chatmagic-saved) :is(img, script, style, iframe, object, embed, form, "
     "input, video, audio, base, meta, link, [onclick], [onerror], [onload], [id])"
 )
+HISTORY: Final = ("%chat_history all", "%chat_history", "%chat_undo")
 ASK: Final = """
 def ask(first, last, *options):
     for number, text in enumerate(texts[first:last], first):
@@ -200,70 +201,80 @@ def _cells(origin: str, texts: list[str], *, quiet: bool = False) -> list[str]:
         return [setup + ASK, "ask(0, len(texts), '--quiet')"]
     asks = [f"ask({first}, {last})" for first, last in ranges]
     fails = [f"fail({first}, {last})" for first, last in ranges]
-    return [setup + ASK, *asks, *fails, "%chat_history all", "%chat_history", "%chat_undo"]
+    return [setup + ASK, *asks, *fails, *HISTORY]
 
 
-def _show_all(book: Book, scene: Scene, model: Model) -> None:
-    """Let every reply come, and look at each while it streams."""
-    shown = 0
-    for cell in range(1, 1 + -(-len(CORPUS) // IN_A_CELL)):
-        book.start(cell)
-        for number in range(shown, min(shown + IN_A_CELL, len(CORPUS))):
-            book.page.wait_for_function(
-                """number => {
-                  const roots = document.querySelectorAll('.chatmagic');
-                  return roots.length === number + 1 && roots[number].querySelector(
-                    '.chatmagic-reply') && !roots[number].querySelector('.chatmagic-credits');
-                }""",
-                arg=number,
-            )
-            found = scene.look("standing", {**REPLIES, "last": True})
-            assert found == [], (CORPUS[number].tries, found)
-            model.go.release()
-            shown += 1
-        book.until("panel.sessionContext.session.kernel.status === 'idle'")
-        assert "error" not in [output["output_type"] for output in book.outputs(cell)]
+def _stream(book: Book, scene: Scene, model: Model, cell: int, numbers: Sequence[int]) -> None:
+    """Let the replies come for which a cell asks, and look at each while it streams."""
+    book.start(cell)
+    for count, number in enumerate(numbers, 1):
+        book.until(
+            """(roots => roots.length === given[1] && roots[given[1] - 1].querySelector(
+              '.chatmagic-reply') && !roots[given[1] - 1].querySelector('.chatmagic-credits')
+            )(notebook.widgets[given[0]].outputArea.node.querySelectorAll('.chatmagic'))""",
+            [cell, count],
+        )
+        found = scene.look("standing", {**REPLIES, "last": True})
+        assert found == [], (CORPUS[number].tries, found)
+        model.go.release()
+    book.until("panel.sessionContext.session.kernel.status === 'idle'")
+    assert "error" not in [output["output_type"] for output in book.outputs(cell)]
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook7"])
-def test_no_reply_acts(front: str, request: pytest.FixtureRequest) -> None:
-    """Live, final, fresh, reloaded trusted and not, with clicks; errors and prompts too."""
-    opened: Open = request.getfixturevalue(front)
+def test_no_reply_acts(lab: Open, tabs: Tabs) -> None:
+    """Live, final, saved and opened again, trusted and not, with clicks; errors and prompts too.
+
+    Notebook 7 opens the file with a page of its own, and trusts it.
+    """
+    assert len(RISKY) == len(RISKIEST)
     with _stage() as (model, origin, trap):
-        book = opened(_cells(origin, model.texts))
+        book = lab(_cells(origin, model.texts))
         folder = book.front.server.folder
         (folder / "texts.json").write_text(json.dumps(model.texts), encoding="utf-8")
         book.run(0)
         scene = Scene(book.page, trap)
         scene.ready()
         before = scene.look("landmarks")
-        _show_all(book, scene, model)
-        for cell in range(1 + -(-len(CORPUS) // IN_A_CELL), len(book.ids())):
+        numbers = range(len(CORPUS))
+        asks = -(-len(CORPUS) // IN_A_CELL)
+        for cell in range(1, 1 + asks):
+            _stream(book, scene, model, cell, numbers[(cell - 1) * IN_A_CELL :][:IN_A_CELL])
+        for cell in range(1 + asks, len(book.ids())):
             book.run(cell)
-        said = book.text(4) + book.text(5)
+        said = book.text(1 + asks)
         assert "Bad Gateway" in said or "502" in said
         scene.harmless(REPLIES, ERRORS, as_before=before)
-        risky = [number for number, kind in enumerate(CORPUS) if kind.tries in RISKY]
-        assert len(risky) == len(RISKY)
-        assert scene.look("places", {**REPLIES, "only": risky}) == []
+        assert scene.look("places", {**REPLIES, "only": RISKY}) == []
         assert book.page.locator("mjx-container").count() > len(CORPUS)  # there is math to act
         _links_open_elsewhere(book, scene)
 
-        saved = book.save()
-        book.reload()
-        scene.ready()
-        before = scene.look("landmarks")
-        assert book.js("return notebook.widgets.every(cell => cell.model.trusted)")
-        scene.harmless(REPLIES, ERRORS, as_before=before)
-
+        saved, path = book.save(), book.path
         other = _changed(book, saved)
-        scene.ready()
         before = scene.look("landmarks")
         assert not other.js("return notebook.widgets.some(cell => cell.model.trusted)")
         scene.harmless({**REPLIES, "trusted": False}, ERRORS, as_before=before)
         assert other.front.heard.fetched == []
-        if front == "lab":
-            _exported(folder / other.path, book.page.context, trap)
+        _exported(folder / other.path, book.page.context, trap)
+        _in_notebook_7(tabs.front("notebook"), path, model, trap)
+
+
+def _in_notebook_7(front: Front, path: str, model: Model, trap: loopback.Server) -> None:
+    """Open what was saved there, where all of it is trusted, and let the riskiest stream anew."""
+    book = Book(front, front.page, path)
+    book.load()
+    scene = Scene(book.page, trap)
+    scene.ready()
+    before = scene.look("landmarks")
+    assert book.js("return notebook.widgets.every(cell => cell.model.trusted)")
+    scene.harmless(REPLIES, ERRORS, as_before=before)
+    book.command("editmenu:clear-all")
+    book.run(0)
+    last = len(book.ids()) - 1
+    book.write(last, f"for number in {RISKY}: ask(number, number + 1)")
+    _stream(book, scene, model, last, RISKY)
+    scene.harmless(REPLIES, as_before=before)
+    assert scene.look("places", REPLIES) == []
+    book.close()
 
 
 def _links_open_elsewhere(book: Book, scene: Scene) -> None:
@@ -274,7 +285,7 @@ def _links_open_elsewhere(book: Book, scene: Scene) -> None:
     book.js("await notebook.scrollToItem(given)", 1 + number // IN_A_CELL)
     link = book.page.locator("a", has_text="the docs").first
     link.scroll_into_view_if_needed()
-    book.page.wait_for_function("link => link.innerText", arg=link.element_handle())
+    wait(book.page, "link => link.innerText", arg=link.element_handle())
     assert link.inner_text() == "the docs (docs.good.example)"
     with context.expect_page() as opened:
         link.click()
@@ -296,8 +307,7 @@ def _changed(book: Book, saved: dict[str, Any]) -> Book:
         for output in cell.get("outputs", []):
             output.setdefault("metadata", {})["from"] = "elsewhere"
     (book.front.server.folder / path).write_text(json.dumps(saved), encoding="utf-8")
-    if book.front.kind == "lab":
-        book.js("await panel.context.save(); panels(path).forEach(one => one.dispose())")
+    book.js("await panel.context.save(); panels(path).forEach(one => one.dispose())")
     book.path = path
     book.load()
     return book
@@ -305,8 +315,8 @@ def _changed(book: Book, saved: dict[str, Any]) -> Book:
 
 def _exported(path: Path, context: BrowserContext, trap: loopback.Server) -> None:
     """Look at what nbconvert makes of it; what its own template fetches is its own."""
-    command = [sys.executable, "-m", "nbconvert", "--to", "html", str(path)]
-    subprocess.run(command, check=True, capture_output=True)
+    exported, _ = HTMLExporter().from_filename(str(path))  # type: ignore[no-untyped-call]
+    path.with_suffix(".html").write_text(exported, encoding="utf-8")
     page = context.new_page()
     page.route(re.compile("^https:"), lambda route: route.abort())
     scene = Scene(page, trap)
@@ -318,15 +328,18 @@ def _exported(path: Path, context: BrowserContext, trap: loopback.Server) -> Non
 
 
 def test_no_reply_acts_in_the_panel(lab: Open) -> None:
-    """Live and final, from cells and its own; the transcript that is saved beside it."""
+    """Live and final, from cells and its own; the transcript that is saved beside it.
+
+    And in a notebook from elsewhere: records are hostile too, what they name is loaded as text.
+    """
     with _stage() as (model, origin, trap):
-        book = lab([*_cells(origin, model.texts, quiet=True), "%chat_panel", "1"])
+        save = "%chat_save all.ipynb --force"
+        book = lab([*_cells(origin, model.texts, quiet=True), save, "%chat_panel", "1"])
         folder = book.front.server.folder
         (folder / "texts.json").write_text(json.dumps(model.texts), encoding="utf-8")
-        book.run(0)
         model.waits = False
-        book.run(1)
-        book.run(2)
+        for cell in range(4):
+            book.run(cell)
         scene = Scene(book.page, trap)
         scene.ready()
         kept = sum(not kind.long for kind in CORPUS)
@@ -336,6 +349,7 @@ def test_no_reply_acts_in_the_panel(lab: Open) -> None:
         book.until(f"document.querySelector('{earlier}')?.click() || {count} === given", kept)
         scene.harmless(PANEL)
         assert book.page.locator(NOT_IN_A_PANEL).count() == 0
+        assert "\u202e" not in book.page.locator(".chatmagic-panel").inner_text()
         replies = book.js(
             "return Array.from(document.querySelectorAll('.cm-text')).map(one => one.innerText)"
         )
@@ -356,35 +370,17 @@ def test_no_reply_acts_in_the_panel(lab: Open) -> None:
         scene.harmless(PANEL)
         assert book.page.locator(NOT_IN_A_PANEL).count() == 0
 
+        # Opened again, the file shows what was saved of the panel.
         book.save()
-        book.reload()
-        scene.ready()
+        book.js("panels(path).forEach(one => one.dispose())")
+        book.load()
+        assert book.js("return notebook.widgets.every(cell => cell.model.trusted)")
         book.until("document.querySelector('.chatmagic-saved')")
         scene.harmless(REPLIES)
         assert book.page.locator(NOT_IN_A_PANEL).count() == 0
         assert book.front.heard.fetched == []
 
-
-def test_a_notebook_from_elsewhere_does_not_act(lab: Open) -> None:
-    """Records are hostile too: what they name is loaded, and shown as text."""
-    with _stage() as (model, origin, trap):
-        book = lab([*_cells(origin, model.texts, quiet=True), "%chat_save all.ipynb --force", "1"])
-        folder = book.front.server.folder
-        (folder / "texts.json").write_text(json.dumps(model.texts), encoding="utf-8")
-        model.waits = False
-        for cell in range(3):
-            book.run(cell)
-        other = lab(
-            [
-                "%load_ext chatmagic",
-                "%chat_load all.ipynb",
-                "%chat_history all",
-                "%chat_history",
-                "%chat_undo",
-            ]
-        )
+        other = lab(["%load_ext chatmagic", "%chat_load all.ipynb", *HISTORY])
         other.run_all()
-        scene = Scene(other.page, trap)
-        scene.ready()
         scene.harmless(REPLIES)
         assert other.front.heard.fetched == []

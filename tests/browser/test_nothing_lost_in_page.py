@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from chat import HELD, LOAD, PANEL, Chat
+from rig import wait
 from test_bridge_in_page import ask, bodies, bridged, turns
 
 from chatmagic.emulator.server import Settings
@@ -27,10 +28,6 @@ LISTEN = """() => {
     if (region && !window.heard) { window.heard = true; hear(region); }
   }).observe(document.body, {childList: true});
 }"""
-RIGHT_TO_LEFT = "echo:שלום\n\n```python\nprint('שלום')\n```"
-DIRECTIONS = (
-    "node => [...node.querySelectorAll('p, pre')].map(one => getComputedStyle(one).direction)"
-)
 
 
 def test_the_first_reply_is_said_once(lab: Callable[..., Book]) -> None:
@@ -45,7 +42,7 @@ def test_the_first_reply_is_said_once(lab: Callable[..., Book]) -> None:
     book.run(3)
     book.until("notebook.model[Symbol.for('chatmagic.bridge')]")
     book.run(4)
-    book.page.wait_for_function("window.said.length >= 4")
+    wait(book.page, "window.said.length >= 4")
     assert book.page.evaluate("window.said") == [
         "Reply to cell [4] started.",
         "Complete, 2 words.",
@@ -86,52 +83,6 @@ def test_a_panel_without_its_kernel_looks_so(lab: Callable[..., Book], service: 
     book.run(0)
     book.run(1)
     assert Chat(book).box.input_value() == "half a question"
-
-
-def test_a_kernel_that_is_shut_down_is_missed(lab: Callable[..., Book], service: Emulator) -> None:
-    """At once, also in a page that was loaded again, where no widget is told of it."""
-    book = lab([LOAD, PANEL])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
-    chat.ask("echo:before")
-    book.save()
-    book.reload()
-    chat = Chat(book)
-    service.settings = HELD
-    chat.send("long")
-    chat.streaming()
-    book.js("await panel.sessionContext.shutdown()")
-    chat.until("This panel has lost its kernel")
-    assert not chat.button("Stop").is_visible()
-
-
-def test_code_goes_from_left_to_right(lab: Callable[..., Book]) -> None:
-    """Also in a reply that goes the other way."""
-    book = lab([LOAD, PANEL])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
-    chat.ask(RIGHT_TO_LEFT)
-    assert chat.turns.last.locator(".cm-reply").evaluate(DIRECTIONS) == ["rtl", "ltr"]
-
-
-def test_the_prompt_is_as_high_as_its_text(lab: Callable[..., Book]) -> None:
-    """In whatever width; who tabs to a button sees where the focus is."""
-    book = lab([LOAD, PANEL])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
-    height = "node => node.offsetHeight"
-    one_line = chat.box.evaluate(height)
-    chat.box.fill("some words of a question " * 4)
-    chat.root.evaluate("node => { node.parentElement.style.width = '320px'; }")
-    grown = f"([node, least]) => ({height})(node) > 2 * least"
-    book.page.wait_for_function(grown, arg=[chat.box.element_handle(), one_line])
-    chat.box.press("Tab")
-    # Blue within blue could not be seen.
-    offset = "node => parseFloat(getComputedStyle(node).outlineOffset)"
-    assert chat.button("Send").evaluate(offset) > 0
 
 
 def test_cells_that_are_split_and_merged(lab: Callable[..., Book], service: Emulator) -> None:
@@ -197,7 +148,7 @@ def test_a_refusal_is_no_reply_that_started(lab: Callable[..., Book], service: E
     chat.send("x")
     chat.root.locator(".cm-failed").wait_for()
     chat.until_ready()
-    book.page.wait_for_function("window.said.length >= 2")
+    wait(book.page, "window.said.length >= 2")
     said = book.page.evaluate("window.said")
     assert said == ["Sending.", chat.status]
     service.settings = Settings()

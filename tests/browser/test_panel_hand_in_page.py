@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from chat import HELD, LOAD, MESSAGES, PANEL, Chat, prompts
+from rig import wait
 
 from chatmagic.emulator.server import Settings
 
@@ -139,26 +139,29 @@ def test_the_log_follows_unless_the_reader_scrolls(
     down = chat.root.get_by_role("button", name="Go to the newest text")
     chat.ask("markdown")
     chat.root.locator("mjx-container").first.wait_for()
-    book.page.wait_for_function(
-        "node => node.scrollHeight > node.clientHeight + 100", arg=chat.log.element_handle()
+    wait(
+        book.page,
+        "node => node.scrollHeight > node.clientHeight + 100",
+        arg=chat.log.element_handle(),
     )
-    book.page.wait_for_function(AT_END, arg=chat.log.element_handle())
+    wait(book.page, AT_END, arg=chat.log.element_handle())
     assert not down.is_visible()
     # What grows by itself, as formulas do, is followed, too.
     last = chat.turns.last.locator(".cm-reply")
     for height in ("4000px", ""):
         last.evaluate("(node, height) => { node.style.minHeight = height; }", height)
-        book.page.wait_for_function(AT_END, arg=chat.log.element_handle())
+        wait(book.page, AT_END, arg=chat.log.element_handle())
     service.settings = SLOW
     chat.send("long")
     chat.streaming()
-    book.page.wait_for_function(AT_END, arg=chat.log.element_handle())
+    wait(book.page, AT_END, arg=chat.log.element_handle())
     chat.log.hover()
     book.page.mouse.wheel(0, -200)
     down.wait_for()
     place = chat.log.evaluate("node => node.scrollTop")
     shown = chat.root.locator(".cm-live .cm-reply").inner_text()
-    book.page.wait_for_function(
+    wait(
+        book.page,
         "([node, shown]) => node.querySelector('.cm-live .cm-reply').innerText !== shown",
         arg=[chat.root.element_handle(), shown],
     )
@@ -221,12 +224,11 @@ def test_what_can_be_done_with_a_turn(lab: Callable[..., Book], service: Emulato
     assert chat.turns.locator(".cm-text").all_inner_texts() == texts
 
 
-@pytest.mark.parametrize("kind", ["lab", "notebook7"])
 def test_the_pages_shortcuts_work_from_the_prompt(
-    kind: str, request: pytest.FixtureRequest, service: Emulator
+    lab: Callable[..., Book], service: Emulator
 ) -> None:
     """Ctrl+S saves; what types, edits or runs a cell stays the panel's, on a button too."""
-    book: Book = request.getfixturevalue(kind)([LOAD, PANEL, "1"])
+    book = lab([LOAD, PANEL, "1"])
     book.run(0)
     book.run(1)
     chat = Chat(book)
@@ -303,8 +305,9 @@ def test_what_is_said_is_said_once(lab: Callable[..., Book], service: Emulator) 
         """node => ['Enter', 'Escape'].forEach(key =>
         node.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true})))"""
     )
-    book.page.wait_for_function(
-        "window.heard.some(([, data]) => data.content?.ended?.words.startsWith('Withdrawn'))"
+    wait(
+        book.page,
+        "window.heard.some(([, data]) => data.content?.ended?.words.startsWith('Withdrawn'))",
     )
     chat.root.locator(".cm-live").wait_for(state="detached")
     service.settings = Settings()

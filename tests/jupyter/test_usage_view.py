@@ -13,11 +13,11 @@ from shells import KEY, Shell
 
 from chatmagic import _startup
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.jupyter.usage_view import OTHERS, shown
+from chatmagic.jupyter.usage_view import shown
 from chatmagic.models import Credits, Reply
 from chatmagic.session.current import current_session
 from chatmagic.session.ledger import LedgerRow
-from chatmagic.session.spending import Spending
+from chatmagic.session.spending import OTHERS, Spending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,6 +79,7 @@ def test_run_all_stops_at_the_budget(bare: Shell, account: Account) -> None:
     assert len(current_session().conversation) == 5
     usage = bare.do("%chat_credits --usage").texts[0]
     assert f"Budget of 15 credits (%config ChatMagics.budget): 15 used; {OTHERS}." in usage
+    assert "Budget of 15 credits (%config ChatMagics.budget): 15 used" in bare.do("%chat").printed
     # The panel asks the same session; another budget lets go on.
     bare.do('%config ChatMagics.budget = "6 turns"')
     bare.machine("%chat Hello?")
@@ -112,20 +113,23 @@ def test_a_cassettes_answers_count_nothing(
     bare.do("%chat_cassette --off")
     assert len(current_session().ledger.rows) == 1
     bare.fails("%%chat\nHello?")
-    bare.do("%chat_connect emulator")
+    bare.do(f"%chat_cassette {tmp_path / 'a.jsonl'} --replay --else emulator")
+    bare.machine("%%chat\nWho is there?")
+    bare.do("%chat_cassette --off\n%chat_reset\n%chat_connect emulator")
+    usage = bare.do("%chat_credits --usage").texts[0]
+    assert usage.startswith("1 request of this kernel to emulator.")
     bare.machine("%%chat\nHello?")
     bare.machine("%%chat\nHello?")
     assert account.left == 97
     usage = bare.do("%chat_credits --usage").texts[0]
-    assert "2 requests of this kernel to emulator." in usage
+    assert "3 requests of this kernel to emulator." in usage
     assert f"Budget of 1 turn a day (CHATMAGIC_BUDGET): 0 used; {OTHERS}." in usage
 
 
 def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
     """As a table, a plot and a forecast; each figure says that others may share the quota."""
     del account
-    usage = bare.do("%chat_credits --usage")
-    assert usage.texts == ["No request was sent from this kernel yet."]
+    assert bare.do("%chat_credits --usage").texts == ["No request was sent from this kernel yet."]
     bare.machine("%%chat\nHello?")
     assert "known from the second answer on" in bare.do("%chat_credits --usage").texts[0]
     bare.machine("%%chat\nHello?")
@@ -169,13 +173,13 @@ def spending(entry: Entry, *, count: int, minutes: float) -> Spending:
 )
 def test_it_tells_whether_the_credits_last(minutes: float, words: str) -> None:
     """Until the reset, at the pace of the last ten requests."""
-    text = shown(spending("panel", count=30, minutes=minutes))[1]
+    text = shown(spending("panel", count=30, minutes=minutes), SERVICE.origin)[1]
     assert f"At this pace they {words}; {OTHERS}." in text
 
 
 def test_a_long_ledger_is_cut() -> None:
     """It says where the other rows are."""
-    text = shown(spending("map", count=30, minutes=1))[1]
+    text = shown(spending("map", count=30, minutes=1), SERVICE.origin)[1]
     assert "The latest 20; session.ledger has 10 more." in text
     assert text.count(" map ") == 20
 
@@ -194,6 +198,6 @@ def test_rows_have_names_for_people() -> None:
             error="ServiceError",
         )
     )
-    html, text = shown(made)
+    html, text = shown(made, "emulator")
     assert " ".join(text.splitlines()[3].split()) == "1 cell (ServiceError) ? ? ? not known"
     assert '<text x="43" y="69">?</text>' in html

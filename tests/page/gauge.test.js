@@ -23,6 +23,15 @@ test("it counts down to the reset, and then says that it is over", () => {
   assert.equal(gaugeWords(UNKNOWN, NOON).reset, "reset unknown");
 });
 
+test("a date of another year shows it, by the service's clock and not by this one", () => {
+  const gauge = new Gauge(true);
+  gauge.show({ ...KNOWN, now: "2024-12-30T12:00:00Z", resets: "2025-01-02T12:00:00Z" });
+  assert.match(gauge.reset.textContent, /2025/);
+  gauge.show({ ...KNOWN, now: "2024-12-10T12:00:00Z", resets: "2024-12-15T12:00:00Z" });
+  assert.match(gauge.reset.textContent, /15/);
+  assert.doesNotMatch(gauge.reset.textContent, /2024/);
+});
+
 test("it says how old the figures are, and what the last turn took", () => {
   const details = gaugeWords(KNOWN, NOON + 3 * 60_000).details;
   assert.equal(details[0], "The last turn took about 1.");

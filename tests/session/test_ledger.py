@@ -143,4 +143,6 @@ def test_the_rows_as_a_dataframe(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger()
     ledger.add(row(1, took=3))
     ledger.to_dataframe()
-    assert given == [(LedgerRow, tuple(ledger.rows))]
+    assert given == [(LedgerRow, ledger)]
+    assert ([each.took for each in ledger], len(ledger)) == ([3], 1)
+    assert repr(ledger) == "<Ledger of 1 request>"
