@@ -62,7 +62,7 @@ BELOW_REPLIES: Final = watched(
     "client/client",
     "client/stream",
 )
-WATCHED: Final = (
+WATCHED: Final = {
     *BELOW_REPLIES,
     *watched(
         "client/response",
@@ -95,7 +95,7 @@ WATCHED: Final = (
         "jupyter/magics",
     ),
     contextlib.__file__,
-)
+}
 # A socket that an interrupt orphans is shut down by us; Python closes it when it is collected.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -205,9 +205,14 @@ def in_python() -> Callable[[], object]:
     return lambda: session.ask("hi")
 
 
+def terse() -> Shell:
+    """Give a shell whose tracebacks are short: IPython takes its time to colour them."""
+    return Shell(config={"InteractiveShell": {"xmode": "Minimal", "colors": "nocolor"}})
+
+
 def in_a_cell() -> Callable[[], object]:
     """Give a way to ask in a cell that nobody watches."""
-    shell = Shell()
+    shell = terse()
 
     def ask() -> None:
         ran = shell.run("%%chat\nhi", person=False)
@@ -240,7 +245,7 @@ def test_at_each_line_of_a_cell(service: Service) -> None:
 @pytest.mark.parametrize("command", ["%%chat_instructions\n", "%chat_thread "])
 def test_at_each_line_of_what_steers(service: Service, command: str) -> None:
     """That which held holds on, or the new does; nothing is sent, and nothing stays locked."""
-    shell = Shell()
+    shell = terse()
     session = current_session()
     old, new = (f"{command}old", f"{command}new")
     for cell in (old, new, old):
