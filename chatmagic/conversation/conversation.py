@@ -99,14 +99,8 @@ if TYPE_CHECKING:
     from chatmagic.conversation.slots import Item, Standing
     from chatmagic.conversation.turn import Turn
 
-Mark = Literal[
-    "stale",
-    "taken back",
-    "held back",
-    "instructions taken back",
-    "thread taken back",
-    "hiding taken back",
-]
+_TakenBack = Literal["instructions taken back", "thread taken back", "hiding taken back"]
+Mark = Literal["stale", "taken back", "held back"] | _TakenBack
 
 _TAKEN_BACK: Final[Mapping[type, Mark]] = {
     Instructions: "instructions taken back",
