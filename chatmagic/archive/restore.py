@@ -15,6 +15,7 @@ from chatmagic import _json, text
 from chatmagic._json import shared
 from chatmagic.conversation import formats, template
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.turn import Turn, newest
 from chatmagic.models import Reply, ReplyFacts
 from chatmagic.text import counted, numbered
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from chatmagic.archive.notebook_file import Notebook
+    from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.record import Record
+    from chatmagic.conversation.threads import ThreadStart
 
 SHOWN: Final = 200
 NOT_KEPT: Final = (
@@ -48,6 +51,7 @@ class Restored:
         numbers: the numbers of the turns that were kept in the conversation, by their places
             among the notebook's turns.
         cells: the cells of these turns, by the turns' numbers.
+        threads: the threads in which they were asked, by the turns' numbers.
         above: the turns that stood above each of them when its cell was gone through.
         problems: a line for each record that could not be put to use.
     """
@@ -55,6 +59,7 @@ class Restored:
     conversation: Conversation
     numbers: Mapping[int, int]
     cells: Mapping[int, int]
+    threads: Mapping[int, str]
     above: Mapping[int, tuple[Turn, ...]]
     problems: tuple[str, ...]
 
@@ -83,9 +88,9 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
                 replay.add(turns[index])
         elif saved.thread is not None and saved.kind == "deletion":
             replay.conversation.delete(saved.thread.name)
-        elif (item := saved.instructions or saved.thread) is not None:
+        elif (item := saved.instructions or saved.thread or saved.hiding) is not None:
             owner, execution = owners[saved.cell], f"cell {saved.cell}"
-            replay.conversation.add(replace(item, owner=owner, execution=execution))
+            replay.steer(replace(item, owner=owner, execution=execution))
         else:
             _STEPS[saved.kind](replay.conversation)
     replies = notebook.replies
@@ -93,7 +98,9 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
     asked = [index for index, (_, record) in enumerate(replies) if not record.picked]
     numbers = {index: number for number, index in enumerate(turns, 1)}
     numbers = {place: numbers[index] for place, index in enumerate(asked) if index in numbers}
-    return Restored(replay.conversation, numbers, cells, replay.above, tuple(problems))
+    return Restored(
+        replay.conversation, numbers, cells, replay.threads, replay.above, tuple(problems)
+    )
 
 
 def turn_of(record: Record, text: str, **place: Any) -> Turn:
@@ -131,6 +138,8 @@ class Replay:
     def __init__(self, turns: Iterable[Turn]) -> None:
         """Start without any turn."""
         self.conversation = Conversation()
+        self.threads: dict[int, str] = {}
+        """The threads in which turns were asked, by the turns' numbers."""
         self.above: dict[int, tuple[Turn, ...]] = {}
         """The turns that stood above each turn when it was added."""
         # Turns are numbered in the order in which they are added, so their numbers are known.
@@ -152,7 +161,8 @@ class Replay:
             else self.conversation.context(turn.owner, turn.execution, thread=turn.thread)
         )
         turn = self._carrying(turn, stand.numbers)
-        self.above[self.conversation.added + 1] = stand.turns
+        number = self.conversation.added + 1
+        self.above[number], self.threads[number] = stand.turns, stand.thread
         if not earlier:
             self.conversation.add(turn)
             return
@@ -181,6 +191,12 @@ class Replay:
         # One 0 stands for all those that no digest tells.
         carried = (0, *carried) if record.earlier else carried
         return replace(turn, carried=carried, record=record)
+
+    def steer(self, item: Instructions | ThreadStart | Hiding) -> None:
+        """Add what steers the turns below it; a hiding names one of those above."""
+        if isinstance(item, Hiding):
+            item = item.among(self.conversation.context(item.owner, item.execution).line)
+        self.conversation.add(item)
 
     def _listed(self, record: Record) -> Record:
         """Return a record with all turns that its request carried, where these can be known.
@@ -246,7 +262,7 @@ def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
     owners: dict[int, str | None] = {}
     taken: set[str] = set()
     for saved in notebook.outputs:
-        record = saved.record or saved.instructions or saved.thread
+        record = saved.record or saved.instructions or saved.thread or saved.hiding
         if record is not None and saved.cell not in owners:
             wanted = (saved.own, record.owner) if by_id else (record.owner, saved.own)
             free = (owner for owner in wanted if owner is not None and owner not in taken)

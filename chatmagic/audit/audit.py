@@ -17,7 +17,7 @@ from chatmagic.archive import notebook_file, output, restore
 from chatmagic.audit import cassettes as audit_cassette
 from chatmagic.audit import disclosures, findings
 from chatmagic.audit.findings import Audit
-from chatmagic.conversation import instructions, question
+from chatmagic.conversation import instructions, question, threads
 from chatmagic.conversation.turn import MAIN, carries_others, is_instructed_otherwise
 from chatmagic.errors import InputError
 from chatmagic.text import numbered, one_line
@@ -77,8 +77,8 @@ def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
 
 def _turns(read: Notebook, restored: Restored) -> tuple[findings.Row, ...]:
     order = _order(read, restored)
-    stand = restored.conversation.standings
-    threads = {each.turn.number: each.thread for each in stand if each.thread != MAIN}
+    # Also of a turn that was taken back below; main is not named.
+    names = {number: name for number, name in restored.threads.items() if name != MAIN}
     rows = []
     for index, (saved, record) in enumerate(read.turns):
         number = restored.numbers.get(index)
@@ -91,7 +91,7 @@ def _turns(read: Notebook, restored: Restored) -> tuple[findings.Row, ...]:
                 sealed=not saved.fault,
                 rendered=_rendered(saved, record),
                 in_order=None if number is None else order.get(number, True),
-                thread=threads.get(number or 0),
+                thread=names.get(number or 0),
             )
         )
     return tuple(rows)
@@ -124,7 +124,7 @@ def _edited(read: Notebook) -> list[str]:
 
 
 def _instructed_otherwise(read: Notebook, restored: Restored) -> list[str]:
-    """Return a line for each cell with other instructions than those that were sent."""
+    """Return a line for each cell with another thread, or other instructions than were sent."""
     sources = dict(reversed(read.texts))
     lines = [
         f"cell {saved.cell}: its instructions were edited after it ran."
@@ -132,6 +132,14 @@ def _instructed_otherwise(read: Notebook, restored: Restored) -> list[str]:
         if saved.instructions is not None
         and (typed := instructions.typed_in(sources[saved.cell])) is not None
         and typed != saved.instructions.text
+    ]
+    lines += [
+        f"cell {saved.cell}: its thread was edited after it ran."
+        for saved in read.outputs
+        if saved.kind == "thread"
+        and saved.thread is not None
+        and (begun := threads.typed_in(sources[saved.cell])) is not None
+        and begun.reads != saved.thread.reads
     ]
     # What a load brings, no output of this notebook tells.
     first_load = min((cell.number for cell in read.asking if cell.loads), default=None)
@@ -197,7 +205,7 @@ def _not_done(read: Notebook) -> list[str]:
     ]
 
 
-_COMMANDS: Final = {"deletion": "thread", "pick": "retry"}
+_COMMANDS: Final = {"deletion": "thread", "hiding": "hide", "pick": "retry"}
 """The commands that do what a record tells, where they are not named like it."""
 
 
@@ -221,7 +229,7 @@ def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
         turn = each.turn
         # A cell below may have brought another reply to what stands above it since.
         turns = restored.above[turn.number]
-        fits = not carries_others((*turns, turn), len(turns))
+        fits = not carries_others(turn, turns)
         own = cells[turn.number]
         # A load puts what it brings in place of all above it, or brings the same again.
         above = (

@@ -36,9 +36,10 @@ class Bar:
         if self._bar is None:
             return
         self._bar.n = job.progress.answered + job.progress.failed
-        if job.pace.credits_left is not None:
-            left = f"{counted(job.pace.credits_left, 'credit')} left"
-            self._bar.set_postfix_str(left, refresh=False)
+        left = job.pace.credits_left
+        words = [] if left is None else [f"{counted(left, 'credit')} left"]
+        words += [job.progress.waiting] if job.progress.waiting else []
+        self._bar.set_postfix_str(", ".join(words), refresh=False)
         self._bar.refresh()
 
     def close(self) -> None:

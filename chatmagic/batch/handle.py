@@ -101,7 +101,7 @@ class MapHandle:
         parts = [f"{self.answered:,}{of_total} rows answered", f"{self.failed:,} failed"]
         if self.credits_left is not None:
             parts.append(f"{counted(self.credits_left, 'credit')} left")
-        state = "running" if self.is_running else "not running"
+        state = self._job.progress.waiting or "running" if self.is_running else "not running"
         return f"<map, {state}: {', '.join(parts)}; {self.path.name}>"
 
     def _run_beside(self) -> None:

@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from chatmagic._json import shared
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from chatmagic.batch.job_file import JobFile
+    from chatmagic.batch.pace import Pause
     from chatmagic.batch.tasks import Task
     from chatmagic.client.client import Client
     from chatmagic.models import Reply
@@ -81,6 +82,7 @@ class Progress:
         sending: requests under way.
         sent: requests that have ended.
         failures: rows that failed since the last one that did not.
+        waiting: until when no request goes, in words; empty where they go.
     """
 
     answered: int = 0
@@ -89,6 +91,7 @@ class Progress:
     sending: int = 0
     sent: int = 0
     failures: int = 0
+    waiting: str = ""
 
 
 class Job:
@@ -257,6 +260,7 @@ class Job:
                     return False
                 now = time.monotonic()
                 pause = self.pace.pause(self.progress.sending, self._asker.cost(), now)
+                self.progress.waiting = _in_words(pause, now)
                 if pause is None:
                     self.progress.sending += 1
                     return True
@@ -326,3 +330,11 @@ class Job:
             self.error = self.error or error
             self.is_stopped = True
         self._news.put(None)
+
+
+def _in_words(pause: Pause | None, now: float) -> str:
+    """Return until when is waited, by the clock here; empty where that is but a moment."""
+    if pause is None or pause.until is None:
+        return ""
+    until = datetime.now(UTC) + timedelta(seconds=pause.until - now)
+    return f"waiting until {until:%Y-%m-%d %H:%M:%S} UTC"

@@ -11,7 +11,7 @@ from chatmagic.client.endpoint import Endpoint
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from chatmagic.cassette.cassette import Cassette
@@ -108,6 +108,27 @@ class ActiveCassette:
         if old.trouble is not None and old.unsaved:
             self.unsaved.append(Unsaved(old.config.path, old.unsaved, old.trouble.message))
         return old.summary()
+
+    def change(
+        self, choose: Callable[[], CassetteSetup | None], *, again: bool, off: bool
+    ) -> str | None:
+        """Insert the cassette that is chosen now, and save what could not be saved before.
+
+        Args:
+            choose: returns what is chosen.
+            again: eject the one that is in, also where the same is chosen.
+            off: only eject the one that is in.
+
+        Returns:
+            What was done with the one that is out, in one line; ``None`` where none is.
+        """
+        summary = self.eject() if again else None
+        if not off:
+            # With it, none is wanted; what the environment names comes with the next ask.
+            self.insert(choose())
+        if not again:
+            self.retry()
+        return summary
 
     def news(self) -> list[str]:
         """Return once, a line each, what became of interactions that could not be saved."""

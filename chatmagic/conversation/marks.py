@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic.conversation.alternatives import in_force
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.slots import live, standings
 from chatmagic.conversation.threads import ThreadStart
@@ -23,11 +24,13 @@ Mark = Literal[
     "replaced",
     "instructions taken back",
     "thread taken back",
+    "hiding taken back",
 ]
 
 _TAKEN_BACK: Final[Mapping[type, Mark]] = {
     Instructions: "instructions taken back",
     ThreadStart: "thread taken back",
+    Hiding: "hiding taken back",
 }
 
 

@@ -18,6 +18,7 @@ COMMANDS: Final = (
     "chat",
     "chat_instructions",
     "chat_thread",
+    "chat_hide",
     "chat_fix",
     "chat_retry",
     "chat_history",
@@ -50,14 +51,21 @@ _ALIKE: Final = 0.8
 """How alike a misspelt name has to be: ``--temprature`` is, ``--system`` is not ``--stream``."""
 
 
-def divides_and_asks(source: str) -> bool:
-    """Return whether a cell begins a thread, and asks beside it.
+def refuse_dividing(source: str) -> None:
+    """Refuse a cell that begins a thread and asks beside it, whatever comes first.
 
     Args:
         source: what the cell says; the body of ``%%chat`` is text.
+
+    Raises:
+        InputError: it does both.
     """
     is_prompt = re.match(r"\s*%%chat", source) is not None
-    return not is_prompt and all(re.search(pattern, source) for pattern in (_DIVIDES, _ASKS))
+    if not is_prompt and all(re.search(pattern, source) for pattern in (_DIVIDES, _ASKS)):
+        raise InputError(
+            "A cell that begins a thread asks nothing beside it. Nothing was sent.",
+            hint="Put %chat_thread into a cell of its own; or ask with --thread NAME.",
+        )
 
 
 def mistaken_command(prompt: str) -> str | None:

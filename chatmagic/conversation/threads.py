@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -94,17 +95,29 @@ def refuse_fork(start: ThreadStart, here: Context, own: Context) -> None:
     Raises:
         InputError: it is such a fork.
     """
-    if start.fork is not None and start.fork > here.total:
+    if start.fork is not None and start.fork > len(here.line):
         raise InputError(
-            f"The thread {here.thread} has {counted(here.total, 'turn')} above this cell. "
+            f"The thread {here.thread} has {counted(len(here.line), 'turn')} above this cell. "
             "Nothing was changed.",
             hint="--fork takes the number of the last turn to begin with: %chat_history.",
         )
-    if start.fork is not None and own.total:
+    if start.fork is not None and own.line:
         raise InputError(
             f"The thread {start.name} has turns above this cell already. Nothing was changed.",
             hint=f"Take another name, or go on with it: %chat_thread {start.name}.",
         )
+
+
+def typed_in(source: str) -> ThreadStart | None:
+    """Return the start of a thread that a cell's one line begins; ``None`` of any other cell.
+
+    Args:
+        source: what the cell says.
+    """
+    line = re.fullmatch(
+        r"%chat_thread[ \t]+(?:--fork[ \t=]+(\d+)[ \t]+)?([^\s-]\S*)", source.strip()
+    )
+    return line and ThreadStart(line[2], None if line[1] is None else int(line[1]))
 
 
 def source(start: ThreadStart) -> str:

@@ -13,7 +13,6 @@ from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import in_front, views
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.status import Status
-from chatmagic.jupyter.thread_command import refuse_dividing
 from chatmagic.jupyter.values.describe import Descriptions
 from chatmagic.session.events import EMPTY, Ask, View
 
@@ -130,7 +129,7 @@ def _parsed(kernel: Kernel, line: str) -> ParsedLine:
 
 def _ask(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
     """Return the reply to what a line asks; ``None`` where the request is only shown."""
-    refuse_dividing(kernel)
+    suggestions.refuse_dividing(cell_source(kernel.shell))
     execution = running(kernel.shell)
     ask = _composed(kernel, parsed, text, execution)
     if parsed.dry:

@@ -47,6 +47,8 @@ MARKS: Final[Mapping[Mark, str]] = {
     "Run the cell again to begin it anew.",
     "replaced": "Reply {} of {} to this question is in force, asked by {}; what this cell shows is "
     "kept. %chat_retry --list tells them all, and --pick puts one back.",
+    "hiding taken back": "Not in force any more: this was taken back, by an undo or a load. "
+    "Run the cell again to hide or show the turn anew.",
     "held back": f"This reply {HELD_BACK}.",
 }
 """The mark of a cell in the page."""

@@ -70,8 +70,10 @@ def running(shell: InteractiveShell) -> Execution:
 
 def cell_source(shell: InteractiveShell) -> str:
     """Return the running cell as it was typed; empty where it is not known."""
+    # nbval runs cells without history.
+    code = (_request(shell).get("content") or {}).get("code")
     history = shell.history_manager
-    return str(history.input_hist_raw[-1]) if history else ""
+    return str(code or (history.input_hist_raw[-1] if history else ""))
 
 
 def _is_text(value: object) -> bool:

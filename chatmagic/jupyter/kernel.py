@@ -12,9 +12,10 @@ from chatmagic.cassette.mode import CassetteOptions, resolve
 from chatmagic.cassette.pruning import Pruning
 from chatmagic.client import config, extras, keystore
 from chatmagic.client.endpoint import ServiceSetup
+from chatmagic.conversation.suggestions import refuse_dividing
 from chatmagic.errors import ChatError, InputError
 from chatmagic.jupyter.addresses import Addresses
-from chatmagic.jupyter.execution import running
+from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.page import LivePage
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.current import current_session
@@ -114,7 +115,12 @@ class Kernel:
         )
 
     def cell(self) -> tuple[str | None, str | None]:
-        """Return the hash of the running cell, and the identity of its execution."""
+        """Return the hash of the running cell, and the identity of its execution.
+
+        Raises:
+            InputError: the cell begins a thread, and asks as well.
+        """
+        refuse_dividing(cell_source(self.shell))
         execution = running(self.shell)
         return execution.cell, execution.id
 

@@ -10,12 +10,13 @@ from chatmagic._json import shared
 from chatmagic.archive import output
 from chatmagic.conversation.history import IN_NOTEBOOK
 from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.suggestions import refuse_dividing
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.ask_command import interruptible, send
 from chatmagic.jupyter.command_line import read
-from chatmagic.jupyter.execution import running
-from chatmagic.jupyter.thread_command import place, refuse_dividing
+from chatmagic.jupyter.execution import cell_source, running
+from chatmagic.jupyter.thread_command import place
 from chatmagic.render import gauge
 from chatmagic.session.events import Ask
 from chatmagic.text import one_line
@@ -57,7 +58,7 @@ def _run(kernel: Kernel, line: str) -> Reply | None:
     if "--list" in options:
         _list(kernel.session.conversation, number, turn)
         return None
-    refuse_dividing(kernel)
+    refuse_dividing(cell_source(kernel.shell))
     return _pick(kernel, turn, options["--pick"]) if options else _ask(kernel, turn)
 
 
@@ -67,7 +68,7 @@ def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
     Raises:
         InputError: there is none.
     """
-    turns = dict(place(kernel).places)
+    turns = dict(enumerate(place(kernel).line, 1))
     number = max(turns, default=0) if not words else int(words) if words.isdecimal() else 0
     if number not in turns:
         there = f"from 1 to {len(turns):,}" if turns else "above its cell, and there is none"

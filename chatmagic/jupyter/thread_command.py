@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from chatmagic._json import exact_count
 from chatmagic.archive import output
 from chatmagic.conversation.request_facts import A_NAME, thread_name
-from chatmagic.conversation.suggestions import divides_and_asks
+from chatmagic.conversation.suggestions import refuse_dividing
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import InputError
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 _EXCERPT: Final = 60
 _HINT: Final = "%chat_thread sql; %chat_thread --fork 2 sql; %chat_thread --delete sql."
 _UNCHANGED: Final = "Nothing was changed."
-DIVIDES: Final = "A cell that begins a thread asks nothing beside it. Nothing was sent."
-DIVIDES_HINT: Final = "Put %chat_thread into a cell of its own; or ask with --thread NAME."
 
 
 def thread(kernel: Kernel, line: str) -> None:
@@ -50,7 +48,7 @@ def thread(kernel: Kernel, line: str) -> None:
     if "--delete" in options:
         _delete(kernel, name)
         return
-    refuse_dividing(kernel)
+    refuse_dividing(cell_source(kernel.shell))
     execution = running(kernel.shell)
     fork = _count(options["--fork"]) if "--fork" in options else None
     start = ThreadStart(name, fork, owner=execution.cell, execution=execution.id)
@@ -58,23 +56,18 @@ def thread(kernel: Kernel, line: str) -> None:
     views.show(*output.of_thread(start))
 
 
-def refuse_dividing(kernel: Kernel) -> None:
-    """Refuse to ask in a cell that begins a thread, and to begin one in a cell that asks.
+def place(kernel: Kernel, last: int | None = None) -> Context:
+    """Return what a question of the running cell would carry, once the page is followed.
 
-    Raises:
-        InputError: the running cell does both.
+    Args:
+        kernel: the kernel.
+        last: how many of the newest turns at most; ``None`` is all of them.
     """
-    if divides_and_asks(cell_source(kernel.shell)):
-        raise InputError(DIVIDES, hint=DIVIDES_HINT)
-
-
-def place(kernel: Kernel) -> Context:
-    """Return what a question of the running cell would carry, once the page is followed."""
     owner, execution = kernel.cell()
     kernel.session.follow_pages(owner)
     layout = kernel.layout(owner)
     order = None if layout is None else layout.order
-    return kernel.session.conversation.context(owner, execution, order=order)
+    return kernel.session.conversation.context(owner, execution, last=last, order=order)
 
 
 def of_cell(kernel: Kernel) -> Conversation:

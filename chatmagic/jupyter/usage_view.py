@@ -49,9 +49,10 @@ def shown(spending: Spending, service: str) -> tuple[str, str]:
     """
     ledger = spending.ledger
     rows = ledger.of(service)
-    lines = [] if rows else [f"No request was sent from this kernel to {service} yet."]
+    to = f" to {service}" if ledger.rows else ""
+    lines = [f"No request was sent from this kernel{to} yet."]
     if rows:
-        lines += [f"{counted(len(rows), 'request')} of this kernel to {service}."]
+        lines = [f"{counted(len(rows), 'request')} of this kernel to {service}."]
         lines += _forecast(rows, ledger.estimate(service), ledger.meter(service).lowest)
     lines += spending.in_words(service)
     return _html(lines, rows), _words(lines, rows)
@@ -59,16 +60,17 @@ def shown(spending: Spending, service: str) -> tuple[str, str]:
 
 def _forecast(rows: Sequence[LedgerRow], estimate: Estimate, credits: Credits | None) -> list[str]:
     """Return what a turn takes lately, how many are left, and whether that lasts, in lines."""
-    low, high = estimate.cheapest, estimate.dearest
+    low, high = min(estimate.costs, default=None), max(estimate.costs, default=None)
     if credits is None or credits.remaining is None:
         return [f"Its answers tell no credits; {OTHERS}."]
     left = f"{crediting.left_words(credits)}, {crediting.reset_words(credits)}"
+    left = left[0].upper() + left[1:]
     if low is None or high is None:
         return [f"{left}; {OTHERS}. What a turn takes is known from the second answer on."]
-    took = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    took = counted(high, "credit") if low == high else f"{low:,} to {high:,} credits"
     count = len(estimate.costs)
     lately = "The last turn" if count == 1 else f"The last {count} turns"
-    lines = [f"{lately} took {took} credits{' each' if count > 1 else ''}; {OTHERS}."]
+    lines = [f"{lately} took {took}{' each' if count > 1 else ''}; {OTHERS}."]
     turns = estimate.turns_left(credits.remaining)
     if turns is None:
         return [*lines, f"{left}; {OTHERS}. A forecast needs {FEWEST} turns that took some."]

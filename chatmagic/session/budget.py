@@ -30,10 +30,13 @@ class Tally:
     Args:
         credits: credits.
         turns: requests.
+        dearest: the latest estimate of what a request takes, which other kernels of the day go
+            by while they know none; ``None`` is unknown.
     """
 
     credits: int = 0
     turns: int = 0
+    dearest: int | None = None
 
     def plus(self, credits: int, turns: int) -> Tally:
         """Return the tally with more, or less, in it; never below 0.
@@ -42,7 +45,7 @@ class Tally:
             credits: credits to add; below 0 to take back.
             turns: requests to add.
         """
-        return Tally(max(self.credits + credits, 0), max(self.turns + turns, 0))
+        return Tally(max(self.credits + credits, 0), max(self.turns + turns, 0), self.dearest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chatmagic import _lazy
+from chatmagic.client.credit_tracker import CreditState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,11 @@ class ClientPool:
         self.latest = given
         """The client of the latest ask; ``None`` before the first."""
         self._made: dict[AnswerSource, Client] = {}
+
+    @property
+    def credit_state(self) -> CreditState:
+        """The credits as the client of the latest ask knows them."""
+        return CreditState() if self.latest is None else self.latest.credit_tracker.state
 
     def client(self, source: AnswerSource, setup: Callable[[], ServiceSetup]) -> Client:
         """Return the client for an ask: the one that is kept, where its setup still holds.

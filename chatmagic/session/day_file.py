@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import platformdirs
 
-from chatmagic._json import whole_number
+from chatmagic._json import known, whole_number
 from chatmagic.archive.files import content_of, folder_lock, replace_content
 from chatmagic.errors import ChatError, InputError
 from chatmagic.session.budget import Tally
@@ -63,10 +63,9 @@ class DayFile:
             with folder_lock(self.path.parent):
                 content = self._content()
                 tally = action(_tally(content, service, day))
-                content.setdefault(service, {})[day] = {
-                    "credits": tally.credits,
-                    "turns": tally.turns,
-                }
+                content.setdefault(service, {})[day] = known(
+                    credits=tally.credits, turns=tally.turns, dearest=tally.dearest
+                )
                 replace_content(self.path, json.dumps(content, indent=1).encode())
         except OSError as error:
             why = error.strerror or type(error).__name__
@@ -90,6 +89,10 @@ class DayFile:
 
 
 def _tally(content: dict[str, Any], service: str, day: str) -> Tally:
-    entry = content.get(service, {}).get(day)
+    days = {name: entry for name, entry in content.get(service, {}).items() if name <= day}
+    latest = days.get(max(days, default=""))
+    dearest = whole_number(latest.get("dearest")) if isinstance(latest, dict) else None
+    entry = days.get(day)
     used = entry if isinstance(entry, dict) else {}
-    return Tally(whole_number(used.get("credits")) or 0, whole_number(used.get("turns")) or 0)
+    credits, turns = (whole_number(used.get(name)) or 0 for name in ("credits", "turns"))
+    return Tally(credits, turns, dearest or None)

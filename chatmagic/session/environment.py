@@ -45,7 +45,11 @@ class Environment(Protocol):
         """
 
     def cell(self) -> tuple[str | None, str | None]:
-        """Return the hash of the running cell and the identity of its execution, if known."""
+        """Return the hash of the running cell and the identity of its execution, if known.
+
+        Raises:
+            InputError: the cell may not ask.
+        """
 
     def layout(self, owner: str | None) -> Layout | None:
         """Return the order of the cells on the page of a cell; ``None`` where no page reports it.

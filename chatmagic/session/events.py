@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import swallowed
-from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.request_facts import A_NAME, RequestFacts, thread_name
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.text import counted, one_line, visible, without_lone_surrogates
@@ -58,6 +58,11 @@ class Ask(RequestFacts):
         for name in ("prompt", "typed"):
             if isinstance(text := getattr(self, name), str):
                 object.__setattr__(self, name, without_lone_surrogates(text))
+        if self.thread is not None:
+            try:
+                object.__setattr__(self, "thread", thread_name(self.thread))
+            except ValueError:
+                raise InputError(f"thread is {A_NAME}. Nothing was sent.") from None
         if self.schema is not None and self.format == "markdown":
             object.__setattr__(self, "format", "json")
 

@@ -19,7 +19,13 @@ from chatmagic.batch.rows import Rows
 from chatmagic.batch.tasks import Tasks
 from chatmagic.conversation import template
 from chatmagic.conversation.request_facts import Parameters
-from chatmagic.errors import ChatError, InputError, NotRecordedError, ReplyFormatError
+from chatmagic.errors import (
+    ChatError,
+    ChatInterrupted,
+    InputError,
+    NotRecordedError,
+    ReplyFormatError,
+)
 from chatmagic.models import Reply
 from chatmagic.protocol.known_secrets import secret_in, secret_variables
 from chatmagic.protocol.url import EMULATOR
@@ -27,7 +33,7 @@ from chatmagic.session import forms
 from chatmagic.session.row_asker import RowAsker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from chatmagic.batch.tasks import Task
     from chatmagic.client.endpoint import ServiceSetup
@@ -192,20 +198,35 @@ def run(session: SessionState, source: object, options: MapOptions) -> Any:
     handle: MapHandle | None = None
     try:
         tasks = Tasks(rows, prompts, address, file.open(), keeps=options.keep)
-        replays = _replays(session)
-        if replays is None and not options.yes and tasks.listed != []:
-            _agree(_quote(session, asker, tasks))
-        asked = tasks if replays is None else _refused(tasks, replays)
-        job = Job(asked, file, asker, workers=options.workers, waits=options.wait)
-        handle = MapHandle(job, tasks, lambda: _result(tasks, prompts, options))
+        handle = _agreed(session, tasks, asker, options, lambda: _result(tasks, prompts, options))
         if options.block:
             return handle.run(is_watched=session.environment.is_watched())
         handle.start()
-        return handle
+        return handle  # noqa: TRY300 - an interrupt here leaves the file to the job
+    except KeyboardInterrupt:
+        if handle is not None:
+            raise
+        raise ChatInterrupted("Interrupted before the map started. Nothing was sent.") from None
     finally:
         # Again, for an interrupt anywhere; the job's own threads close it otherwise.
         if handle is None or not handle.is_running:
             file.close()
+
+
+def _agreed(
+    session: SessionState,
+    tasks: Tasks,
+    asker: RowAsker,
+    options: MapOptions,
+    collect: Callable[[], Any],
+) -> MapHandle:
+    """Return the handle of a job, once it is agreed to; nothing is sent yet."""
+    replays = _replays(session)
+    if replays is None and not options.yes and tasks.listed != []:
+        _agree(_quote(session, asker, tasks))
+    asked = tasks if replays is None else _refused(tasks, replays)
+    job = Job(asked, tasks.file, asker, workers=options.workers, waits=options.wait)
+    return MapHandle(job, tasks, collect)
 
 
 def _result(tasks: Tasks, prompts: RowPrompts, options: MapOptions) -> Any:

@@ -56,11 +56,11 @@ class RowAsker:
             ChatError: it does not go into a budget, or what ended it early.
             ChatInterrupted: it was stopped.
         """
+        stream = client.send(request, halt)
         spending = self.session.spending
         reservation = spending.begin(
             client.endpoint, entry="map", cell=self._cell, request=request.digest()
         )
-        stream = client.send(request, halt)
         problem: BaseException | None = None
         try:
             with stream:

@@ -9,11 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.halt import Halt
-from chatmagic.conversation.request_facts import A_NAME, thread_name
 from chatmagic.conversation.threads import ThreadStart, refuse_fork
-from chatmagic.errors import InputError
 from chatmagic.session import schema_reader
 from chatmagic.session.events import Answer, Ask, Changed, Ended, Listener
 from chatmagic.session.state import SessionState
@@ -23,14 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from chatmagic.client.credit_tracker import CreditState
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.hiding import Hiding
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.request_facts import Format
     from chatmagic.models import Credits, Reply
     from chatmagic.session.events import Event, View
-    from chatmagic.session.ledger import Ledger
     from chatmagic.session.preview import Preview
 
 
@@ -45,19 +43,12 @@ class Session(SessionState):
     @property
     def credit_state(self) -> CreditState:
         """The latest credits and what belongs to them, read as one."""
-        client = self.clients.latest
-        state = CreditState() if client is None else client.credit_tracker.state
-        return replace(state, took=self.took)
+        return replace(self.clients.credit_state, took=self.took)
 
     @property
     def credits(self) -> Credits | None:
         """The latest credits; ``None`` is unknown."""
         return self.credit_state.credits
-
-    @property
-    def ledger(self) -> Ledger:
-        """The requests of this session that were sent: ``rows``, and ``to_dataframe()``."""
-        return self.spending.ledger
 
     def to_dataframe(self) -> Any:
         """Return the live turns as a pandas DataFrame, one row each, times in UTC.
@@ -88,6 +79,7 @@ class Session(SessionState):
         history: bool = True,
         last: int | None = None,
         thread: str | None = None,
+        hide: bool = False,
         format: Format = "markdown",
         schema: object = None,
         allow_secrets: bool = False,
@@ -104,6 +96,7 @@ class Session(SessionState):
             history: whether the conversation is sent along and the turn kept.
             last: how many of the newest turns are sent along at most.
             thread: name of the thread that it is asked in; ``None`` is that of its place.
+            hide: whether later requests leave the turn out.
             format: form of the reply: ``markdown``, ``text``, ``code`` or ``json``; of JSON,
                 :attr:`Reply.parsed` has the value.
             schema: what the JSON has to be: a pydantic model, a dataclass, a TypedDict or a
@@ -121,12 +114,8 @@ class Session(SessionState):
                 reply the turn is kept, marked; without one the conversation is as before.
             ChatInterrupted: a person stopped it; the same holds.
         """
-        try:
-            thread = None if thread is None else thread_name(thread)
-        except ValueError:
-            raise InputError(f"thread is {A_NAME}. Nothing was sent.") from None
         owner, execution = self.environment.cell()
-        name = None if schema is None else schema_reader.name_of(schema)
+        name, form = schema_reader.given(schema)
         ask = Ask(
             text,
             max_tokens=max_tokens,
@@ -135,9 +124,10 @@ class Session(SessionState):
             history=history,
             last=last,
             thread=thread,
+            hide=hide,
             format=format,
             schema=name,
-            form=None if name is None else schema_reader.read(schema, name),
+            form=form,
             allow_secrets=allow_secrets,
             fit=fit,
             owner=owner,
@@ -198,8 +188,7 @@ class Session(SessionState):
         """
         from chatmagic.session import map as many  # noqa: PLC0415 - few sessions need it
 
-        name = None if schema is None else schema_reader.name_of(schema)
-        form = None if name is None else schema_reader.read(schema, name)
+        name, form = schema_reader.given(schema)
         ask = Ask(
             template,
             max_tokens=max_tokens,
@@ -273,11 +262,11 @@ class Session(SessionState):
         self.followers.tell(Changed())
         return change
 
-    def steer(self, item: Instructions | ThreadStart) -> Change | None:
+    def steer(self, item: Instructions | ThreadStart | Hiding) -> Change | None:
         """Put what steers the questions below into its place, while no ask is under way.
 
         Args:
-            item: standing instructions, or the start of a thread, with their place.
+            item: instructions, the start of a thread, or a hiding, with its place.
 
         Raises:
             InputError: a fork cannot begin there, or an ask of this very thread is under way.
@@ -309,16 +298,8 @@ class Session(SessionState):
         Raises:
             ChatError: what is chosen cannot be used.
         """
-
-        def change() -> str | None:
-            summary = self.cassette.eject() if again else None
-            if not off:
-                # With it, none is wanted; what the environment names comes with the next ask.
-                self.cassette.insert(self.environment.cassette())
-            if not again:
-                self.cassette.retry()
-            return summary
-
+        choose = self.environment.cassette
+        change = partial(self.cassette.change, choose, again=again, off=off)
         return self.lock.alone("a change of the cassette", change)
 
     def follow_pages(self, owner: str | None = None) -> Change | None:

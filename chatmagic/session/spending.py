@@ -21,7 +21,7 @@ What a cassette answers is not begun here; what the emulator answers is, and cou
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -67,6 +67,7 @@ class Reservation:
         request: digest of the request.
         time: when it was begun.
         is_daily: whether it is counted for the day, too.
+        estimate: what it takes, where that is known before.
     """
 
     service: str
@@ -75,6 +76,7 @@ class Reservation:
     request: str
     time: datetime
     is_daily: bool = False
+    estimate: int | None = None
 
     @property
     def counts(self) -> bool:
@@ -207,7 +209,8 @@ class Spending:
         needs = _needs(own, self.tally, dearest)
 
         def reserve(today: Tally) -> Tally:
-            needs.extend(_needs(daily, today, dearest))
+            reservation.estimate = dearest or today.dearest
+            needs.extend(_needs(daily, today, reservation.estimate))
             return today.plus(min(needs, default=dearest or 0), 1)
 
         if daily:
@@ -250,10 +253,13 @@ class Spending:
         self._settled = self._settled.plus(charge, turns)
         if reservation.is_daily:
             # What cannot be written stays as it was reserved.
+            dearest = self.ledger.estimate(reservation.service).dearest
+
+            def change(day: Tally) -> Tally:
+                return replace(day.plus(more, turns - 1), dearest=dearest or day.dearest)
+
             with swallowed(ChatError):
-                self.file.change(
-                    reservation.service, reservation.day, lambda day: day.plus(more, turns - 1)
-                )
+                self.file.change(reservation.service, reservation.day, change)
 
     def _enter(
         self, reservation: Reservation, reply: Reply, problem: BaseException | None
@@ -269,7 +275,7 @@ class Spending:
         if seen is None and (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST:
             cost = Cost()  # refused: it took nothing
         else:
-            cost = meter.end(seen, ledger.estimate(service).dearest)
+            cost = meter.end(seen, ledger.estimate(service).dearest or reservation.estimate)
         ledger.add(
             LedgerRow(
                 number=ledger.count + 1,

@@ -44,3 +44,5 @@ class SessionState:
         self.lock = AskLock()
         self.secret_check = SecretCheck()
         self.spending = Spending(lambda: self.environment)
+        self.ledger = self.spending.ledger
+        """The requests of this session that were sent: ``rows``, and ``to_dataframe()``."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pages import cell, output, save
 
+from chatmagic.conversation.record import note
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn
@@ -50,12 +51,18 @@ def test_threads_have_a_column_where_there_are_some(
     first = Turn(prompt="p", reply=Reply("r")).digest
     other = page("r", carried=(first,), parameters={"thread": "main"})
     cells = [page(), cell("%chat_thread sql", starts[:1]), page("q"), other]
+    edited = [page(), cell("%chat_thread --fork 1 sql", starts[:1])]
+    said = "cell 2: its thread was edited after it ran."
+    assert said in run(capsys, [save(tmp_path / "c.ipynb", edited)])[1]
     path = save(tmp_path / "a.ipynb", cells)
     code, told = run(capsys, [path])
     assert code == 0, told
     assert [line.split()[-2:] for line in told.splitlines()[1:5]] == [
         ["order", "thread"], ["yes", "main"], ["yes", "sql"], ["yes", "main"],
     ]  # fmt: skip
+    back = [output({"text/plain": "x"}, {"chatmagic": note("undo")})]
+    undone = save(tmp_path / "u.ipynb", [*cells[:3], cell("%chat_undo", back)])
+    assert run(capsys, [undone])[1].splitlines()[3].split()[-1] == "sql"
     turns = json.loads(run(capsys, [path, "--json"])[1])[0]["turns"]
     assert [turn.get("thread") for turn in turns] == [None, "sql", None]
     rows = list(csv.DictReader(io.StringIO(run(capsys, [path, "--csv"])[1])))

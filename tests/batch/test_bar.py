@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 JOB = cast(
     "Job",
-    SimpleNamespace(progress=Progress(answered=2, failed=1), pace=SimpleNamespace(credits_left=7)),
+    SimpleNamespace(
+        progress=Progress(answered=2, failed=1, waiting="waiting until noon"),
+        pace=SimpleNamespace(credits_left=7),
+    ),
 )
 
 
@@ -29,7 +32,7 @@ def test_a_person_sees_rows_and_credits(capsys: pytest.CaptureFixture[str]) -> N
     bar.show(JOB)
     shown = capsys.readouterr().err
     assert "3/9" in shown
-    assert "7 credits left" in shown
+    assert "7 credits left, waiting until noon" in shown
     bar.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -122,24 +123,22 @@ def test_each_row_is_asked_once(rig: Callable[..., Rig], workers: int) -> None:
 
 
 def test_as_many_are_under_way_as_there_are_workers(rig: Callable[..., Rig]) -> None:
-    """No more rows are read than that."""
-    read: list[int] = []
+    """No more rows are read than these, and one that waits to be handed out."""
     meet = threading.Barrier(3)
 
-    def rows() -> Iterator[str]:
+    def rows() -> Iterator[int]:
         for number in range(9):
-            read.append(number)
-            yield str(number)
+            assert number - job.progress.ended <= 3
+            yield number
 
     def answer(prompt: str, halt: Halt) -> str:
         del halt
         meet.wait(PATIENCE)
-        # One more was read, which waits to be handed out.
-        assert len(read) <= (int(prompt) // 3 + 1) * 3 + 1
         return prompt
 
     made = rig(answer, workers=3)
-    made.job(rows()).run()
+    job = made.job(rows())
+    job.run()
     assert len(made.kept()) == 9
 
 
@@ -275,7 +274,9 @@ def test_a_limit_is_waited_for_where_that_was_told(rig: Callable[..., Rig]) -> N
         return prompt.upper()
 
     made = rig(answer, workers=1, waits=True)
-    made.job(list("abc")).run()
+    job = made.job(list("abc"))
+    job.run()
+    assert job.progress.waiting == ""
     assert made.asking.asked == ["a", "b", "b", "c"]
     assert len(made.kept()) == 3
 
@@ -296,7 +297,23 @@ def test_a_stop_ends_a_wait(rig: Callable[..., Rig]) -> None:
     """However long that would be."""
     made = rig(raising(lambda: limited(3_600), {"a"}), workers=1, waits=True)
     job = made.job(list("ab"))
-    job.run(lambda: job.stop() if made.asking.asked else None)
+    job.run(lambda: job.stop() if job.progress.waiting else None)
+    assert made.asking.asked == ["a"]
+    assert re.fullmatch(r"waiting until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", job.progress.waiting)
+
+
+def test_an_interrupt_ends_a_wait(rig: Callable[..., Rig]) -> None:
+    """The row is not sent again, though that would be due."""
+    made = rig(raising(lambda: limited(2), {"a"}), workers=1, waits=True)
+
+    interrupts = [KeyboardInterrupt()]
+
+    def tick() -> None:
+        if made.asking.asked and interrupts:
+            raise interrupts.pop()
+
+    with pytest.raises(KeyboardInterrupt):
+        made.job(list("ab")).run(tick)
     assert made.asking.asked == ["a"]
 
 
@@ -320,8 +337,8 @@ def test_a_row_waits_for_the_others_where_a_budget_has_room_for_one(
 
 
 def test_a_budget_without_room_ends_it(rig: Callable[..., Rig]) -> None:
-    """The rows under way end first."""
-    made = rig(raising(lambda: BudgetError("Used up."), {"c", "d"}), workers=2)
+    """The row that did not go into it has no line."""
+    made = rig(raising(lambda: BudgetError("Used up."), {"c", "d"}), workers=1)
     with pytest.raises(BudgetError):
         made.job(list("abcd")).run()
     assert [*made.kept()] == [0, 1]

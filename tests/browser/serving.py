@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 SECONDS_TO_START: Final = 60.0
-NEWS: Final = "@jupyterlab/apputils-extension:announcements"
+DISABLED: Final = (
+    "@jupyterlab/apputils-extension:announcements",
+    "@jupyterlab/apputils-extension:splash",
+)
+"""What asks the network, and what is drawn anew sixty times a second while a page loads."""
 
 
 @dataclass
@@ -93,7 +97,9 @@ def server(folder: Path, environment: Mapping[str, str]) -> Iterator[Server]:
     notebooks.mkdir()
     page = folder / "config" / "labconfig" / "page_config.json"
     page.parent.mkdir(parents=True)
-    page.write_text(json.dumps({"disabledExtensions": {NEWS: True}}), encoding="utf-8")
+    page.write_text(
+        json.dumps({"disabledExtensions": dict.fromkeys(DISABLED, True)}), encoding="utf-8"
+    )
     known = {**_environment(folder, environment), "JUPYTER_PATH": str(folder / "forks")}
     with (
         forked_kernels.forking(folder / "forks", known),

@@ -204,7 +204,10 @@ def test_taken_back_replies_wear_a_mark(lab: Open) -> None:
 
 
 def test_instructions_hold_where_their_cell_stands(lab: Open, service: Emulator) -> None:
-    """Put in above, they make the turns below stale; moved, deleted and taken back as a turn."""
+    """Put in above, they make the turns below stale; moved, deleted and taken back as a turn.
+
+    So does the cell that begins a thread.
+    """
     book = lab([LOAD, ask("a"), ask("b"), "1"])
     book.run_all()
     bridged(book)
@@ -232,6 +235,17 @@ def test_instructions_hold_where_their_cell_stands(lab: Open, service: Emulator)
     bridged(book)
     book.run_all()
     assert bodies(service) == [["echo:a"], ["echo:a", "a", "echo:b"]]
+    book.insert(2, "%chat_thread sql")
+    assert "Thread sql for the questions below." in book.run(2)
+    bridged(book, marks=1)
+    book.run(3)
+    assert bodies(service) == [["echo:b"]]
+    bridged(book)
+    delete(book, 2)
+    bridged(book, marks=1)
+    book.run(2)
+    assert bodies(service) == [["echo:a", "a", "echo:b"]]
+    bridged(book)
     assert "Stale" not in str(book.save())
     assert book.front.heard.errors == []
 

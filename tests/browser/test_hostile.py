@@ -222,7 +222,10 @@ def _stream(book: Book, scene: Scene, model: Model, cell: int, numbers: Sequence
 
 
 def test_no_reply_acts(lab: Open, tabs: Tabs) -> None:
-    """Live, final, fresh, reloaded trusted and not, with clicks; errors and prompts too."""
+    """Live, final, saved and opened again, trusted and not, with clicks; errors and prompts too.
+
+    Notebook 7 opens the file with a page of its own, and trusts it.
+    """
     assert len(RISKY) == len(RISKIEST)
     with _stage() as (model, origin, trap):
         book = lab(_cells(origin, model.texts))
@@ -245,16 +248,8 @@ def test_no_reply_acts(lab: Open, tabs: Tabs) -> None:
         assert book.page.locator("mjx-container").count() > len(CORPUS)  # there is math to act
         _links_open_elsewhere(book, scene)
 
-        saved = book.save()
-        book.reload()
-        scene.ready()
-        before = scene.look("landmarks")
-        assert book.js("return notebook.widgets.every(cell => cell.model.trusted)")
-        scene.harmless(REPLIES, ERRORS, as_before=before)
-
-        path = book.path
+        saved, path = book.save(), book.path
         other = _changed(book, saved)
-        scene.ready()
         before = scene.look("landmarks")
         assert not other.js("return notebook.widgets.some(cell => cell.model.trusted)")
         scene.harmless({**REPLIES, "trusted": False}, ERRORS, as_before=before)
@@ -312,8 +307,7 @@ def _changed(book: Book, saved: dict[str, Any]) -> Book:
         for output in cell.get("outputs", []):
             output.setdefault("metadata", {})["from"] = "elsewhere"
     (book.front.server.folder / path).write_text(json.dumps(saved), encoding="utf-8")
-    if book.front.kind == "lab":
-        book.js("await panel.context.save(); panels(path).forEach(one => one.dispose())")
+    book.js("await panel.context.save(); panels(path).forEach(one => one.dispose())")
     book.path = path
     book.load()
     return book
@@ -376,9 +370,11 @@ def test_no_reply_acts_in_the_panel(lab: Open) -> None:
         scene.harmless(PANEL)
         assert book.page.locator(NOT_IN_A_PANEL).count() == 0
 
+        # Opened again, the file shows what was saved of the panel.
         book.save()
-        book.reload()
-        scene.ready()
+        book.js("panels(path).forEach(one => one.dispose())")
+        book.load()
+        assert book.js("return notebook.widgets.every(cell => cell.model.trusted)")
         book.until("document.querySelector('.chatmagic-saved')")
         scene.harmless(REPLIES)
         assert book.page.locator(NOT_IN_A_PANEL).count() == 0
@@ -386,6 +382,5 @@ def test_no_reply_acts_in_the_panel(lab: Open) -> None:
 
         other = lab(["%load_ext chatmagic", "%chat_load all.ipynb", *HISTORY])
         other.run_all()
-        scene.ready()
         scene.harmless(REPLIES)
         assert other.front.heard.fetched == []

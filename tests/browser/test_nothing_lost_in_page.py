@@ -85,24 +85,6 @@ def test_a_panel_without_its_kernel_looks_so(lab: Callable[..., Book], service: 
     assert Chat(book).box.input_value() == "half a question"
 
 
-def test_a_kernel_that_is_shut_down_is_missed(lab: Callable[..., Book], service: Emulator) -> None:
-    """At once, also in a page that was loaded again, where no widget is told of it."""
-    book = lab([LOAD, PANEL])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
-    chat.ask("echo:before")
-    book.save()
-    book.reload()
-    chat = Chat(book)
-    service.settings = HELD
-    chat.send("long")
-    chat.streaming()
-    book.js("await panel.sessionContext.shutdown()")
-    chat.until("This panel has lost its kernel")
-    assert not chat.button("Stop").is_visible()
-
-
 def test_cells_that_are_split_and_merged(lab: Callable[..., Book], service: Emulator) -> None:
     """The part that keeps the cell's identity keeps its turn; undone, all is as before."""
     book = lab([LOAD, ask("a"), ask("b"), "1"])

@@ -160,8 +160,11 @@ def test_turns_of_the_panel_become_cells(lab: Callable[..., Book], service: Emul
     assert [one.body for one in service.requests] == bodies
 
 
-def test_a_draft_survives(lab: Callable[..., Book]) -> None:
-    """Another rendering, the cell run again, and a browser that is reloaded; however quick."""
+def test_a_draft_survives(lab: Callable[..., Book], service: Emulator) -> None:
+    """Another rendering, the cell run again, and a browser that is reloaded; however quick.
+
+    In the page that was loaded again no widget is told of a kernel's end; a panel misses it.
+    """
     book = lab([LOAD, "1", PANEL])
     book.run(0)
     book.run(2)
@@ -196,6 +199,12 @@ def test_a_draft_survives(lab: Callable[..., Book]) -> None:
     # What is saved follows, too, though the kernel can't reach it any more.
     chat.ask("echo:after the reload")
     book.until(SAVED, "after the reload")
+    service.settings = HELD
+    chat.send("long")
+    chat.streaming()
+    book.js("await panel.sessionContext.shutdown()")
+    chat.until("This panel has lost its kernel")
+    assert not chat.button("Stop").is_visible()
 
 
 def test_a_failure_is_shown_where_it_happened(lab: Callable[..., Book], service: Emulator) -> None:

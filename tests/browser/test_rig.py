@@ -1,10 +1,8 @@
-"""The rig itself: a notebook runs in both front ends, and nothing leaves the server."""
+"""The rig itself: a notebook runs in a page, and nothing leaves the server."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,13 +11,9 @@ if TYPE_CHECKING:
     from rig import Book
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook7"])
-def test_a_cell_asks_in_a_real_page(
-    front: str, request: pytest.FixtureRequest, service: Emulator
-) -> None:
+def test_a_cell_asks_in_a_real_page(lab: Callable[..., Book], service: Emulator) -> None:
     """A reply comes, is saved, and is there after a reload; the page fetches nothing else."""
-    opened: Callable[..., Book] = request.getfixturevalue(front)
-    book = opened(["%load_ext chatmagic", "%%chat\necho:**Good** morning"])
+    book = lab(["%load_ext chatmagic", "%%chat\necho:**Good** morning"])
     book.run_all()
     assert book.text(1) == "**Good** morning"
     assert "Good morning" in book.shown(1)

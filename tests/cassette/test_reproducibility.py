@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cassettes import FILE, FIXED, Quiet, mode
 
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -38,6 +39,12 @@ def test_what_will_not_run_again_is_named(
 
     assert "not run again" not in notes("echo:one", "a")
     assert "not run again" not in notes("echo:two", "b")
+    assert "not run again" not in notes("echo:hidden", "h", hide=True)
+    said = notes("echo:after", "i")
+    assert "sent without 1 hidden turn" in said
+    assert "not run again" not in said
+    session.change(Conversation.undo)
+    session.change(Conversation.undo)
     assert "not run again" not in notes("echo:zero", "z", thread="other", order=["z", "a"])
     assert "1 turn below it came first" in notes("echo:uno", "a", execution="2")
     said = notes("echo:three", "c")
@@ -80,6 +87,6 @@ def test_the_status_names_what_will_not_run_again(shell: Shell) -> None:
         in shell.do("%chat_cassette", cell="s").printed
     )
     # Where no person watches, no cell could say so while it was live.
-    shell.machine("%chat echo:{{ object() }}")
+    shell.machine("%chat echo:{{ repr(object()) }}")
     said = shell.machine("%chat_cassette").printed
     assert re.search("Will not run again as it is: .*“at 0x[0-9a-f]+” is an address", said)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from talks import abc, ask, layout, prompts
+
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import Reply
+
+
 def test_stale_cells_can_be_told_before_the_conversation_follows() -> None:
     """Rule 9: what would be stale, without a change; turns of no cell are not told."""
     talk = abc()
@@ -62,5 +69,3 @@ def test_a_loop_that_loses_a_reply_is_told_and_a_moved_turn_is_not() -> None:
     assert talk.marks() == {}
     talk.undo()
     assert talk.marks() == {"a": "taken back"}
-
-

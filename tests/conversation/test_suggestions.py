@@ -7,11 +7,11 @@ import pytest
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.suggestions import (
     COMMANDS,
-    divides_and_asks,
     merged,
     mistaken_command,
     near,
     refuse_cell_comments,
+    refuse_dividing,
 )
 from chatmagic.errors import InputError
 
@@ -158,7 +158,11 @@ def test_any_other_body_is_sent(body: str) -> None:
 )
 def test_a_cell_that_divides_and_asks(source: str, *, is_both: bool) -> None:
     """Neither a list nor a deletion divides, and what is below %%chat is text."""
-    assert divides_and_asks(source) is is_both
+    if not is_both:
+        refuse_dividing(source)
+        return
+    with pytest.raises(InputError, match="begins a thread asks nothing beside it"):
+        refuse_dividing(source)
 
 
 @pytest.mark.parametrize(

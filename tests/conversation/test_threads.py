@@ -15,6 +15,7 @@ from chatmagic.conversation.history import Change
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import NewerVersionError
 from chatmagic.conversation.threads import ThreadStart
+from chatmagic.errors import InputError
 
 SQL = ThreadStart("sql", owner="s", execution="1")
 
@@ -84,6 +85,32 @@ def test_a_fork_of_what_was_asked_by_name() -> None:
     ask(talk, "q")
     alone = talk.of_thread("y")
     assert (prompts(alone), alone.stale_turns()) == (["p", "q"], ())
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        (ThreadStart("new"), None),
+        (ThreadStart("sql"), None),
+        (ThreadStart("new", 3), None),
+        (
+            ThreadStart("new", 4),
+            "The thread main has 3 turns above this cell. Nothing was",
+        ),
+        (ThreadStart("sql", 1), "The thread sql has turns above this cell already."),
+    ],
+)
+def test_a_fork_that_cannot_begin_is_refused(start: ThreadStart, words: str | None) -> None:
+    """Of turns that are not there, or of a thread that has some; numbers count in the thread."""
+    talk = abc()
+    ask(talk, "d", "d", "1", thread="sql")
+    here = talk.context(last=1)
+    assert [(place, turn.prompt) for place, turn in here.places] == [(3, "c")]
+    if words is None:
+        threads.refuse_fork(start, here, talk.context(thread=start.name))
+        return
+    with pytest.raises(InputError, match=words):
+        threads.refuse_fork(start, here, talk.context(thread=start.name))
 
 
 def test_each_change_can_be_undone() -> None:
@@ -158,6 +185,17 @@ def test_a_record_of_a_later_release() -> None:
 def test_the_cell_of_a_start(start: ThreadStart, source: str) -> None:
     """As typed."""
     assert threads.source(start) == source
+    typed = threads.typed_in(f"\n{source} \n")
+    assert typed is not None
+    assert typed.reads == start.reads
+
+
+@pytest.mark.parametrize(
+    "source", ["", "%chat_thread", "%chat_thread --delete a", "%chat_thread a\n1"]
+)
+def test_other_cells_begin_none(source: str) -> None:
+    """Nor do those of several lines tell."""
+    assert threads.typed_in(source) is None
 
 
 @pytest.mark.parametrize(

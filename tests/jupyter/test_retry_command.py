@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 from shells import asked
 
-from chatmagic.jupyter.thread_command import DIVIDES
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
@@ -91,5 +90,8 @@ def test_without_a_turn_above_there_is_nothing_to_ask(shell: Shell, emulator: Em
     said = shell.fails("%chat_retry").traceback[0]
     assert "%chat_retry takes a turn's number above its cell, and there is none." in said
     shell.page("%chat echo:a", "a")
-    assert DIVIDES in shell.run("%chat_retry\n%chat_thread x", cell="b").traceback[0]
+    assert (
+        "begins a thread asks nothing"
+        in shell.run("%chat_retry\n%chat_thread x", cell="b").traceback[0]
+    )
     assert len(asked(emulator)) == 1

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 from shells import KEY, asked
 
-from chatmagic.jupyter.thread_command import DIVIDES
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
@@ -91,10 +90,18 @@ def test_the_key_is_no_name(shell: Shell) -> None:
     assert KEY not in ran.everything
 
 
-@pytest.mark.parametrize("source", ["%chat_thread a\n%chat echo:x", "%chat echo:x\n%chat_thread a"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "%chat_thread a\n%chat echo:x",
+        "%chat echo:x\n%chat_thread a",
+        "import chatmagic\nchatmagic.ask('echo:x')\n%chat_thread a",
+    ],
+)
 def test_a_cell_that_divides_asks_nothing(shell: Shell, emulator: Emulator, source: str) -> None:
     """Whatever comes first, it fails before anything is sent."""
-    assert DIVIDES in shell.run(source, cell="a").traceback[0]
+    said = shell.run(source, cell="a").traceback[0]
+    assert "A cell that begins a thread asks nothing beside it. Nothing was sent." in said
     assert (asked(emulator), current_session().conversation.threads) == ([], {"main": ()})
 
 

@@ -113,20 +113,23 @@ def test_a_cassettes_answers_count_nothing(
     bare.do("%chat_cassette --off")
     assert len(current_session().ledger.rows) == 1
     bare.fails("%%chat\nHello?")
-    bare.do("%chat_connect emulator")
+    bare.do(f"%chat_cassette {tmp_path / 'a.jsonl'} --replay --else emulator")
+    bare.machine("%%chat\nWho is there?")
+    bare.do("%chat_cassette --off\n%chat_reset\n%chat_connect emulator")
+    usage = bare.do("%chat_credits --usage").texts[0]
+    assert usage.startswith("1 request of this kernel to emulator.")
     bare.machine("%%chat\nHello?")
     bare.machine("%%chat\nHello?")
     assert account.left == 97
     usage = bare.do("%chat_credits --usage").texts[0]
-    assert "2 requests of this kernel to emulator." in usage
+    assert "3 requests of this kernel to emulator." in usage
     assert f"Budget of 1 turn a day (CHATMAGIC_BUDGET): 0 used; {OTHERS}." in usage
 
 
 def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
     """As a table, a plot and a forecast; each figure says that others may share the quota."""
     del account
-    (text,) = bare.do("%chat_credits --usage").texts
-    assert text.startswith("No request was sent from this kernel to http://127.0.0.1:")
+    assert bare.do("%chat_credits --usage").texts == ["No request was sent from this kernel yet."]
     bare.machine("%%chat\nHello?")
     assert "known from the second answer on" in bare.do("%chat_credits --usage").texts[0]
     bare.machine("%%chat\nHello?")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,6 +28,15 @@ def test_it_is_kept_by_service_and_day(tmp_path: Path) -> None:
     file.change(A, "2026-11-23", lambda tally: tally.plus(7, 1))
     assert DayFile(tmp_path / "state").read(A, DAY) == Tally(5, 2)
     assert file.read("https://b.example", DAY) == Tally()
+
+
+def test_the_next_day_goes_by_the_estimate_of_the_last(tmp_path: Path) -> None:
+    """Of the same service; what was used begins at 0."""
+    file = DayFile(tmp_path)
+    file.change(A, DAY, lambda tally: replace(tally.plus(3, 1), dearest=3))
+    assert file.read(A, DAY) == Tally(3, 1, 3)
+    assert file.read(A, "2026-11-25") == Tally(0, 0, 3)
+    assert file.read(A, "2026-11-21") == file.read("https://b.example", DAY) == Tally()
 
 
 def test_one_kernel_at_a_time_changes_it(tmp_path: Path) -> None:

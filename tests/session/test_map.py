@@ -373,3 +373,14 @@ def test_an_interrupt(asking: Session, service: RowService) -> None:
     with pytest.raises(ChatInterrupted, match=r"Interrupted\. .* the same call goes on\."):
         asking.map("{{ it }}", rows(), yes=True)
     assert service.prompts == ["a"]
+
+
+def test_an_interrupt_of_the_question(
+    asking: Session, service: RowService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It starts nothing, and leaves nothing behind."""
+    monkeypatch.setattr(builtins, "input", refusing(KeyboardInterrupt()))
+    with pytest.raises(ChatInterrupted, match=r"^Interrupted before the map started\. Nothing was"):
+        asking.map("{{ it }}", ["a"])
+    assert service.bodies == []
+    assert files() == []

@@ -145,6 +145,29 @@ def test_kernels_share_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         lower.ask()
 
 
+def test_a_kernel_that_died_blocks_no_day(tmp_path: Path) -> None:
+    """Another kernel's estimate is in the file, so the first request reserves no more than that."""
+    Account(spending("30 a day", tmp_path)).ask(2)
+    Account(spending("30 a day", tmp_path)).begin()
+    third = Account(spending("30 a day", tmp_path))
+    third.ask(7)
+    with pytest.raises(BudgetError):
+        third.ask()
+
+
+@pytest.mark.parametrize("asked", range(2, 9))
+@pytest.mark.parametrize("most", [27, 28, 29])
+def test_a_new_kernel_does_not_pass_what_another_left(
+    asked: int, most: int, tmp_path: Path
+) -> None:
+    """Its first requests, whose cost it is not told, are charged with the other's estimate."""
+    first, second = (Account(spending(f"{most} a day", tmp_path)) for _ in range(2))
+    first.ask(asked)
+    with contextlib.suppress(BudgetError):
+        second.ask(100)
+    assert first.used + second.used == 27
+
+
 def test_what_the_emulator_answers_counts_nothing(tmp_path: Path) -> None:
     """That of the kernel, and one of another process, which its answers tell."""
     account = Account(spending("2 turns", tmp_path))

@@ -16,6 +16,7 @@ from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from chatmagic import _startup
 from chatmagic.client import config as settings
 from chatmagic.client import kernel_hook, keystore
 from chatmagic.emulator.server import Settings
@@ -239,6 +240,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
         monkeypatch.delenv(name, raising=False)
     for name in ("CHATMAGIC_AUTH", "CHATMAGIC_CASSETTE", "CHATMAGIC_MODE"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(_startup, "BUDGET", "")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))

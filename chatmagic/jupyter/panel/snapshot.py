@@ -65,7 +65,8 @@ class Entries:
     def __init__(self, conversation: Conversation, asides: Sequence[Aside]) -> None:
         """Note which turns are live now."""
         still = copy(conversation)
-        self._turns, self._instructions = still.turns, still.instructions
+        self._standings, self._hidden = still.standings, still.hidden
+        self._turns = tuple(standing.turn for standing in self._standings)
         self._cells = conversation.cells
         self._asides = asides
 
@@ -107,9 +108,9 @@ class Entries:
 
     def _notes(self, index: int) -> list[str]:
         """Return what is particular about a turn."""
-        turn = self._turns[index]
-        held = self._instructions[index]
-        notes = output.turn_notes(turn, is_stale=is_stale(self._turns, index, held, self._cells))
+        turn, standing = self._turns[index], self._standings[index]
+        stale = is_stale(turn, standing.above, standing.instructions, self._cells)
+        notes = output.turn_notes(turn, is_stale=stale, is_hidden=turn.number in self._hidden)
         if turn.reply.held_back:
             notes.append(HELD_BACK)
         return notes
