@@ -61,6 +61,7 @@ class Standing:
         line: the turns of its thread in order, and what may follow below.
         index: index of the turn among them.
         instructions: those that hold for it (rule 15).
+        instructed_by: hash of the cell that gave them, or ended those above; ``None`` for none.
     """
 
     turn: Turn
@@ -68,6 +69,7 @@ class Standing:
     line: Sequence[Turn]
     index: int
     instructions: Value | None
+    instructed_by: str | None
 
 
 @dataclass(slots=True)
@@ -78,16 +80,18 @@ class Above:
         lines: the turns that a request would carry, by the names of the threads.
         thread: name of the thread that the place is in (rule 16).
         instructions: those that hold there (rule 15).
+        instructed_by: as :class:`Standing` has it.
     """
 
     lines: dict[str, list[Turn]] = field(default_factory=lambda: {MAIN: []})
     thread: str = MAIN
     instructions: Value | None = None
+    instructed_by: str | None = None
 
     def take(self, item: Item) -> Standing | None:
         """Go past an item; return where it stands, if it is a turn."""
         if isinstance(item, Instructions):
-            self.instructions = item.in_force
+            self.instructions, self.instructed_by = item.in_force, item.owner
             return None
         if isinstance(item, ThreadStart):
             if item.fork is not None:
@@ -99,7 +103,8 @@ class Above:
         thread = item.thread or self.thread
         line = self.lines.setdefault(thread, [])
         line.append(item)
-        return Standing(item, thread, line, len(line) - 1, self.instructions)
+        index, given = len(line) - 1, self.instructions
+        return Standing(item, thread, line, index, given, self.instructed_by)
 
 
 def above(slots: Sequence[Slot]) -> Above:

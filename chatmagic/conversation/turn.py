@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from chatmagic._json import digest, shared, turn_digest
@@ -140,28 +139,6 @@ def newest(items: tuple[_T, ...], last: int | None) -> tuple[_T, ...]:
     return items if last is None else items[max(0, len(items) - last) :]
 
 
-def is_stale(
-    turns: Sequence[Turn],
-    index: int,
-    instructions: Value | None,
-    cells: Mapping[str, str] = MappingProxyType({}),
-) -> bool:
-    """Return whether a turn would carry other turns, instructions or cells than it did (rule 9).
-
-    Args:
-        turns: the live turns of its thread in order.
-        index: index of the turn among them.
-        instructions: those that hold for it now.
-        cells: for each cell that has run, the digest of what would go along of it now.
-    """
-    turn = turns[index]
-    return (
-        carries_others(turns, index)
-        or is_instructed_otherwise(turn, instructions)
-        or carries_other_cells(turn, cells)
-    )
-
-
 def carries_others(turns: Sequence[Turn], index: int) -> bool:
     """Return whether a turn would carry other turns now than it did.
 
@@ -174,15 +151,16 @@ def carries_others(turns: Sequence[Turn], index: int) -> bool:
     return turn.carried != tuple(other.number for other in now)
 
 
-def carries_other_cells(turn: Turn, cells: Mapping[str, str]) -> bool:
-    """Return whether a cell that went along with a turn says or shows something else now.
+def changed_cell(turn: Turn, cells: Mapping[str, str]) -> str | None:
+    """Return a cell that went along with a turn and says or shows something else now.
 
     Args:
         turn: the turn.
         cells: for each cell that has run, the digest of what would go along of it now.
     """
     carried = {value.cell: value.sha256 for value in turn.values if value.cell is not None}
-    return any(cell in cells and cells[cell] != sha256 for cell, sha256 in carried.items())
+    changed = (cell for cell, sha256 in carried.items() if cells.get(cell, sha256) != sha256)
+    return next(changed, None)
 
 
 def is_instructed_otherwise(turn: Turn, instructions: Value | None) -> bool:

@@ -47,7 +47,7 @@ def marks(
     notes: list[str] = [] if turn.state == "complete" else [turn.state]
     if notebook := (notebooks or {}).get(turn.owner or ""):
         notes.append(notebook)
-    notes += output.turn_notes(turn, is_stale=conversation.stale(turn))
+    notes += output.turn_notes(turn, conversation.causes().of(turn.number))
     if turn.reply.took is not None:
         notes.append(f"took about {turn.reply.took:,}")
     return notes

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import _json
 from chatmagic.archive import output
-from chatmagic.conversation.turn import is_stale
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 from chatmagic.render import gauge, markdown, reply_forms
@@ -65,8 +64,7 @@ class Entries:
     def __init__(self, conversation: Conversation, asides: Sequence[Aside]) -> None:
         """Note which turns are live now."""
         still = copy(conversation)
-        self._turns, self._instructions = still.turns, still.instructions
-        self._cells = conversation.cells
+        self._turns, self._causes = still.turns, still.causes()
         self._asides = asides
 
     def window(self, count: int = 0) -> tuple[list[tuple[int, str]], int]:
@@ -108,8 +106,7 @@ class Entries:
     def _notes(self, index: int) -> list[str]:
         """Return what is particular about a turn."""
         turn = self._turns[index]
-        held = self._instructions[index]
-        notes = output.turn_notes(turn, is_stale=is_stale(self._turns, index, held, self._cells))
+        notes = output.turn_notes(turn, self._causes.of(turn.number))
         if turn.reply.held_back:
             notes.append(HELD_BACK)
         return notes
