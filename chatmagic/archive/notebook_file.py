@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from chatmagic.archive import files
 from chatmagic.conversation import threads
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.conversation.seal import Sealed, check, joined
@@ -46,16 +47,18 @@ _ASKS_PYTHON: Final = re.compile(
 _DISPLAYS: Final = re.compile(r"\bdisplay\w*\s*\(")
 _LOADS: Final = re.compile(r"^[ \t]*%chat_load\b", re.MULTILINE)
 _REPLY: Final = re.compile(r'<div class="chatmagic [^"<>]*" role="group" aria-label="Reply">')
-_KINDS: Final = frozenset(["turn", "instructions", *get_args(threads.Kind), *get_args(Did)])
+_KINDS: Final = frozenset(
+    ["turn", "instructions", "hiding", *get_args(threads.Kind), *get_args(Did)]
+)
 _QUIETLY: Final = re.compile(r"(?:^|\s)(?:-\w*q|--q)")
 
 
-SavedKind = Literal["turn", "instructions", "thread", "deletion"] | Did
+SavedKind = Literal["turn", "instructions", "thread", "deletion", "hiding"] | Did
 
 
 @dataclass(frozen=True, slots=True)
 class SavedOutput:
-    """An output with a record: of a turn, of instructions, of a thread, or of what was done.
+    """An output with a record: of a turn, of what steers the turns below, or of what was done.
 
     Args:
         cell: the cell's number.
@@ -65,6 +68,7 @@ class SavedOutput:
         record: a turn's record.
         instructions: the standing instructions that it holds.
         thread: the start of a thread, or the thread that was deleted.
+        hiding: the hiding of a turn.
         text: its exact text; ``None`` where it is not there.
         html: the same as it is shown; ``None`` where it is not there.
         versions: of what rendered a reply, by package.
@@ -77,6 +81,7 @@ class SavedOutput:
     record: Record | None = None
     instructions: Instructions | None = None
     thread: ThreadStart | None = None
+    hiding: Hiding | None = None
     text: str | None = None
     html: str | None = None
     versions: Mapping[str, Any] = field(default_factory=dict)
@@ -220,6 +225,7 @@ class Notebook:
                     record=Record.from_json(value) if kind == "turn" else None,
                     instructions=Instructions.from_json(value) if kind == "instructions" else None,
                     thread=ThreadStart.from_json(value) if is_thread else None,
+                    hiding=Hiding.from_json(value) if kind == "hiding" else None,
                     text=text_of(text),
                     html=text_of(get(output, "data", "text/html")),
                     versions=versions if isinstance(versions, Mapping) else {},

@@ -15,6 +15,7 @@ from chatmagic import _json, text
 from chatmagic._json import shared
 from chatmagic.conversation import formats, template
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.turn import Turn, newest
 from chatmagic.models import Reply, ReplyFacts
 from chatmagic.text import counted, numbered
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from chatmagic.archive.notebook_file import Notebook
+    from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.record import Record
+    from chatmagic.conversation.threads import ThreadStart
 
 SHOWN: Final = 200
 NOT_KEPT: Final = (
@@ -82,9 +85,9 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
             replay.add(turns[index])
         elif saved.thread is not None and saved.kind == "deletion":
             replay.conversation.delete(saved.thread.name)
-        elif (item := saved.instructions or saved.thread) is not None:
+        elif (item := saved.instructions or saved.thread or saved.hiding) is not None:
             owner, execution = owners[saved.cell], f"cell {saved.cell}"
-            replay.conversation.add(replace(item, owner=owner, execution=execution))
+            replay.steer(replace(item, owner=owner, execution=execution))
         elif saved.kind != "turn":
             _STEPS[saved.kind](replay.conversation)
     numbers = {index: number for number, index in enumerate(turns, 1)}
@@ -131,7 +134,7 @@ class Replay:
         self.threads: dict[int, str] = {}
         """The threads in which turns were asked, by the turns' numbers."""
         # Turns are numbered in the order in which they are added, so their numbers are known.
-        self._digests = dict(enumerate((_digest(turn) for turn in turns), 1))
+        self._digests = dict(enumerate((turn.recorded_digest for turn in turns), 1))
         self._numbers = {digest: number for number, digest in reversed(self._digests.items())}
         self._lists: dict[str | None, tuple[str, ...]] = {None: ()}
 
@@ -150,6 +153,12 @@ class Replay:
         carried = (0, *carried) if record.earlier else carried
         self.conversation.add(replace(turn, carried=carried, record=record))
         self.threads[self.conversation.added] = context.thread
+
+    def steer(self, item: Instructions | ThreadStart | Hiding) -> None:
+        """Add what steers the turns below it; a hiding names one of those above."""
+        if isinstance(item, Hiding):
+            item = item.among(self.conversation.context(item.owner, item.execution).line)
+        self.conversation.add(item)
 
     def _listed(self, record: Record) -> Record:
         """Return a record with all turns that its request carried, where these can be known.
@@ -173,12 +182,6 @@ class Replay:
             here.get((digest, count)) or self._numbers.get(digest, 0)
             for digest, count in _occurrences(carried)
         )
-
-
-def _digest(turn: Turn) -> str:
-    """Return the digest by which later records name a turn; that of its record is the older."""
-    # A prompt whose values were not kept is another text now.
-    return (turn.record and turn.record.turn) or turn.digest
 
 
 def _occurrences(digests: Iterable[str]) -> Iterator[tuple[str, int]]:
@@ -221,7 +224,7 @@ def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
     owners: dict[int, str | None] = {}
     taken: set[str] = set()
     for saved in notebook.outputs:
-        record = saved.record or saved.instructions or saved.thread
+        record = saved.record or saved.instructions or saved.thread or saved.hiding
         if record is not None and saved.cell not in owners:
             wanted = (saved.own, record.owner) if by_id else (record.owner, saved.own)
             free = (owner for owner in wanted if owner is not None and owner not in taken)

@@ -3,8 +3,8 @@
 A conversation is an ordered list of *slots*. A slot belongs to one cell, or is a slot
 of its own for a turn that no cell owns, and holds the turns that are *live* there: none,
 one, or several that one execution of the cell asked. Standing instructions stand in a slot
-as a turn does, and so does the start of a thread; all that is said of turns below holds for
-them, but for what rules 15 and 16 say. The rules:
+as a turn does, and so do the start of a thread and the hiding of a turn; all that is said of
+turns below holds for them, but for what rules 15, 16 and 19 say. The rules:
 
  1. A turn is owned by the cell that asked it, known by a hash of its identity. A turn
     that no cell owns is appended: it stands at the end, in a place of its own.
@@ -54,6 +54,10 @@ them, but for what rules 15 and 16 say. The rules:
     they were the new thread's own; they stay where they stand.
 18. Deleting a thread takes out, as one change, the turns that it has of its own, also where
     another thread begins with them, and leaves its starts.
+19. A request leaves out the turns that are *hidden* in its place, before rule 10 counts: those
+    asked so, and those that a hiding above it names, whatever their thread; the last one that
+    names a turn counts, and may show it again. They keep their numbers. A hiding names the turn
+    itself: asked again, its cell has a new turn, which is not hidden.
 
 Together they give *Run All*: the same notebook, run from top to bottom once more in the
 same conversation, sends the same requests in the same order.
@@ -73,6 +77,7 @@ from chatmagic.conversation import history
 from chatmagic.conversation.history import Snapshot
 from chatmagic.conversation.marks import marks
 from chatmagic.conversation.slots import (
+    Above,
     above,
     live,
     of_execution,
@@ -81,7 +86,7 @@ from chatmagic.conversation.slots import (
     with_slot,
 )
 from chatmagic.conversation.staleness import Causes
-from chatmagic.conversation.turn import Context, newest
+from chatmagic.conversation.turn import Context, newest, visible
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
@@ -126,8 +131,14 @@ class Conversation:
 
     @property
     def slots(self) -> tuple[tuple[str | None, tuple[Item, ...]], ...]:
-        """The owner and the live items of each slot, in order; some hold none (rule 6)."""
-        return tuple((slot.owner, slot.items) for slot in self._all.slots)
+        """The owner and the live items of each slot, in order; some hold none (rule 6).
+
+        A hiding has the number that its turn has there now; 0 where it is not there.
+        """
+        passed = Above()
+        return tuple(
+            (slot.owner, tuple(map(passed.numbered, slot.items))) for slot in self._all.slots
+        )
 
     @property
     def instructions(self) -> tuple[Value | None, ...]:
@@ -144,6 +155,11 @@ class Conversation:
     def threads(self) -> dict[str, tuple[Turn, ...]]:
         """The turns of each thread, with those that it begins with, by its name; main is first."""
         return {name: tuple(line) for name, line in above(self._all.slots).lines.items()}
+
+    @property
+    def hidden(self) -> frozenset[int]:
+        """The numbers of the turns that are hidden below all (rule 19)."""
+        return above(self._all.slots).hidden
 
     @property
     def added(self) -> int:
@@ -209,14 +225,15 @@ class Conversation:
         own = replace(slots[index], items=of_execution(slots[index], execution))
         place = above((*slots[:index], own))
         thread = thread or place.thread
-        turns = tuple(place.lines.get(thread, ()))
-        return Context(newest(turns, last), len(turns), place.instructions, thread)
+        line = tuple(place.lines.get(thread, ()))
+        turns = visible(line, place.hidden)
+        return Context(newest(turns, last), len(turns), place.instructions, thread, line)
 
     def add(self, item: Item, *, order: Sequence[str] | None = None) -> Change:
         """Put an item where it belongs; in its cell's slot it replaces older executions' items.
 
         Args:
-            item: instructions; the start of a thread; or a turn, with the numbers that its
+            item: what steers the turns below; or a turn, with the numbers that its
                 :class:`Context` gave as ``carried``.
             order: hashes of the page's cells from top to bottom, where the page tells them.
 
@@ -321,11 +338,7 @@ class Conversation:
         return marks(now, self.causes(layout))
 
     def causes(self, layout: Layout | None = None) -> Causes:
-        """Return what made live turns stale (rule 9).
-
-        Args:
-            layout: as :meth:`marks` has it.
-        """
+        """Return what made live turns stale (rule 9); the layout is as :meth:`marks` has it."""
         now = self._whole or self._all
         now = now if layout is None else history.followed(now, layout)[0]
         return Causes(now, self.cells, self.label)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.slots import live
 from chatmagic.conversation.threads import ThreadStart
@@ -14,12 +15,20 @@ if TYPE_CHECKING:
     from chatmagic.conversation.history import Snapshot
     from chatmagic.conversation.staleness import Causes
 
-Mark = Literal["stale", "taken back", "held back", "instructions taken back", "thread taken back"]
+Mark = Literal[
+    "stale",
+    "taken back",
+    "held back",
+    "instructions taken back",
+    "thread taken back",
+    "hiding taken back",
+]
 
 
 _TAKEN_BACK: Final[Mapping[type, Mark]] = {
     Instructions: "instructions taken back",
     ThreadStart: "thread taken back",
+    Hiding: "hiding taken back",
 }
 
 

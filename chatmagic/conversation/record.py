@@ -160,8 +160,8 @@ def kind_of(value: object) -> str:
         value: what stands in the metadata under ``chatmagic``.
 
     Returns:
-        ``turn``, ``instructions``, ``thread``, ``deletion``, ``undo``, ``redo``, ``reset``, or
-        what else it says.
+        ``turn``, ``instructions``, ``thread``, ``deletion``, ``hiding``, ``undo``, ``redo``,
+        ``reset``, or what else it says.
 
     Raises:
         NewerVersionError: a later release wrote it.

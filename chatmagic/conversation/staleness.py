@@ -28,7 +28,7 @@ Kind = Literal[
     "put back",
     "came",
     "moved",
-    "left",
+    "hidden",
     "parted",
     "taken back",
     "unknown",
@@ -41,9 +41,9 @@ _WORDS: Final[dict[Kind, str]] = {
     "run again": "{} was run again",
     "asked again": "a question of {} was asked again",
     "put back": "{} has another reply now",
-    "came": "the turn of {} stands above it now",
+    "came": "the turn of {} goes along now",
     "moved": "the turn of {} stands below it now",
-    "left": "the turn of {} is left out now",
+    "hidden": "the turn of {} is hidden now",
     "parted": "the turn of {} is in another thread than this one now",
     "taken back": "the turn of {} was taken out of the conversation",
     "unknown": "a turn went along that is not known here",
@@ -100,7 +100,7 @@ class Causes:
         if standing is None:
             return None
         turn = standing.turn
-        if carries_others(standing.line, standing.index):
+        if carries_others(turn, standing.above):
             return self._by_turns(standing)
         if is_instructed_otherwise(turn, standing.instructions):
             return Cause("instructions", owner=standing.instructed_by)
@@ -128,7 +128,7 @@ class Causes:
     def _by_turns(self, standing: Standing) -> Cause:
         """Return the first turn that came or went, as a cause."""
         turn = standing.turn
-        now = newest(tuple(standing.line[: standing.index]), turn.last)
+        now = newest(standing.above, turn.last)
         gone = [number for number in turn.carried if number not in {each.number for each in now}]
         came = next((each for each in now if each.number not in turn.carried), None)
         if came is not None:
@@ -150,7 +150,7 @@ class Causes:
         line = [turn.number for turn in standing.line]
         if went.number not in line:
             return "parted"
-        return "moved" if line.index(went.number) > standing.index else "left"
+        return "moved" if line.index(went.number) > standing.index else "hidden"
 
     def _cause(self, kind: Kind, turn: Turn) -> Cause:
         place = turn.asker or ("" if turn.owner is None else self._label(turn.owner))

@@ -18,6 +18,7 @@ COMMANDS: Final = (
     "chat",
     "chat_instructions",
     "chat_thread",
+    "chat_hide",
     "chat_fix",
     "chat_history",
     "chat_undo",

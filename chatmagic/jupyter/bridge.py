@@ -42,6 +42,8 @@ MARKS: Final[Mapping[Mark, str]] = {
     "undo or a load. Run the cell again to give them anew.",
     "thread taken back": "Not in force any more: this thread was taken back, by an undo or a load. "
     "Run the cell again to begin it anew.",
+    "hiding taken back": "Not in force any more: this was taken back, by an undo or a load. "
+    "Run the cell again to hide or show the turn anew.",
     "held back": f"This reply {HELD_BACK}.",
 }
 """The mark of a cell in the page; of a stale one with its cause."""

@@ -161,6 +161,17 @@ class ChatMagics(KernelSettings, Magics):
         """
         self._run("thread", line)
 
+    @line_magic
+    def chat_hide(self, line: str) -> None:
+        """Leave a turn out of the requests below this cell.
+
+        ``%chat_hide 2`` hides the second turn of the thread that the cell stands in, as
+        ``%chat_history`` numbers them; ``%chat_hide --show 2`` lets it go along again, and
+        ``%chat_undo`` takes either back. Nothing that was said is removed. Asked again, a cell
+        has a new turn, which is not hidden. At a question: ``%%chat --hide``.
+        """
+        self._run("hide", line)
+
     @no_var_expand
     @line_cell_magic
     def chat_fix(self, line: str, cell: str | None = None) -> Reply | None:

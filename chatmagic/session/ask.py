@@ -200,5 +200,6 @@ def set_aside_note(change: Change | None) -> list[str]:
         return []
     turns = [counted(len(change.went), "turn")] if change.went else []
     other = ["the instructions"] * change.instructions + ["the thread"] * change.threads
+    other += ["the hiding"] * change.hidings
     what = " and ".join([*turns, *other])
     return [f"set aside {what} of cells gone from the page"]

@@ -208,7 +208,7 @@ class AskSteps:
         below = [
             turn
             for turn in conversation.threads.get(above.thread, ())
-            if ask.owner is not None and turn.owner != ask.owner and turn not in above.turns
+            if ask.owner is not None and turn.owner != ask.owner and turn not in above.line
         ]
         warnings = reproducibility.warnings(
             conversation,
@@ -230,6 +230,8 @@ class AskSteps:
         notes = [] if lookup is None else [*lookup.notes]
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
+        if context.hidden:
+            notes.append(f"sent without {counted(context.hidden, 'hidden turn')}")
         if context.thread != MAIN:
             notes.append(f"in the thread {context.thread}")
         if context.instructions is not None:

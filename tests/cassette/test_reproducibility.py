@@ -80,6 +80,6 @@ def test_the_status_names_what_will_not_run_again(shell: Shell) -> None:
         in shell.do("%chat_cassette", cell="s").printed
     )
     # Where no person watches, no cell could say so while it was live.
-    shell.machine("%chat echo:{{ object() }}")
+    shell.machine("%chat echo:{{ repr(object()) }}")
     said = shell.machine("%chat_cassette").printed
     assert re.search("Will not run again as it is: .*“at 0x[0-9a-f]+” is an address", said)

@@ -16,6 +16,7 @@ from chatmagic.conversation import conversation, history
 from chatmagic.conversation import slots as standing
 from chatmagic.conversation.cell_order import AS_RUN
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Context, Turn
@@ -238,11 +239,12 @@ def test_a_loop_that_loses_a_reply_is_told_and_a_moved_turn_is_not() -> None:
     assert talk.marks() == {"a": "taken back"}
 
 
-Held = list[tuple[int | ThreadStart, str]]
+Steers = ThreadStart | Hiding
+Held = list[tuple[int | Steers, str]]
 
 
 class Row(NamedTuple):
-    """A place of the model: who owns it, and a list of (a turn's number or a start, execution)."""
+    """A place of the model: who owns it, and its (turn's number or what steers, execution)."""
 
     owner: str | None
     turns: Held
@@ -263,6 +265,7 @@ class Machine(RuleBasedStateMachine):
         self.future: list[dict[int, Held] | None] = []
         self.asked: dict[int, tuple[tuple[int, ...], int | None]] = {}
         self.named: dict[int, str | None] = {}
+        self.hides: dict[int, bool] = {}
         self.executions = 0
         self.ever: set[int] = set()
 
@@ -272,17 +275,23 @@ class Machine(RuleBasedStateMachine):
         return [item for item in held if isinstance(item, int)]
 
     def before(self) -> dict[int, list[int]]:
-        """Give for each live turn those above it in its thread: walk up from it each time."""
+        """Give for each live turn those above it that it would carry: walk up each time."""
         held = [item for row in self.rows for item, _ in row.turns]
         return {
-            item: self.line(held[:place], self.named[item])
+            item: self.shown(held[:place], self.named[item])
             for place, item in enumerate(held)
             if isinstance(item, int)
         }
 
-    def line(self, held: Sequence[int | ThreadStart], thread: str | None) -> list[int]:
+    def shown(self, held: Sequence[int | Steers], thread: str | None) -> list[int]:
+        """Give the turns above a place that are not hidden there: the last word on each counts."""
+        words = {item: self.hides[item] for item in held if isinstance(item, int)}
+        words |= {item.turn: not item.show for item in held if isinstance(item, Hiding)}
+        return [number for number in self.line(held, thread) if not words[number]]
+
+    def line(self, held: Sequence[int | Steers], thread: str | None) -> list[int]:
         """Give the turns above a place in a thread; ``None`` is the thread of the place."""
-        starts = [(place, item) for place, item in enumerate(held) if not isinstance(item, int)]
+        starts = [(n, item) for n, item in enumerate(held) if isinstance(item, ThreadStart)]
         thread = thread or (starts[-1][1].name if starts else "main")
         forks = [(p, s) for p, s in starts if s.name == thread and s.fork is not None]
         since, first = 0, list[int]()
@@ -291,9 +300,9 @@ class Machine(RuleBasedStateMachine):
             first = self.line(held[:since], None)[: fork.fork]
         name, own = "main", []
         for place, item in enumerate(held):
-            if not isinstance(item, int):
+            if isinstance(item, ThreadStart):
                 name = item.name
-            elif place >= since and (self.named[item] or name) == thread:
+            elif isinstance(item, int) and place >= since and (self.named[item] or name) == thread:
                 own.append(item)
         return first + own
 
@@ -344,6 +353,7 @@ class Machine(RuleBasedStateMachine):
         last=st.sampled_from([None, None, 0, 1, 2]),
         order=orders,
         thread=st.sampled_from([None, None, None, "main", "x"]),
+        hide=st.sampled_from([False, False, True]),
     )
     def ask(
         self,
@@ -353,13 +363,15 @@ class Machine(RuleBasedStateMachine):
         thread: str | None,
         *,
         again: bool,
+        hide: bool,
     ) -> None:
         """Ask, in a new execution or in the last one."""
         self.executions += not again
         execution = str(self.executions)
         total = self.talk.context(owner, execution, order=order, thread=thread).total
-        turn = ask(self.talk, "p", owner, execution, last=last, order=order, thread=thread)
-        self.named[turn.number] = thread
+        given: dict[str, Any] = {"last": last, "order": order, "thread": thread, "hide": hide}
+        turn = ask(self.talk, "p", owner, execution, **given)
+        self.named[turn.number], self.hides[turn.number] = thread, hide
         self.put(owner, turn.number, execution, order)
         before = self.before()[turn.number]
         assert total == len(before)
@@ -371,7 +383,7 @@ class Machine(RuleBasedStateMachine):
     def put(
         self,
         owner: str | None,
-        item: int | ThreadStart,
+        item: int | Steers,
         execution: str,
         order: Sequence[str] | None,
     ) -> None:
@@ -397,6 +409,18 @@ class Machine(RuleBasedStateMachine):
         assert self.talk.add(start, order=order).kind == "thread"
         self.put(owner, start, str(self.executions), order)
 
+    @precondition(lambda self: self.ever)
+    @rule(data=st.data(), owner=owners, show=st.sampled_from([False, False, True]), order=orders)
+    def hide(
+        self, data: st.DataObject, owner: str | None, order: Sequence[str] | None, *, show: bool
+    ) -> None:
+        """Hide a turn, which may be gone, or show it."""
+        self.executions += 1
+        turn, execution = data.draw(st.sampled_from(sorted(self.ever))), str(self.executions)
+        hiding = Hiding(1, "", show=show, turn=turn, owner=owner, execution=execution)
+        assert self.talk.add(hiding, order=order).kind == "hiding"
+        self.put(owner, hiding, execution, order)
+
     @rule(name=st.sampled_from(["main", "x"]))
     def delete(self, name: str) -> None:
         """Take a thread's own turns out."""
@@ -405,7 +429,7 @@ class Machine(RuleBasedStateMachine):
         for item in held:
             if isinstance(item, ThreadStart):
                 place = item.name
-            elif (self.named[item] or place) == name:
+            elif isinstance(item, int) and (self.named[item] or place) == name:
                 gone.append(item)
         self.change()
         assert [turn.number for turn in self.talk.delete(name).went] == gone
@@ -441,7 +465,7 @@ class Machine(RuleBasedStateMachine):
         gone = self.live()
         assert [turn.number for turn in self.talk.reset().went] == gone
         for row in self.rows:
-            row.turns[:] = [held for held in row.turns if isinstance(held[0], ThreadStart)]
+            row.turns[:] = [held for held in row.turns if not isinstance(held[0], int)]
 
     @rule(owner=st.sampled_from("abcd"))
     def set_aside(self, owner: str) -> None:
@@ -497,7 +521,9 @@ ASKS = st.tuples(
     st.sampled_from("pqr"),
     st.sampled_from([None, None, 1]),
     st.sampled_from([None, None, None, "x"]),
+    st.sampled_from([False, False, True]),
 )
+HIDES = st.tuples(st.just("hide"), st.integers(1, 3), st.booleans())
 STARTS = st.tuples(
     st.just("start"), st.sampled_from(["main", "x", "y"]), st.sampled_from([None, None, 1, 2])
 )
@@ -534,11 +560,16 @@ def run_cell(
             talk.add(ThreadStart(name, fork, owner, execution), order=order)
         elif command[0] == "delete":
             talk.delete(command[1])
+        elif command[0] == "hide":
+            line = talk.context(owner, execution, order=order).line
+            turn = line[command[1] - 1].number if command[1] <= len(line) else 0
+            place = {"owner": owner, "execution": execution}
+            talk.add(Hiding(1, "", show=command[2], turn=turn, **place), order=order)
         else:
-            _, prompt, last, thread = command
+            _, prompt, last, thread, hide = command
             given = {"last": last, "order": order, "thread": thread}
             carried = talk.context(owner, execution, **given)
-            ask(talk, prompt, owner, execution, **given)
+            ask(talk, prompt, owner, execution, hide=hide, **given)
             turns = tuple((turn.prompt, turn.reply.text) for turn in carried.turns)
             held = "" if carried.instructions is None else str(carried.instructions.text)
             sent.append((held, turns, prompt))
@@ -589,6 +620,7 @@ ANY_PROGRAM = notebooks(
     GIVES.map(lambda one: [one]),
     STARTS.map(lambda one: [one]),
     DELETES.map(lambda one: [one]),
+    HIDES.map(lambda one: [one]),
     st.just([UNDO]),
     st.just([UNDO, REDO]),
     st.just([REDO]),
@@ -615,6 +647,8 @@ SELF_CONTAINED = notebooks(
     GIVES.map(lambda one: [one, UNDO]),
     STARTS.map(lambda one: [one]),
     STARTS.map(lambda one: [one, UNDO]),
+    HIDES.map(lambda one: [one]),
+    HIDES.map(lambda one: [one, UNDO]),
     ASKS.map(lambda one: [one, UNDO]),
     ASKS.map(lambda one: [one, UNDO, REDO]),
     st.lists(ASKS, min_size=2, max_size=3),

@@ -10,6 +10,7 @@ from talks import abc, ask, layout
 
 from chatmagic._json import digest
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.history import Snapshot, Step
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.request_facts import Value
@@ -60,18 +61,24 @@ def _instructed(talk: Conversation) -> None:
     talk.add(Instructions.of("Be terse.", owner="i"), order=["a", "b", "i", "c"])
 
 
+def _hidden(talk: Conversation) -> None:
+    talk.add(Hiding(1, turn=1, owner="h"), order=["a", "b", "h", "c"])
+
+
 @pytest.mark.parametrize(
     ("change", "cell", "words"),
     [
         (_again, "b", "because cell [a] was run again"),
         (_again, "c", "because cell [a] was run again"),
         (_again_twice, "c", "because cell [a] was run again"),
-        (_between, "c", "because the turn of cell [n] stands above it now"),
+        (_between, "c", "because the turn of cell [n] goes along now"),
         (_deleted, "b", "because the turn of cell [a] was taken out of the conversation"),
-        (_moved, "b", "because the turn of cell [c] stands above it now"),
+        (_moved, "b", "because the turn of cell [c] goes along now"),
         (_moved, "c", "because the turn of cell [b] stands below it now"),
         (_swapped, "c", "because the turns above it stand in another order now"),
         (_divided, "b", "because the turn of cell [a] is in another thread than this one now"),
+        (_hidden, "c", "because the turn of cell [a] is hidden now"),
+        (_hidden, "b", None),
         (_instructed, "c", "because the instructions above it have changed"),
         (_instructed, "a", None),
     ],

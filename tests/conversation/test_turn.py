@@ -61,7 +61,7 @@ def test_a_turn_is_stale_that_would_carry_others_now(
     """What its request would leave out anyway does not count."""
     first, second = (Turn(prompt="p", reply=Reply("r"), number=number) for number in (1, 2))
     turn = dataclasses.replace(first, number=3, carried=carried, last=last)
-    assert carries_others((first, second, turn), 2) == stale
+    assert carries_others(turn, (first, second)) == stale
 
 
 @pytest.mark.parametrize(("now", "stale"), [("1", False), ("2", True), (None, False)])

@@ -180,7 +180,7 @@ def test_stale_cells_are_told_to_the_page(front: Front) -> None:
     front.hears({"kind": "marks", "marks": {}})
     front.say("acb")
     below = stale("the turn of cell [3] stands below it now")
-    above = stale("the turn of cell [4] stands above it now")
+    above = stale("the turn of cell [4] goes along now")
     front.hears({"kind": "marks", "marks": {"b": above, "c": below}})
     assert prompts() == ["a", "b", "c"]
     front.say("abc")

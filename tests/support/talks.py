@@ -26,6 +26,7 @@ def ask(
     order: Sequence[str] | None = None,
     entry: Entry = "cell",
     thread: str | None = None,
+    hide: bool = False,
 ) -> Turn:
     """Ask as a session does: look, send, store; the turn as it was stored."""
     context = talk.context(owner, execution, last=last, order=order, thread=thread)
@@ -39,6 +40,7 @@ def ask(
         last=last,
         entry=entry,
         thread=thread,
+        hide=hide,
     )
     return talk.add(turn, order=order).came[-1]
 

@@ -64,7 +64,8 @@ class Entries:
     def __init__(self, conversation: Conversation, asides: Sequence[Aside]) -> None:
         """Note which turns are live now."""
         still = copy(conversation)
-        self._turns, self._causes = still.turns, still.causes()
+        self._turns, self._hidden = still.turns, still.hidden
+        self._causes = still.causes()
         self._asides = asides
 
     def window(self, count: int = 0) -> tuple[list[tuple[int, str]], int]:
@@ -106,7 +107,8 @@ class Entries:
     def _notes(self, index: int) -> list[str]:
         """Return what is particular about a turn."""
         turn = self._turns[index]
-        notes = output.turn_notes(turn, self._causes.of(turn.number))
+        is_hidden = turn.number in self._hidden
+        notes = output.turn_notes(turn, self._causes.of(turn.number), is_hidden=is_hidden)
         if turn.reply.held_back:
             notes.append(HELD_BACK)
         return notes

@@ -481,7 +481,8 @@ def test_another_order_is_shown(session: Session, page: View) -> None:
     assert [id for id, _ in after["entries"]] == [2, 1]
     assert [id for id, _ in before] == [1, 2]
     told = sorted(note for entry in after["new"] for note in entry["notes"])
-    assert [line.partition(" stands ")[2] for line in told] == ["above it now", "below it now"]
+    place = "stale, because the turn of a cell of the notebook"
+    assert told == [f"{place} goes along now", f"{place} stands below it now"]
 
 
 def test_a_turn_that_comes_while_pages_are_told_is_told_next(
