@@ -1,4 +1,4 @@
-"""Marks of cells: what is to be known of the output that a cell shows (rules 9, 14 and 20)."""
+"""Marks of cells: what is to be known of what a cell shows (rules 9, 14 and 20)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Final, Literal
 from chatmagic.conversation.alternatives import in_force
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
-from chatmagic.conversation.slots import live, standings
+from chatmagic.conversation.slots import live
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from chatmagic.conversation.history import Snapshot
-    from chatmagic.conversation.slots import Slot, Standing
+    from chatmagic.conversation.slots import Slot
+    from chatmagic.conversation.staleness import Causes
 
 Mark = Literal[
     "stale",
@@ -27,6 +28,7 @@ Mark = Literal[
     "hiding taken back",
 ]
 
+
 _TAKEN_BACK: Final[Mapping[type, Mark]] = {
     Instructions: "instructions taken back",
     ThreadStart: "thread taken back",
@@ -34,25 +36,21 @@ _TAKEN_BACK: Final[Mapping[type, Mark]] = {
 }
 
 
-def marks(now: Snapshot, is_stale: Callable[[Standing], bool]) -> dict[str, Mark]:
+def marks(now: Snapshot, causes: Causes) -> dict[str, Mark]:
     """Return the marks of cells, by their hashes.
 
     Args:
         now: the conversation.
-        is_stale: returns whether a turn would be asked otherwise where it stands.
+        causes: what made its turns stale.
     """
     turns = live(now.slots)
-    made: dict[str | None, Mark] = {
+    marks: dict[str | None, Mark] = {
         turn.owner: "held back" for turn in turns if turn.reply.held_back
     }
-    owners = [slot.owner for slot in now.slots for _ in slot.turns]
-    for owner, standing in zip(owners, standings(now.slots), strict=True):
-        if is_stale(standing):
-            # Another cell may have asked for the reply that stands there.
-            made |= {owner: "stale", standing.turn.owner: "stale"}
+    marks |= dict.fromkeys(causes.by_cell(), "stale")
     numbers = {turn.number for turn in turns}
-    made |= {slot.owner: _lost(now, slot) for slot in now.slots if _lacks(slot, numbers)}
-    return {owner: mark for owner, mark in made.items() if owner is not None}
+    marks |= {slot.owner: _lost(now, slot) for slot in now.slots if _lacks(slot, numbers)}
+    return {owner: mark for owner, mark in marks.items() if owner is not None}
 
 
 def _lacks(slot: Slot, numbers: set[int]) -> bool:
@@ -62,6 +60,7 @@ def _lacks(slot: Slot, numbers: set[int]) -> bool:
 
 
 def _lost(now: Snapshot, slot: Slot) -> Mark:
+    """Return the mark of a cell whose newest item is not live."""
     newest = slot.newest
     if isinstance(newest, Turn) and in_force(now, newest) is not None:
         return "replaced"

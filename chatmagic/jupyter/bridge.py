@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from chatmagic.session.session import Session
 
 MARKS: Final[Mapping[Mark, str]] = {
-    "stale": "Stale: what stands above it has changed since. Run the cell again to renew it.",
+    "stale": "Stale, {}. Run the cell again to renew it.",
     "taken back": "Not in the conversation any more: this reply was taken back, by an undo, a "
     "reset or a load. Run the cell again to ask anew.",
     "instructions taken back": "Not in force any more: these instructions were taken back, by an "
@@ -51,7 +51,7 @@ MARKS: Final[Mapping[Mark, str]] = {
     "Run the cell again to hide or show the turn anew.",
     "held back": f"This reply {HELD_BACK}.",
 }
-"""The mark of a cell in the page."""
+"""The mark of a cell in the page; of a stale one with its cause."""
 
 COPIED: Final = (
     "Not in the conversation: this output came with a copy of its cell. Run the cell to renew it."
@@ -199,10 +199,15 @@ class Bridge:
             self._send({"kind": "tell"})
             self._hidden.first = ""  # a page that is loaded again has nothing to say of it
         conversation = self._session.conversation
-        marks = conversation.marks(self._session.environment.layout(None))
+        layout = self._session.environment.layout(None)
+        marks = conversation.marks(layout)
+        causes = conversation.causes(layout).by_cell() if "stale" in marks.values() else {}
         copies = self.pages.copies() - {turn.owner for turn in conversation}
         words = dict.fromkeys(copies, COPIED)
-        words |= {cell: _in_words(mark, cell, conversation) for cell, mark in marks.items()}
+        for cell, mark in marks.items():
+            words[cell] = MARKS[mark].format(causes[cell].words if mark == "stale" else "")
+            if mark == "replaced":
+                words[cell] = _in_force(cell, conversation)
         marked = self.pages.by_id(words)
         if opened or marked != self._marked:
             self._marked = marked
@@ -214,11 +219,12 @@ class Bridge:
         self._hidden.send(message)
 
 
-def _in_words(mark: Mark, cell: str, conversation: Conversation) -> str:
-    """Return a cell's mark in words."""
-    turn = conversation.in_force(cell) if mark == "replaced" else None
+def _in_force(cell: str, conversation: Conversation) -> str:
+    """Return which reply is in force in place of the one that a cell shows, and whose it is."""
+    turn = conversation.in_force(cell)
     if turn is None:
-        return MARKS[mark]
+        return MARKS["taken back"]
     numbers = [each.number for each in conversation.replies(turn.number)]
     place = numbers.index(turn.number) + 1
-    return MARKS[mark].format(place, len(numbers), one_line(turn.asker or IN_NOTEBOOK, _SHOWN))
+    asker = one_line(turn.asker or IN_NOTEBOOK, _SHOWN)
+    return MARKS["replaced"].format(place, len(numbers), asker)

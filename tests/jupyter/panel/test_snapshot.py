@@ -10,7 +10,7 @@ import pytest
 from loopback import document
 from panel_views import HOSTILE, NOON, Service, View, turn
 
-from chatmagic.archive.output import HIDDEN, STALE
+from chatmagic.archive.output import HIDDEN
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
@@ -52,7 +52,8 @@ def test_a_turn_says_that_instructions_went_along() -> None:
     assert "Be terse." not in entry["prompt"]
     conversation.add(Instructions.of("Be long.", owner="i"))
     (entry,) = drawn(conversation)
-    assert entry["notes"] == [STALE, "with instructions of 9 characters"]
+    stale = "stale, because the instructions above it have changed"
+    assert entry["notes"] == [stale, "with instructions of 9 characters"]
 
 
 def test_a_hidden_turn_says_so() -> None:
