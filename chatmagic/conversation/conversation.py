@@ -290,7 +290,7 @@ class Conversation:
         Args:
             number: the live turn's.
         """
-        return alternatives.replies(self._all, number)
+        return alternatives.replies(self._whole or self._all, number)
 
     def in_force(self, owner: str) -> Turn | None:
         """Return the live turn with a reply to the question whose reply a cell shows, if any.

@@ -49,7 +49,8 @@ def marks(now: Snapshot, causes: Causes) -> dict[str, Mark]:
     }
     marks |= dict.fromkeys(causes.by_cell(), "stale")
     numbers = {turn.number for turn in turns}
-    marks |= {slot.owner: _lost(now, slot) for slot in now.slots if _lacks(slot, numbers)}
+    lost = {slot.owner: _lost(now, slot) for slot in now.slots if _lacks(slot, numbers)}
+    marks |= {owner: mark for owner, mark in lost.items() if mark is not None}
     return {owner: mark for owner, mark in marks.items() if owner is not None}
 
 
@@ -59,9 +60,10 @@ def _lacks(slot: Slot, numbers: set[int]) -> bool:
     return slot.lacks_newest and not (isinstance(newest, Turn) and newest.number in numbers)
 
 
-def _lost(now: Snapshot, slot: Slot) -> Mark:
-    """Return the mark of a cell whose newest item is not live."""
+def _lost(now: Snapshot, slot: Slot) -> Mark | None:
+    """Return the mark of a cell whose newest item is not live; ``None`` where its like is."""
     newest = slot.newest
-    if isinstance(newest, Turn) and in_force(now, newest) is not None:
-        return "replaced"
+    other = in_force(now, newest) if isinstance(newest, Turn) else None
+    if newest is not None and other is not None:
+        return None if other.reads == newest.reads else "replaced"
     return _TAKEN_BACK.get(type(newest), "taken back")

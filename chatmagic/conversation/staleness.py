@@ -138,8 +138,9 @@ class Causes:
             before = [each.owner for each in asked]
             old = next((each for each in asked if each.as_typed == came.as_typed), None)
             if old is not None and came.owner not in before:
-                kind: Kind = "asked again" if came.number > turn.number else "put back"
-                return replace(self._cause(kind, old), owner=came.owner)
+                if came.number < turn.number:
+                    return self._cause("put back", came)
+                return replace(self._cause("asked again", old), owner=came.owner)
             is_replaced = came.owner is not None and came.owner in before
             if not is_replaced:
                 return self._cause("came", came)

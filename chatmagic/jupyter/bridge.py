@@ -205,9 +205,10 @@ class Bridge:
         copies = self.pages.copies() - {turn.owner for turn in conversation}
         words = dict.fromkeys(copies, COPIED)
         for cell, mark in marks.items():
-            words[cell] = MARKS[mark].format(causes[cell].words if mark == "stale" else "")
             if mark == "replaced":
                 words[cell] = _in_force(cell, conversation)
+                continue
+            words[cell] = MARKS[mark].format(causes[cell].words if mark == "stale" else "")
         marked = self.pages.by_id(words)
         if opened or marked != self._marked:
             self._marked = marked
