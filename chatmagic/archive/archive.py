@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from chatmagic._json import whole_number
 from chatmagic.archive.restore import Replay, turn_of
 from chatmagic.conversation import seal, threads
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record
 from chatmagic.conversation.request_facts import Entry
@@ -34,13 +35,14 @@ _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
 def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, Any]:
-    """Return a conversation's live turns, instructions and threads as JSON, in their order.
+    """Return a conversation's live turns, and what steers them, as JSON, in their order.
 
     Args:
         conversation: which.
         keep_values: whether to write what ``{{ }}`` put in, too.
     """
     records = records_of(conversation, keep_values=keep_values)
+    places = {turn.number: place for place, turn in enumerate(conversation, 1)}
     turns = [
         {
             "owner": owner,
@@ -52,6 +54,8 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
         else {"owner": owner, "instructions": item.value.to_json()}
         if isinstance(item, Instructions)
         else {"owner": owner, "thread": item.facts}
+        if isinstance(item, ThreadStart)
+        else {"owner": owner, "hiding": item.facts, "turn": places.get(item.turn, 0)}
         for owner, held in conversation.slots
         for item in held
     ]
@@ -99,6 +103,8 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
         # A turn that Python put there by itself has no record yet.
         record = turn.record or _record(turn, [turns[n] for n in turn.carried if n in turns])
         record = replace(record, values=turn.values) if keep_values else record.bare
+        # What is saved is the turn as it is now, without its earlier replies.
+        record = replace(record, in_place_of=(), picked=False)
         records[number] = record.listing(shown)
     return records
 
@@ -114,6 +120,9 @@ def markdown(conversation: Conversation) -> str:
         for item in held:
             if isinstance(item, Instructions):
                 parts += ["## Instructions", _fenced(item.text)]
+                continue
+            if isinstance(item, Hiding):
+                parts += [item.in_words] if item.number else []
                 continue
             if isinstance(item, ThreadStart):
                 here = item.name
@@ -153,7 +162,7 @@ def _record(turn: Turn, carried: Sequence[Turn]) -> Record:
 
 
 def _item(value: object) -> Item:
-    """Read a turn, instructions or the start of a thread of :func:`dump`."""
+    """Read a turn of :func:`dump`, or what steers the turns below."""
     if not isinstance(value, Mapping):
         raise ValueError("a turn in it is damaged")
     owner, entry, text = value.get("owner"), value.get("entry"), value.get("reply")
@@ -163,6 +172,10 @@ def _item(value: object) -> Item:
     if isinstance(owner, str | None) and value.get("thread") is not None:
         given = {**value, "version": VERSION, "kind": "thread"}
         return replace(ThreadStart.from_json(given), owner=owner, execution=owner)
+    if isinstance(owner, str | None) and value.get("hiding") is not None:
+        hiding = Hiding.from_json({**value, "version": VERSION, "kind": "hiding"})
+        turn = whole_number(value.get("turn")) or 0
+        return replace(hiding, turn=turn, owner=owner, execution=owner)
     if not isinstance(owner, str | None) or entry not in get_args(Entry):
         raise ValueError("a turn in it is damaged")
     if not isinstance(text, str):

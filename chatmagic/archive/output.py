@@ -18,9 +18,11 @@ from chatmagic.text import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from chatmagic.conversation.hiding import Hiding
     from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.request_facts import Value
+    from chatmagic.conversation.staleness import Cause
     from chatmagic.conversation.threads import ThreadStart
     from chatmagic.conversation.turn import Turn
     from chatmagic.models import CodeBlock, Reply
@@ -30,7 +32,7 @@ STATE_WORDS: Final = {
     "interrupted": "Interrupted: this reply is not complete.",
     "cut off": "Cut off: this reply is not complete.",
 }
-STALE: Final = "stale: what stands above it has changed since"
+HIDDEN: Final = "hidden: it does not go along"
 _NAME_SHOWN: Final = 60
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
 RENDERERS: Final = ("markdown-it-py", "nh3", "pygments")
@@ -88,10 +90,20 @@ def of_instructions(given: Instructions) -> tuple[dict[str, Any], dict[str, Any]
 
 def of_thread(start: ThreadStart) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the output of the start of a thread: its data, and its metadata."""
-    words = threads.in_words(start)
+    return _line("Thread", threads.in_words(start), start.to_json())
+
+
+def of_hiding(hiding: Hiding) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the output of the hiding of a turn: its data, and its metadata."""
+    return _line("Hiding", hiding.in_words, hiding.to_json())
+
+
+def _line(
+    name: str, words: str, record: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     html = f'<p style="{gauge.QUIET} margin: 0;">{escape(words)}</p>'
-    box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="Thread"'
-    return note(f"<div {box}>{html}</div>", words, start.to_json())
+    box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="{name}"'
+    return note(f"<div {box}>{html}</div>", words, record)
 
 
 @lru_cache(maxsize=1)
@@ -120,12 +132,20 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
         for line in state_lines(reply)
     )
+    head = "" if record is None or not record.in_place_of else _answered(record)
     kept = "" if record is None else _kept(record.values)
     footer = gauge.line_html(reply.credits, reply.usage, settings_words(record))
     return {
-        "text/html": frame(reply_forms.to_html(reply.text, format) + states + kept + footer),
+        "text/html": frame(head + reply_forms.to_html(reply.text, format) + states + kept + footer),
         "text/plain": reply_forms.to_text(reply.text, format),
     }
+
+
+def _answered(record: Record) -> str:
+    """Return which question a reply is another one to, as safe HTML."""
+    does = "This earlier reply is in force" if record.picked else "Asked again"
+    words = f"{does}: “{plain.one_line(record.prompt, _NAME_SHOWN)}”"
+    return f'<p style="{gauge.QUIET} margin: 0 0 0.4em;">{escape(words)}</p>'
 
 
 def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:
@@ -165,14 +185,16 @@ def state_lines(reply: Reply) -> list[str]:
     return [line for line in lines if line]
 
 
-def turn_notes(turn: Turn, *, is_stale: bool) -> list[str]:
+def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> list[str]:
     """Return what is particular about a turn, in words, for a list of turns.
 
     Args:
         turn: the turn.
-        is_stale: whether it would be asked otherwise now.
+        cause: what made it stale; ``None`` where it is not.
+        is_hidden: whether a request below it all leaves it out.
     """
-    reply, notes = turn.reply, [STALE] if is_stale else []
+    stale = [] if cause is None else [f"stale, {cause.words}"]
+    reply, notes = turn.reply, [HIDDEN] * is_hidden + stale
     if turn.missing:
         named = ", ".join(plain.one_line(value.name, _NAME_SHOWN) for value in turn.missing)
         notes.append(f"sent without the value of {named}, which was not kept: run its cell again")

@@ -3,8 +3,8 @@
 A conversation is an ordered list of *slots*. A slot belongs to one cell, or is a slot
 of its own for a turn that no cell owns, and holds the turns that are *live* there: none,
 one, or several that one execution of the cell asked. Standing instructions stand in a slot
-as a turn does, and so does the start of a thread; all that is said of turns below holds for
-them, but for what rules 15 and 16 say. The rules:
+as a turn does, and so do the start of a thread and the hiding of a turn; all that is said of
+turns below holds for them, but for what rules 15, 16 and 19 say. The rules:
 
  1. A turn is owned by the cell that asked it, known by a hash of its identity. A turn
     that no cell owns is appended: it stands at the end, in a place of its own.
@@ -54,6 +54,15 @@ them, but for what rules 15 and 16 say. The rules:
     they were the new thread's own; they stay where they stand.
 18. Deleting a thread takes out, as one change, the turns that it has of its own, also where
     another thread begins with them, and leaves its starts.
+19. A request leaves out the turns that are *hidden* in its place, before rule 10 counts: those
+    asked so, and those that a hiding above it names, whatever their thread; the last one that
+    names a turn counts, and may show it again. They keep their numbers. A hiding names the turn
+    itself: asked again, its cell has a new turn, which is not hidden.
+20. The question of a live turn may be asked again, also from another cell: with what stands above
+    the turn, which the new one replaces where it stands, whatever cell owns that place. The cell
+    that asked has a place without turns; what it asked is not set aside with it.
+21. A turn has the replies that came to its question in its place since the last reset or load, as
+    far as changes can be taken back; any of them can be put back, which is a change.
 
 Together they give *Run All*: the same notebook, run from top to bottom once more in the
 same conversation, sends the same requests in the same order.
@@ -67,12 +76,13 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING
 
-from chatmagic.conversation import history
+from chatmagic.conversation import alternatives, history
 from chatmagic.conversation.history import Snapshot
-from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.marks import marks
 from chatmagic.conversation.slots import (
+    Above,
     above,
     live,
     of_execution,
@@ -80,26 +90,18 @@ from chatmagic.conversation.slots import (
     standings,
     with_slot,
 )
-from chatmagic.conversation.threads import ThreadStart
-from chatmagic.conversation.turn import Context, is_stale, newest
+from chatmagic.conversation.staleness import Causes
+from chatmagic.conversation.turn import Context, Turn, newest, visible
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.history import Change
+    from chatmagic.conversation.marks import Mark
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item, Standing
-    from chatmagic.conversation.turn import Turn
-
-Mark = Literal["stale", "taken back", "held back", "instructions taken back", "thread taken back"]
-
-
-_TAKEN_BACK: Final[Mapping[type, Mark]] = {
-    Instructions: "instructions taken back",
-    ThreadStart: "thread taken back",
-}
 
 
 class Conversation:
@@ -110,6 +112,9 @@ class Conversation:
         self._all = Snapshot()
         self.cells: Mapping[str, str] = {}
         """For each cell that has run, the digest of what would go along of it now."""
+        self.label: Callable[[str], str] = lambda _cell: history.IN_NOTEBOOK
+        """Returns a cell's name for people by its hash."""
+        self._whole: Snapshot | None = None
 
     def __repr__(self) -> str:
         """Return the counts, and nothing that differs from run to run."""
@@ -130,8 +135,14 @@ class Conversation:
 
     @property
     def slots(self) -> tuple[tuple[str | None, tuple[Item, ...]], ...]:
-        """The owner and the live items of each slot, in order; some hold none (rule 6)."""
-        return tuple((slot.owner, slot.items) for slot in self._all.slots)
+        """The owner and the live items of each slot, in order; some hold none (rule 6).
+
+        A hiding has the number that its turn has there now; 0 where it is not there.
+        """
+        passed = Above()
+        return tuple(
+            (slot.owner, tuple(map(passed.numbered, slot.items))) for slot in self._all.slots
+        )
 
     @property
     def instructions(self) -> tuple[Value | None, ...]:
@@ -148,6 +159,11 @@ class Conversation:
     def threads(self) -> dict[str, tuple[Turn, ...]]:
         """The turns of each thread, with those that it begins with, by its name; main is first."""
         return {name: tuple(line) for name, line in above(self._all.slots).lines.items()}
+
+    @property
+    def hidden(self) -> frozenset[int]:
+        """The numbers of the turns that are hidden below all (rule 19)."""
+        return above(self._all.slots).hidden
 
     @property
     def added(self) -> int:
@@ -171,6 +187,7 @@ class Conversation:
             name: the thread's.
         """
         thread: Conversation = copy(self)
+        thread._whole = self._all
         thread._all = replace(thread._all, slots=of_thread(thread._all.slots, name))
         return thread
 
@@ -212,14 +229,32 @@ class Conversation:
         own = replace(slots[index], items=of_execution(slots[index], execution))
         place = above((*slots[:index], own))
         thread = thread or place.thread
-        turns = tuple(place.lines.get(thread, ()))
-        return Context(newest(turns, last), len(turns), place.instructions, thread)
+        line = tuple(place.lines.get(thread, ()))
+        turns = visible(line, place.hidden)
+        return Context(newest(turns, last), len(turns), place.instructions, thread, line)
+
+    def context_of(self, number: int, *, last: int | None = None) -> Context:
+        """Return what a request would carry that asks the question of a live turn again (rule 20).
+
+        Args:
+            number: the turn's number.
+            last: carry only so many turns, the newest; ``None`` is all of them.
+
+        Raises:
+            InputError: it is not live.
+        """
+        for each in self.standings:
+            if each.turn.number == number:
+                turns, line = each.above, tuple(each.line[: each.index])
+                total = len(turns)
+                return Context(newest(turns, last), total, each.instructions, each.thread, line)
+        raise InputError("That turn is not in the conversation any more. Nothing was sent.")
 
     def add(self, item: Item, *, order: Sequence[str] | None = None) -> Change:
         """Put an item where it belongs; in its cell's slot it replaces older executions' items.
 
         Args:
-            item: instructions; the start of a thread; or a turn, with the numbers that its
+            item: what steers the turns below; or a turn, with the numbers that its
                 :class:`Context` gave as ``carried``.
             order: hashes of the page's cells from top to bottom, where the page tells them.
 
@@ -228,6 +263,43 @@ class Conversation:
         """
         self._all, change = history.added(self._all, item, order)
         return change
+
+    def replace_reply(
+        self,
+        turn: Turn,
+        number: int,
+        *,
+        asker: str | None = None,
+        order: Sequence[str] | None = None,
+    ) -> Change:
+        """Put another reply in the place of a live turn; a change in any case (rules 8, 20, 21).
+
+        Args:
+            turn: one of its :meth:`replies`, or a new turn, with the numbers that its
+                :meth:`context_of` gave as ``carried``.
+            number: of the live turn.
+            asker: hash of the cell that asks for it; ``None`` without one.
+            order: hashes of the page's cells from top to bottom, where the page tells them.
+        """
+        self._all, change = alternatives.replaced(self._all, turn, number, asker, order)
+        return change
+
+    def replies(self, number: int) -> tuple[Turn, ...]:
+        """Return a live turn and those with earlier replies to its question, oldest first.
+
+        Args:
+            number: the live turn's.
+        """
+        return alternatives.replies(self._whole or self._all, number)
+
+    def in_force(self, owner: str) -> Turn | None:
+        """Return the live turn with a reply to the question whose reply a cell shows, if any.
+
+        Args:
+            owner: hash of the cell.
+        """
+        newest = next((slot.newest for slot in self._all.slots if slot.owner == owner), None)
+        return alternatives.in_force(self._all, newest) if isinstance(newest, Turn) else None
 
     def reset(self) -> Change:
         """Take every live turn out; all else stays. Counts as a change in any case (rule 8)."""
@@ -321,27 +393,15 @@ class Conversation:
                 which it does not yet.
         """
         now = self._all if layout is None else history.followed(self._all, layout)[0]
-        owners = [slot.owner for slot in now.slots for _ in slot.turns]
-        marks: dict[str | None, Mark] = {
-            turn.owner: "held back" for turn in live(now.slots) if turn.reply.held_back
-        }
-        stand = zip(owners, standings(now.slots), strict=True)
-        marks |= {owner: "stale" for owner, standing in stand if self._is_stale(standing)}
-        marks |= {
-            slot.owner: _TAKEN_BACK.get(type(slot.newest), "taken back")
-            for slot in now.slots
-            if slot.lacks_newest
-        }
-        return {owner: mark for owner, mark in marks.items() if owner is not None}
+        return marks(now, self.causes(layout))
 
-    def stale(self, turn: Turn) -> bool:
-        """Return whether a live turn would be asked otherwise now (rule 9); others never are."""
-        return any(self._is_stale(each) for each in self.standings if each.turn == turn)
+    def causes(self, layout: Layout | None = None) -> Causes:
+        """Return what made live turns stale (rule 9); the layout is as :meth:`marks` has it."""
+        now = self._whole or self._all
+        now = now if layout is None else history.followed(now, layout)[0]
+        return Causes(now, self.cells, self.label)
 
     def stale_turns(self) -> tuple[Turn, ...]:
         """Return the live turns that would be asked otherwise now, in their order (rule 9)."""
-        return tuple(each.turn for each in self.standings if self._is_stale(each))
-
-    def _is_stale(self, standing: Standing) -> bool:
-        line, index = standing.line, standing.index
-        return is_stale(line, index, standing.instructions, self.cells)
+        causes = self.causes()
+        return tuple(turn for turn in self.turns if causes.of(turn.number) is not None)

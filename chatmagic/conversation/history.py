@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.slots import (
     Slot,
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item
 
-Kind = Literal["ask", "re-run", "instructions", "thread", "reset", "deletion", "set aside", "load"]
+_Steering = Literal["instructions", "thread", "hiding"]
+_Asking = Literal["ask", "re-run", "retry", "pick"]
+Kind = _Asking | Literal["reset", "deletion", "set aside", "load"] | _Steering
 
 IN_NOTEBOOK: Final = "a cell of the notebook"
 UNDO_DEPTH: Final = 1000
@@ -47,6 +50,7 @@ class Change:
         came: the turns that are live since the step, in their order.
         instructions: whether other standing instructions are live since the step.
         threads: whether other starts of threads are live since the step.
+        hidings: whether other hidings are live since the step.
     """
 
     kind: Kind
@@ -54,6 +58,7 @@ class Change:
     came: tuple[Turn, ...]
     instructions: bool = False
     threads: bool = False
+    hidings: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +90,19 @@ class Snapshot:
     away: frozenset[str] = frozenset()
 
 
+_STEERS: Final[Mapping[type, Kind]] = {
+    Instructions: "instructions",
+    ThreadStart: "thread",
+    Hiding: "hiding",
+}
+
+
 def added(now: Snapshot, item: Item, order: Sequence[str] | None) -> tuple[Snapshot, Change]:
     """Put an item into its cell's slot, instead of those of older executions (rules 3, 4).
 
     Args:
         now: the conversation before.
-        item: the new turn, instructions, or the start of a thread.
+        item: the new turn, instructions, the start of a thread, or a hiding.
         order: hashes of the page's cells from top to bottom, where the page tells them.
     """
     slots, index = with_slot(now.slots, item.owner, order)
@@ -99,10 +111,8 @@ def added(now: Snapshot, item: Item, order: Sequence[str] | None) -> tuple[Snaps
     is_turn = isinstance(item, Turn)
     item = replace(item, number=now.next_number) if isinstance(item, Turn) else item
     slots = (*slots[:index], replace(slot, newest=item), *slots[index + 1 :])
-    kind: Kind = "ask" if kept == slot.items else "re-run"
-    if not is_turn:
-        kind = "instructions" if isinstance(item, Instructions) else "thread"
-    then, change = _changed(replace(now, slots=slots), kind, {slot.key: (*kept, item)})
+    kind = _STEERS.get(type(item), "ask" if kept == slot.items else "re-run")
+    then, change = changed(replace(now, slots=slots), kind, {slot.key: (*kept, item)})
     return replace(then, next_number=now.next_number + is_turn), change
 
 
@@ -130,7 +140,7 @@ def reset(now: Snapshot) -> tuple[Snapshot, Change]:
         for slot in now.slots
         if slot.turns
     }
-    return _changed(now, "reset", after)
+    return changed(now, "reset", after)
 
 
 def deleted(now: Snapshot, name: str) -> tuple[Snapshot, Change]:
@@ -143,7 +153,7 @@ def deleted(now: Snapshot, name: str) -> tuple[Snapshot, Change]:
         for slot in now.slots
         if any(turn.number in own for turn in slot.turns)
     }
-    return _changed(now, "deletion", after)
+    return changed(now, "deletion", after)
 
 
 def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:
@@ -164,7 +174,7 @@ def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:
     slots = tuple(held.values())
     slots = (*slots[moved:], *slots[:moved])
     orders = tuple(slot.key for slot in now.slots), tuple(slot.key for slot in slots)
-    then, change = _changed(replace(now, slots=slots), "load", after, orders)
+    then, change = changed(replace(now, slots=slots), "load", after, orders)
     then = replace(then, next_number=now.next_number + other.next_number - 1)
     return then, replace(change, went=live(now.slots))
 
@@ -234,7 +244,7 @@ def set_aside(now: Snapshot, owners: Collection[str]) -> tuple[Snapshot, Change 
     after: dict[int, tuple[Item, ...]] = {
         slot.key: () for slot in now.slots if slot.items and slot.owner in owners
     }
-    return _changed(now, "set aside", after) if after else (now, None)
+    return changed(now, "set aside", after) if after else (now, None)
 
 
 def followed(now: Snapshot, layout: Layout) -> tuple[Snapshot, Change | None]:
@@ -254,6 +264,8 @@ def followed(now: Snapshot, layout: Layout) -> tuple[Snapshot, Change | None]:
 
 def _renumbered(item: Item, by: int) -> Item:
     """Move a turn's number, and those it carried; 0 stands for a turn that is not known."""
+    if isinstance(item, Hiding):
+        return replace(item, turn=item.turn + by if item.turn else 0)
     if not isinstance(item, Turn):
         return item
     carried = tuple(number + by if number else 0 for number in item.carried)
@@ -303,13 +315,13 @@ def _brought_back(now: Snapshot, owner: str) -> Snapshot:
     return replace(now, slots=slots, done=done)
 
 
-def _changed(
+def changed(
     now: Snapshot,
     kind: Kind,
     after: Mapping[int, tuple[Item, ...]],
     orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
 ) -> tuple[Snapshot, Change]:
-    """Do something new: put these items into these slots, and remember it for undo."""
+    """Put these items into these slots, by key, as a new change to undo."""
     before = {slot.key: slot.items for slot in now.slots if slot.key in after}
     slots, change = _moved(now.slots, kind, after)
     done = (*now.done, Step(kind, before, after, orders))[-UNDO_DEPTH:]
@@ -327,10 +339,10 @@ def _moved(
     was, now = ({turn.number for turn in live} for live in (before, after))
     went = tuple(turn for turn in before if turn.number not in now)
     came = tuple(turn for turn in after if turn.number not in was)
-    others = (_of(each, slots) != _of(each, moved) for each in (Instructions, ThreadStart))
+    others = (_of(each, slots) != _of(each, moved) for each in _STEERS)
     return moved, Change(kind, went, came, *others)
 
 
-def _of(kind: type[Item], slots: tuple[Slot, ...]) -> list[Item]:
+def _of(kind: type, slots: tuple[Slot, ...]) -> list[Item]:
     """Return the items of a kind that are live in these slots, in their order."""
     return [item for slot in slots for item in slot.items if isinstance(item, kind)]

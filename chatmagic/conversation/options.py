@@ -144,6 +144,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         takes=A_NAME,
         configurable=False,
     ),
+    Option(("--hide",), "leave this turn out of later requests", configurable=False),
     Option(("--no-history",), "send the prompt alone and keep nothing of it", "--history"),
     Option(("--no-stream",), "ask for the reply in one piece", "--stream"),
     Option(

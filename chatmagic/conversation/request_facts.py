@@ -56,7 +56,8 @@ thread_name: Final = exact(_name)
 A_NAME: Final = "a name: a letter, then letters, digits, _, - and ., 40 at most"
 """What the name of a thread is, in words."""
 
-_switch: Final = exact(lambda value: value if isinstance(value, bool) else None)
+switch: Final = exact(lambda value: value if isinstance(value, bool) else None)
+"""Return a switch as files keep it; anything else raises a :exc:`ValueError`."""
 
 
 def _where_off(switch: bool) -> bool | None:
@@ -67,7 +68,8 @@ def _where_asked_for(format: Format) -> Format | None:
     return None if format == "markdown" else format
 
 
-def _where_on(switch: bool) -> bool | None:
+def where_on(switch: bool) -> bool | None:
+    """Return what files keep of a switch that is off by default: nothing where it is off."""
     return switch or None
 
 
@@ -183,20 +185,22 @@ class Parameters:
         tag: label or tag of the cells that go along.
         cells: numbers of the cells that go along, such as ``3-5,7``.
         thread: name of the thread that it is asked in; ``None`` is that of its place.
+        hide: whether later requests leave the turn out.
     """
 
     max_tokens: int | None = json_field(_integer)
     temperature: float | None = json_field(exact_number)
     last: int | None = json_field(exact_count)
-    stream: bool = json_field(_switch, _where_off, default=True)
-    history: bool = json_field(_switch, _where_off, default=True)
+    stream: bool = json_field(switch, _where_off, default=True)
+    history: bool = json_field(switch, _where_off, default=True)
     format: Format = json_field(word_of(Format), _where_asked_for, default="markdown")
     schema: str | None = json_field(exact_text)
-    with_error: bool = json_field(_switch, _where_on, default=False)
+    with_error: bool = json_field(switch, where_on, default=False)
     above: int | None = json_field(exact_count)
     tag: str | None = json_field(exact_text)
     cells: str | None = json_field(exact_text)
     thread: str | None = json_field(thread_name)
+    hide: bool = json_field(switch, where_on, default=False)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -6,16 +6,17 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.threads import ThreadStart
-from chatmagic.conversation.turn import MAIN, Turn
+from chatmagic.conversation.turn import MAIN, Turn, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from chatmagic.conversation.request_facts import Value
 
-Item = Turn | Instructions | ThreadStart
+Item = Turn | Instructions | ThreadStart | Hiding
 """What may stand in a slot: a turn, or what steers the turns below without being one."""
 
 
@@ -61,6 +62,8 @@ class Standing:
         line: the turns of its thread in order, and what may follow below.
         index: index of the turn among them.
         instructions: those that hold for it (rule 15).
+        instructed_by: hash of the cell that gave them, or ended those above; ``None`` for none.
+        hidden: numbers of the turns that are hidden there (rule 19).
     """
 
     turn: Turn
@@ -68,6 +71,13 @@ class Standing:
     line: Sequence[Turn]
     index: int
     instructions: Value | None
+    instructed_by: str | None
+    hidden: frozenset[int]
+
+    @property
+    def above(self) -> tuple[Turn, ...]:
+        """The turns that a request in its place would carry."""
+        return visible(self.line[: self.index], self.hidden)
 
 
 @dataclass(slots=True)
@@ -75,19 +85,27 @@ class Above:
     """What stands above a place: each thread's turns, and what holds there.
 
     Args:
-        lines: the turns that a request would carry, by the names of the threads.
+        lines: the turns that a request would carry, and the hidden ones, by the names of the
+            threads.
         thread: name of the thread that the place is in (rule 16).
         instructions: those that hold there (rule 15).
+        instructed_by: as :class:`Standing` has it.
+        hidden: numbers of the turns that are hidden there (rule 19).
     """
 
     lines: dict[str, list[Turn]] = field(default_factory=lambda: {MAIN: []})
     thread: str = MAIN
     instructions: Value | None = None
+    instructed_by: str | None = None
+    hidden: frozenset[int] = frozenset()
 
     def take(self, item: Item) -> Standing | None:
         """Go past an item; return where it stands, if it is a turn."""
         if isinstance(item, Instructions):
-            self.instructions = item.in_force
+            self.instructions, self.instructed_by = item.in_force, item.owner
+            return None
+        if isinstance(item, Hiding):
+            self.hidden = self.hidden - {item.turn} if item.show else self.hidden | {item.turn}
             return None
         if isinstance(item, ThreadStart):
             if item.fork is not None:
@@ -99,7 +117,18 @@ class Above:
         thread = item.thread or self.thread
         line = self.lines.setdefault(thread, [])
         line.append(item)
-        return Standing(item, thread, line, len(line) - 1, self.instructions)
+        held = self.instructions, self.instructed_by, self.hidden
+        standing = Standing(item, thread, line, len(line) - 1, *held)
+        self.hidden = self.hidden | {item.number} if item.hide else self.hidden
+        return standing
+
+    def numbered(self, item: Item) -> Item:
+        """Go past an item, and return it; a hiding with the number that its turn has there."""
+        if isinstance(item, Hiding):
+            line = enumerate(self.lines[self.thread], 1)
+            item = replace(item, number=next((n for n, t in line if t.number == item.turn), 0))
+        self.take(item)
+        return item
 
 
 def above(slots: Sequence[Slot]) -> Above:
@@ -130,7 +159,7 @@ def of_thread(slots: Sequence[Slot], name: str) -> tuple[Slot, ...]:
     numbers = {turn.number for turn in above(slots).lines.get(name, ())}
 
     def kept(item: Item) -> tuple[Item, ...]:
-        if isinstance(item, Instructions):
+        if isinstance(item, Instructions | Hiding):
             return (item,)
         if isinstance(item, ThreadStart) or item.number not in numbers:
             return ()

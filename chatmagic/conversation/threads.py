@@ -95,13 +95,13 @@ def refuse_fork(start: ThreadStart, here: Context, own: Context) -> None:
     Raises:
         InputError: it is such a fork.
     """
-    if start.fork is not None and start.fork > here.total:
+    if start.fork is not None and start.fork > len(here.line):
         raise InputError(
-            f"The thread {here.thread} has {counted(here.total, 'turn')} above this cell. "
+            f"The thread {here.thread} has {counted(len(here.line), 'turn')} above this cell. "
             "Nothing was changed.",
             hint="--fork takes the number of the last turn to begin with: %chat_history.",
         )
-    if start.fork is not None and own.total:
+    if start.fork is not None and own.line:
         raise InputError(
             f"The thread {start.name} has turns above this cell already. Nothing was changed.",
             hint=f"Take another name, or go on with it: %chat_thread {start.name}.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from chatmagic._json import digest, shared, turn_digest
@@ -12,7 +11,7 @@ from chatmagic.conversation.request_facts import RequestFacts, Value
 from chatmagic.models import Message, ReplyFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from chatmagic.models import Reply, State
 
@@ -57,6 +56,12 @@ class Turn(RequestFacts):
         return turn_digest(self.prompt, self.reply.text)
 
     @property
+    def recorded_digest(self) -> str:
+        """The digest by which records name this turn; that of its own record is the older."""
+        # A prompt whose values were not kept is another text now.
+        return (self.record and self.record.turn) or self.digest
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """What its cell shows of it: the prompt as typed, and the reply."""
         return self.as_typed, self.reply.text
@@ -92,12 +97,14 @@ class Context:
         total: how many there would be without ``last``.
         instructions: the standing instructions that hold, with their text.
         thread: name of the thread that they are of.
+        line: all turns that the thread has there, with those that are hidden.
     """
 
     turns: tuple[Turn, ...]
     total: int
     instructions: Value | None = None
     thread: str = MAIN
+    line: tuple[Turn, ...] = ()
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -120,9 +127,15 @@ class Context:
         return tuple(message for turn in self.turns for message in turn.messages)
 
     @property
-    def places(self) -> enumerate[Turn]:
+    def places(self) -> list[tuple[int, Turn]]:
         """The turns with their numbers for people, which count in their thread."""
-        return enumerate(self.turns, self.total - len(self.turns) + 1)
+        carried = {*self.numbers}
+        return [each for each in enumerate(self.line, 1) if each[1].number in carried]
+
+    @property
+    def hidden(self) -> int:
+        """How many of the thread's turns are hidden."""
+        return len(self.line) - self.total
 
     @property
     def from_panel(self) -> int:
@@ -140,49 +153,37 @@ def newest(items: tuple[_T, ...], last: int | None) -> tuple[_T, ...]:
     return items if last is None else items[max(0, len(items) - last) :]
 
 
-def is_stale(
-    turns: Sequence[Turn],
-    index: int,
-    instructions: Value | None,
-    cells: Mapping[str, str] = MappingProxyType({}),
-) -> bool:
-    """Return whether a turn would carry other turns, instructions or cells than it did (rule 9).
+def visible(turns: Iterable[Turn], hidden: Collection[int]) -> tuple[Turn, ...]:
+    """Return the turns that are not hidden.
 
     Args:
-        turns: the live turns of its thread in order.
-        index: index of the turn among them.
-        instructions: those that hold for it now.
-        cells: for each cell that has run, the digest of what would go along of it now.
+        turns: oldest first.
+        hidden: the numbers of those that are.
     """
-    turn = turns[index]
-    return (
-        carries_others(turns, index)
-        or is_instructed_otherwise(turn, instructions)
-        or carries_other_cells(turn, cells)
-    )
+    return tuple(turn for turn in turns if turn.number not in hidden) if hidden else tuple(turns)
 
 
-def carries_others(turns: Sequence[Turn], index: int) -> bool:
+def carries_others(turn: Turn, above: Sequence[Turn]) -> bool:
     """Return whether a turn would carry other turns now than it did.
 
     Args:
-        turns: the live turns of its thread in order.
-        index: index of the turn among them.
+        turn: the turn.
+        above: the turns that a request in its place would carry without ``last``.
     """
-    turn = turns[index]
-    now = newest(tuple(turns[:index]), turn.last)
+    now = newest(tuple(above), turn.last)
     return turn.carried != tuple(other.number for other in now)
 
 
-def carries_other_cells(turn: Turn, cells: Mapping[str, str]) -> bool:
-    """Return whether a cell that went along with a turn says or shows something else now.
+def changed_cell(turn: Turn, cells: Mapping[str, str]) -> str | None:
+    """Return a cell that went along with a turn and says or shows something else now.
 
     Args:
         turn: the turn.
         cells: for each cell that has run, the digest of what would go along of it now.
     """
     carried = {value.cell: value.sha256 for value in turn.values if value.cell is not None}
-    return any(cell in cells and cells[cell] != sha256 for cell, sha256 in carried.items())
+    changed = (cell for cell, sha256 in carried.items() if cells.get(cell, sha256) != sha256)
+    return next(changed, None)
 
 
 def is_instructed_otherwise(turn: Turn, instructions: Value | None) -> bool:

@@ -14,8 +14,11 @@ _SHOWN: Final = 60
 CHANGES: Final = {
     "ask": "the question",
     "re-run": "the new reply to",
+    "retry": "the new reply to",
+    "pick": "the pick of a reply to",
     "instructions": "the instructions",
     "thread": "the thread",
+    "hiding": "the hiding",
     "reset": "the reset",
     "deletion": "the deletion",
     "set aside": "the setting aside",
@@ -39,8 +42,9 @@ def _line(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
     if change.kind in {"reset", "deletion", "set aside", "load"}:
         count = len(change.came or change.went)
         others = ["instructions"] * change.instructions + ["threads"] * change.threads
+        others += ["hidings"] * change.hidings
         parts = [counted(count, "turn")] if count or not others else []
         return f"{what} ({' and '.join([*parts, *others])})."
-    if change.kind in {"instructions", "thread"}:
+    if change.kind in {"instructions", "thread", "hiding"}:
         return f"{what}."
     return f"{what} {', '.join(f'“{one_line(turn.as_typed, _SHOWN)}”' for turn in turns[-1:])}."

@@ -150,7 +150,7 @@ def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
             "There is no reply before this cell. Nothing was changed.",
             hint="%chat_history numbers the turns; %chat_code 2 takes the second.",
         )
-    return here.total, here.turns[-1]
+    return here.places[-1]
 
 
 def _in_a_fence(reply: Reply) -> Reply:

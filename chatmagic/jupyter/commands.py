@@ -17,8 +17,10 @@ from chatmagic.jupyter.code_command import code
 from chatmagic.jupyter.command_line import read, refuse_words
 from chatmagic.jupyter.connect_command import connect, login
 from chatmagic.jupyter.execution import running
+from chatmagic.jupyter.hide_command import hide
 from chatmagic.jupyter.history_commands import history, redo, reset, undo
 from chatmagic.jupyter.instructions_command import instruct
+from chatmagic.jupyter.retry_command import retry
 from chatmagic.jupyter.save_command import load, save
 from chatmagic.jupyter.status import Status
 from chatmagic.jupyter.thread_command import thread

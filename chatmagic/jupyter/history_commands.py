@@ -34,9 +34,9 @@ def history(kernel: Kernel, line: str) -> None:
     from chatmagic.jupyter import request_view, transcript  # noqa: PLC0415
 
     owner, _ = kernel.cell()
-    here = place(kernel).thread
+    here = place(kernel, kernel.settings.last)
     is_one = len(kernel.session.conversation.threads) == 1
-    conversation = kernel.session.conversation.of_thread(here)
+    conversation = kernel.session.conversation.of_thread(here.thread)
     turns, pages = conversation.turns, kernel.pages
     owners = [turn.owner for turn in turns if turn.owner is not None]
     notebooks = None if pages is None else pages.names(owners)
@@ -53,8 +53,8 @@ def history(kernel: Kernel, line: str) -> None:
     elif not word:
         is_on_page = kernel.settings.order == "page" and pages is not None and owner in pages.cells
         order = transcript.AS_ON_PAGE if is_on_page else transcript.AS_RUN
-        order = order if is_one else f"in the thread {here}, {order}"
-        views.show_html(*transcript.table(conversation, order, notebooks))
+        order = order if is_one else f"in the thread {here.thread}, {order}"
+        views.show_html(*transcript.table(conversation, order, notebooks, here))
     elif word == "all":
         views.show_html(*transcript.whole(conversation, turns, notebooks))
     elif word.isdecimal() and 1 <= int(word) <= len(turns):

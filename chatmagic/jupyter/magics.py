@@ -6,7 +6,7 @@ What they do is in :mod:`chatmagic.jupyter.commands`, which comes with the first
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import TraitError
@@ -161,6 +161,17 @@ class ChatMagics(KernelSettings, Magics):
         """
         self._run("thread", line)
 
+    @line_magic
+    def chat_hide(self, line: str) -> None:
+        """Leave a turn out of the requests below this cell.
+
+        ``%chat_hide 2`` hides the second turn of the thread that the cell stands in, as
+        ``%chat_history`` numbers them; ``%chat_hide --show 2`` lets it go along again, and
+        ``%chat_undo`` takes either back. Nothing that was said is removed. Asked again, a cell
+        has a new turn, which is not hidden. At a question: ``%%chat --hide``.
+        """
+        self._run("hide", line)
+
     @no_var_expand
     @line_cell_magic
     def chat_fix(self, line: str, cell: str | None = None) -> Reply | None:
@@ -172,6 +183,15 @@ class ChatMagics(KernelSettings, Magics):
         """
         reply: Reply | None = self._run("fix", line, cell)
         return reply
+
+    @line_magic
+    def chat_retry(self, line: str) -> Reply | None:
+        """Ask a turn's question again, in its place: ``%chat_retry``, or ``%chat_retry 2``.
+
+        ``--list`` shows the replies with their settings; ``--pick 1`` puts the first one back,
+        ``--pick 1 2`` that of turn 2.
+        """
+        return cast("Reply | None", self._run("retry", line))
 
     @line_magic
     def chat_history(self, line: str) -> None:

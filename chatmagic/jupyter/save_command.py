@@ -17,6 +17,7 @@ from chatmagic._log import swallowed
 from chatmagic.archive import archive, notebook_file, notebook_writer, output, restore
 from chatmagic.archive.files import replace_content
 from chatmagic.conversation import formats, instructions, options, question, threads
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.errors import InputError
@@ -184,6 +185,10 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
         if isinstance(turn, ThreadStart):
             id = f"chat-{number}-{digest(turn.facts)[:8]}"
             cells.append((id, threads.source(turn), output.of_thread(turn)))
+            continue
+        if isinstance(turn, Hiding):
+            id = f"chat-{number}-{digest(turn.facts)[:8]}"
+            cells += [(id, turn.source, output.of_hiding(turn))] if turn.number else []
             continue
         record = records[turn.number]
         flags = options.typed(turn)

@@ -56,13 +56,18 @@ def thread(kernel: Kernel, line: str) -> None:
     views.show(*output.of_thread(start))
 
 
-def place(kernel: Kernel) -> Context:
-    """Return what a question of the running cell would carry, once the page is followed."""
+def place(kernel: Kernel, last: int | None = None) -> Context:
+    """Return what a question of the running cell would carry, once the page is followed.
+
+    Args:
+        kernel: the kernel.
+        last: how many of the newest turns at most; ``None`` is all of them.
+    """
     owner, execution = kernel.cell()
     kernel.session.follow_pages(owner)
     layout = kernel.layout(owner)
     order = None if layout is None else layout.order
-    return kernel.session.conversation.context(owner, execution, order=order)
+    return kernel.session.conversation.context(owner, execution, last=last, order=order)
 
 
 def of_cell(kernel: Kernel) -> Conversation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import escape
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.archive import output
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.slots import Standing
-    from chatmagic.conversation.turn import Turn
+    from chatmagic.conversation.turn import Context, Turn
 
 EXCERPT = 60
 # No word, however long, makes the table wider than what the headings take.
@@ -47,14 +48,22 @@ def marks(
     notes: list[str] = [] if turn.state == "complete" else [turn.state]
     if notebook := (notebooks or {}).get(turn.owner or ""):
         notes.append(notebook)
-    notes += output.turn_notes(turn, is_stale=conversation.stale(turn))
+    numbers = [each.number for each in conversation.replies(turn.number)]
+    if len(numbers) > 1:
+        notes.append(f"reply {numbers.index(turn.number) + 1} of {len(numbers)}")
+    is_hidden = turn.number in conversation.hidden
+    cause = conversation.causes().of(turn.number)
+    notes += output.turn_notes(turn, cause, is_hidden=is_hidden)
     if turn.reply.took is not None:
         notes.append(f"took about {turn.reply.took:,}")
     return notes
 
 
 def table(
-    conversation: Conversation, order: str = AS_RUN, notebooks: Mapping[str, str] | None = None
+    conversation: Conversation,
+    order: str = AS_RUN,
+    notebooks: Mapping[str, str] | None = None,
+    here: Context | None = None,
 ) -> tuple[str, str]:
     """Return a table of the turns, as HTML and as text.
 
@@ -62,9 +71,24 @@ def table(
         conversation: the conversation.
         order: which order is in force, in words.
         notebooks: as :func:`marks` has them.
+        here: what a question would carry; ``None`` where that is not to be said.
     """
     rows = _rows(conversation, notebooks)
-    return _tabulated(rows, _summary(conversation, order))
+    carried = "" if here is None else _carried(here, len(conversation))
+    return _tabulated(rows, f"{_summary(conversation, order)}{carried}")
+
+
+def _carried(here: Context, count: int) -> str:
+    """Return in words what a question would carry, where that is not all of so many turns."""
+    if len(here.turns) == count:
+        return ""
+    places = [place for place, _ in here.places]
+    # Each run of numbers has one difference to its place in the list.
+    runs = groupby(enumerate(places), key=lambda each: each[1] - each[0])
+    spans = [[place for _, place in run] for _, run in runs]
+    names = [str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}" for span in spans]
+    listed = "no turn" if not names else f"turn{'s'[: len(places) > 1]} {', '.join(names)}"
+    return f" A question in this cell would carry {listed}."
 
 
 def matches(

@@ -10,6 +10,7 @@ from chatmagic.conversation import suggestions
 from chatmagic.conversation.request_parts import Part, TokenRate, parts_of
 from chatmagic.conversation.turn import MAIN
 from chatmagic.protocol.auth import refuse_keys
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from chatmagic.cassette.mode import CassetteConfig
@@ -63,6 +64,8 @@ class Preview:
         context = state.context
         sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in context.places]
         along = [] if context.thread == MAIN else [f"it is asked in the thread {context.thread}"]
+        if context.hidden:
+            along.append(f"{counted(context.hidden, 'hidden turn')} left out")
         if len(context.turns) < context.total:
             along.append(f"the last {len(context.turns):,} of {context.total:,} turns go along")
         return cls(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from chatmagic.client.credit_tracker import CreditState
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.hiding import Hiding
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.request_facts import Format
@@ -78,6 +79,7 @@ class Session(SessionState):
         history: bool = True,
         last: int | None = None,
         thread: str | None = None,
+        hide: bool = False,
         format: Format = "markdown",
         schema: object = None,
         allow_secrets: bool = False,
@@ -94,6 +96,7 @@ class Session(SessionState):
             history: whether the conversation is sent along and the turn kept.
             last: how many of the newest turns are sent along at most.
             thread: name of the thread that it is asked in; ``None`` is that of its place.
+            hide: whether later requests leave the turn out.
             format: form of the reply: ``markdown``, ``text``, ``code`` or ``json``; of JSON,
                 :attr:`Reply.parsed` has the value.
             schema: what the JSON has to be: a pydantic model, a dataclass, a TypedDict or a
@@ -121,6 +124,7 @@ class Session(SessionState):
             history=history,
             last=last,
             thread=thread,
+            hide=hide,
             format=format,
             schema=name,
             form=form,
@@ -258,11 +262,11 @@ class Session(SessionState):
         self.followers.tell(Changed())
         return change
 
-    def steer(self, item: Instructions | ThreadStart) -> Change | None:
+    def steer(self, item: Instructions | ThreadStart | Hiding) -> Change | None:
         """Put what steers the questions below into its place, while no ask is under way.
 
         Args:
-            item: standing instructions, or the start of a thread, with their place.
+            item: instructions, the start of a thread, or a hiding, with its place.
 
         Raises:
             InputError: a fork cannot begin there, or an ask of this very thread is under way.

@@ -16,6 +16,7 @@ from chatmagic._json import digest
 from chatmagic.archive import archive
 from chatmagic.conversation import seal
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import NewerVersionError
 from chatmagic.conversation.request_facts import Value
@@ -50,6 +51,7 @@ turns = st.builds(
     last=st.none() | st.integers(0, 2),
     stream=st.booleans(),
     thread=st.sampled_from([None, None, "main", "x"]),
+    hide=st.sampled_from([False, False, True]),
 )
 starts = st.builds(
     ThreadStart,
@@ -58,9 +60,19 @@ starts = st.builds(
     st.sampled_from(["a", "b", "c", None]),
     st.sampled_from(["1", "2"]),
 )
+hidings = st.builds(
+    Hiding,
+    st.just(1),
+    st.just(digest("any")),
+    show=st.booleans(),
+    turn=st.integers(0, 4),
+    owner=st.sampled_from(["a", "b", "c", None]),
+    execution=st.sampled_from(["1", "2"]),
+)
 items = (
     turns
     | starts
+    | hidings
     | st.builds(
         Instructions,
         st.builds(Value.of, texts, texts, st.just("instructions")),
@@ -116,6 +128,8 @@ def test_what_is_dumped_is_loaded(given: list[Item]) -> None:
     assert [each.thread for each in again.standings] == [each.thread for each in talk.standings]
     lines = [[[turn.digest for turn in line] for line in t.threads.values()] for t in (talk, again)]
     assert lines[0] == lines[1]
+    carried = [[t.context(thread=name).digests for name in t.threads] for t in (talk, again)]
+    assert carried[0] == carried[1]
     assert again.undo_depth == 0
     assert archive.dump(again) == archive.dump(talk)
 
@@ -128,7 +142,7 @@ def test_a_loaded_turn_is_stale_where_other_words_stand_above_it(given: list[Ite
     for index, standing in enumerate(talk.standings):
         turn, now = standing.turn, standing.instructions
         assert turn.record is not None
-        above = [other.digest for other in standing.line[: standing.index]]
+        above = [other.digest for other in standing.above]
         above = above if turn.last is None else above[max(0, len(above) - turn.last) :]
         is_same = list(turn.record.carried) == above and turn.instructions == (now and now.bare)
         stale += [] if is_same else [index]
@@ -306,3 +320,17 @@ def test_a_record_is_made_where_there_is_none() -> None:
     first, second = archive.records_of(talk, keep_values=False).values()
     assert second.carried == (first.turn,)
     assert second.reply == digest(talk.turns[1].reply.text)
+
+
+def test_a_hidden_turn_is_found_by_its_place() -> None:
+    """Turns are numbered anew when they are loaded; one that was asked again is not hidden."""
+    talk = Conversation()
+    for name in "aab":
+        ask(talk, name, name, name)
+    ask(talk, "c", "c", "c")
+    talk.add(Hiding(2, digest("any"), turn=3, owner="h", execution="1"))
+    talk.add(Hiding(9, digest("any"), turn=2, owner="i", execution="1"))
+    ask(talk, "d", "a", "again")
+    again = archive.load(archive.dump(talk))
+    assert prompts(again.context().turns) == prompts(talk.context().turns) == ["d", "c"]
+    assert "Turn 2 is hidden: it does" in archive.markdown(talk)

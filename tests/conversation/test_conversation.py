@@ -7,15 +7,16 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from talks import abc, ask, carries, layout, prompts
+from talks import abc, again, ask, carries, layout, prompts
 
 from chatmagic.conversation import conversation, history
 from chatmagic.conversation import slots as standing
 from chatmagic.conversation.cell_order import AS_RUN
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Context, Turn
@@ -48,7 +49,7 @@ def test_running_a_cell_again_replaces_its_turn_in_place() -> None:
     assert list(talk) == [a, again, c]
     assert again.number == 4
     assert talk.stale_turns() == (c,)
-    assert [talk.stale(turn) for turn in (a, again, c, b)] == [False, False, True, False]
+    assert [turn in talk.stale_turns() for turn in (a, again, c, b)] == [False, False, True, False]
     assert b not in talk.turns
     assert repr(talk) == "<Conversation: turns: 3, stale: 1>"
 
@@ -176,73 +177,12 @@ def test_an_interrupt_leaves_the_old_state_or_the_new(
     assert all(found in (old, new) for found in seen)
 
 
-def test_stale_cells_can_be_told_before_the_conversation_follows() -> None:
-    """Rule 9: what would be stale, without a change; turns of no cell are not told."""
-    talk = abc()
-    ask(talk, "panel")
-    assert talk.marks() == {}
-    assert talk.marks(layout("acb")) == dict.fromkeys("bc", "stale")
-    assert talk.marks(layout("ac", gone="b")) == {"b": "taken back", "c": "stale"}
-    assert prompts(talk) == ["a", "b", "c", "panel"]
-    talk.follow(layout("bac"))
-    assert talk.marks() == dict.fromkeys("abc", "stale")
-
-
-def test_a_reply_that_was_held_back_is_told() -> None:
-    """While there is nothing to be said of it that somebody has to do something about."""
-    talk = abc()
-    carried = talk.context("b", "2b").numbers
-    reply = Reply("B", held_back=True)
-    talk.add(Turn(prompt="b", reply=reply, owner="b", execution="2b", carried=carried))
-    assert talk.marks() == {"b": "held back", "c": "stale"}
-    ask(talk, "A", "a", "2a")
-    assert talk.marks() == dict.fromkeys("bc", "stale")
-    talk.undo()
-    talk.undo()
-    assert talk.marks() == dict.fromkeys("ab", "taken back")
-
-
-def test_a_cell_whose_newest_reply_is_not_live_is_told() -> None:
-    """Rule 14: after an undo, an undo of a re-run, a reset and a load, until it is back."""
-    talk = abc()
-    talk.undo()
-    assert talk.marks() == {"c": "taken back"}
-    talk.redo()
-    assert talk.marks() == {}
-    ask(talk, "B", "b", "2b")
-    assert talk.marks() == {"c": "stale"}
-    talk.undo()
-    assert (prompts(talk), talk.marks()) == (["a", "b", "c"], {"b": "taken back"})
-    talk.reset()
-    assert talk.marks() == dict.fromkeys("abc", "taken back")
-    ask(talk, "a", "a", "2a")
-    ask(talk, "no cell")
-    assert talk.marks() == dict.fromkeys("bc", "taken back")
-    talk.load(abc())
-    assert talk.marks() == {"b": "taken back"}
-    talk.load(Conversation())
-    assert talk.marks() == dict.fromkeys("abc", "taken back")
-
-
-def test_a_loop_that_loses_a_reply_is_told_and_a_moved_turn_is_not() -> None:
-    """Rule 14: of several replies the newest counts; a cell that asked nothing has none."""
-    talk = Conversation()
-    ask(talk, "one", "a", "1a")
-    ask(talk, "two", "a", "1a")
-    moved = ask(talk, "panel", entry="panel")
-    talk.hand_over(moved.number, "b")
-    assert talk.marks() == {}
-    talk.undo()
-    assert talk.marks() == {}
-    talk.undo()
-    assert talk.marks() == {"a": "taken back"}
-
-
-Held = list[tuple[int | ThreadStart, str]]
+Steers = ThreadStart | Hiding
+Held = list[tuple[int | Steers, str]]
 
 
 class Row(NamedTuple):
-    """A place of the model: who owns it, and a list of (a turn's number or a start, execution)."""
+    """A place of the model: who owns it, and its (turn's number or what steers, execution)."""
 
     owner: str | None
     turns: Held
@@ -263,6 +203,7 @@ class Machine(RuleBasedStateMachine):
         self.future: list[dict[int, Held] | None] = []
         self.asked: dict[int, tuple[tuple[int, ...], int | None]] = {}
         self.named: dict[int, str | None] = {}
+        self.hides: dict[int, bool] = {}
         self.executions = 0
         self.ever: set[int] = set()
 
@@ -272,17 +213,23 @@ class Machine(RuleBasedStateMachine):
         return [item for item in held if isinstance(item, int)]
 
     def before(self) -> dict[int, list[int]]:
-        """Give for each live turn those above it in its thread: walk up from it each time."""
+        """Give for each live turn those above it that it would carry: walk up each time."""
         held = [item for row in self.rows for item, _ in row.turns]
         return {
-            item: self.line(held[:place], self.named[item])
+            item: self.shown(held[:place], self.named[item])
             for place, item in enumerate(held)
             if isinstance(item, int)
         }
 
-    def line(self, held: Sequence[int | ThreadStart], thread: str | None) -> list[int]:
+    def shown(self, held: Sequence[int | Steers], thread: str | None) -> list[int]:
+        """Give the turns above a place that are not hidden there: the last word on each counts."""
+        words = {item: self.hides[item] for item in held if isinstance(item, int)}
+        words |= {item.turn: not item.show for item in held if isinstance(item, Hiding)}
+        return [number for number in self.line(held, thread) if not words[number]]
+
+    def line(self, held: Sequence[int | Steers], thread: str | None) -> list[int]:
         """Give the turns above a place in a thread; ``None`` is the thread of the place."""
-        starts = [(place, item) for place, item in enumerate(held) if not isinstance(item, int)]
+        starts = [(n, item) for n, item in enumerate(held) if isinstance(item, ThreadStart)]
         thread = thread or (starts[-1][1].name if starts else "main")
         forks = [(p, s) for p, s in starts if s.name == thread and s.fork is not None]
         since, first = 0, list[int]()
@@ -291,9 +238,9 @@ class Machine(RuleBasedStateMachine):
             first = self.line(held[:since], None)[: fork.fork]
         name, own = "main", []
         for place, item in enumerate(held):
-            if not isinstance(item, int):
+            if isinstance(item, ThreadStart):
                 name = item.name
-            elif place >= since and (self.named[item] or name) == thread:
+            elif isinstance(item, int) and place >= since and (self.named[item] or name) == thread:
                 own.append(item)
         return first + own
 
@@ -344,6 +291,7 @@ class Machine(RuleBasedStateMachine):
         last=st.sampled_from([None, None, 0, 1, 2]),
         order=orders,
         thread=st.sampled_from([None, None, None, "main", "x"]),
+        hide=st.sampled_from([False, False, True]),
     )
     def ask(
         self,
@@ -353,13 +301,15 @@ class Machine(RuleBasedStateMachine):
         thread: str | None,
         *,
         again: bool,
+        hide: bool,
     ) -> None:
         """Ask, in a new execution or in the last one."""
         self.executions += not again
         execution = str(self.executions)
         total = self.talk.context(owner, execution, order=order, thread=thread).total
-        turn = ask(self.talk, "p", owner, execution, last=last, order=order, thread=thread)
-        self.named[turn.number] = thread
+        given: dict[str, Any] = {"last": last, "order": order, "thread": thread, "hide": hide}
+        turn = ask(self.talk, "p", owner, execution, **given)
+        self.named[turn.number], self.hides[turn.number] = thread, hide
         self.put(owner, turn.number, execution, order)
         before = self.before()[turn.number]
         assert total == len(before)
@@ -371,7 +321,7 @@ class Machine(RuleBasedStateMachine):
     def put(
         self,
         owner: str | None,
-        item: int | ThreadStart,
+        item: int | Steers,
         execution: str,
         order: Sequence[str] | None,
     ) -> None:
@@ -397,6 +347,18 @@ class Machine(RuleBasedStateMachine):
         assert self.talk.add(start, order=order).kind == "thread"
         self.put(owner, start, str(self.executions), order)
 
+    @precondition(lambda self: self.ever)
+    @rule(data=st.data(), owner=owners, show=st.sampled_from([False, False, True]), order=orders)
+    def hide(
+        self, data: st.DataObject, owner: str | None, order: Sequence[str] | None, *, show: bool
+    ) -> None:
+        """Hide a turn, which may be gone, or show it."""
+        self.executions += 1
+        turn, execution = data.draw(st.sampled_from(sorted(self.ever))), str(self.executions)
+        hiding = Hiding(1, "", show=show, turn=turn, owner=owner, execution=execution)
+        assert self.talk.add(hiding, order=order).kind == "hiding"
+        self.put(owner, hiding, execution, order)
+
     @rule(name=st.sampled_from(["main", "x"]))
     def delete(self, name: str) -> None:
         """Take a thread's own turns out."""
@@ -405,7 +367,7 @@ class Machine(RuleBasedStateMachine):
         for item in held:
             if isinstance(item, ThreadStart):
                 place = item.name
-            elif (self.named[item] or place) == name:
+            elif isinstance(item, int) and (self.named[item] or place) == name:
                 gone.append(item)
         self.change()
         assert [turn.number for turn in self.talk.delete(name).went] == gone
@@ -441,7 +403,7 @@ class Machine(RuleBasedStateMachine):
         gone = self.live()
         assert [turn.number for turn in self.talk.reset().went] == gone
         for row in self.rows:
-            row.turns[:] = [held for held in row.turns if isinstance(held[0], ThreadStart)]
+            row.turns[:] = [held for held in row.turns if not isinstance(held[0], int)]
 
     @rule(owner=st.sampled_from("abcd"))
     def set_aside(self, owner: str) -> None:
@@ -497,13 +459,16 @@ ASKS = st.tuples(
     st.sampled_from("pqr"),
     st.sampled_from([None, None, 1]),
     st.sampled_from([None, None, None, "x"]),
+    st.sampled_from([False, False, True]),
 )
+HIDES = st.tuples(st.just("hide"), st.integers(1, 3), st.booleans())
 STARTS = st.tuples(
     st.just("start"), st.sampled_from(["main", "x", "y"]), st.sampled_from([None, None, 1, 2])
 )
 DELETES = st.tuples(st.just("delete"), st.sampled_from(["main", "x"]))
 GIVES = st.tuples(st.just("give"), st.sampled_from(["", "one", "two"]))
 UNDO, REDO, RESET = ("undo",), ("redo",), ("reset",)
+RETRY, PICK = ("retry",), ("pick",)
 
 
 def notebooks(*commands: st.SearchStrategy[list[Command]]) -> st.SearchStrategy[Notebook]:
@@ -534,15 +499,43 @@ def run_cell(
             talk.add(ThreadStart(name, fork, owner, execution), order=order)
         elif command[0] == "delete":
             talk.delete(command[1])
+        elif command in (RETRY, PICK):
+            sent += run_retry(talk, command, owner, execution, order)
+        elif command[0] == "hide":
+            line = talk.context(owner, execution, order=order).line
+            turn = line[command[1] - 1].number if command[1] <= len(line) else 0
+            place = {"owner": owner, "execution": execution}
+            talk.add(Hiding(1, "", show=command[2], turn=turn, **place), order=order)
         else:
-            _, prompt, last, thread = command
+            _, prompt, last, thread, hide = command
             given = {"last": last, "order": order, "thread": thread}
             carried = talk.context(owner, execution, **given)
-            ask(talk, prompt, owner, execution, **given)
+            ask(talk, prompt, owner, execution, hide=hide, **given)
             turns = tuple((turn.prompt, turn.reply.text) for turn in carried.turns)
             held = "" if carried.instructions is None else str(carried.instructions.text)
             sent.append((held, turns, prompt))
     return sent
+
+
+def run_retry(
+    talk: Conversation,
+    command: Command,
+    owner: str | None,
+    execution: str,
+    order: Sequence[str] | None,
+) -> Sent:
+    """Ask the last turn above again, or put its first reply back; what it sent."""
+    above = talk.context(owner, execution, order=order).turns
+    if not above:
+        reject()  # its cell fails
+    old = above[-1]
+    if command == PICK:
+        talk.replace_reply(talk.replies(old.number)[0], old.number, asker=owner, order=order)
+        return []
+    carried = talk.context_of(old.number, last=old.last).turns
+    asked = again(talk, owner, execution, order=order)
+    turns = tuple((turn.prompt, turn.reply.text) for turn in carried)
+    return [(asked.reply.text, turns, asked.prompt)]
 
 
 EXECUTIONS = itertools.count()
@@ -589,6 +582,8 @@ ANY_PROGRAM = notebooks(
     GIVES.map(lambda one: [one]),
     STARTS.map(lambda one: [one]),
     DELETES.map(lambda one: [one]),
+    st.sampled_from([[RETRY], [PICK]]),
+    HIDES.map(lambda one: [one]),
     st.just([UNDO]),
     st.just([UNDO, REDO]),
     st.just([REDO]),
@@ -615,8 +610,11 @@ SELF_CONTAINED = notebooks(
     GIVES.map(lambda one: [one, UNDO]),
     STARTS.map(lambda one: [one]),
     STARTS.map(lambda one: [one, UNDO]),
+    HIDES.map(lambda one: [one]),
+    HIDES.map(lambda one: [one, UNDO]),
     ASKS.map(lambda one: [one, UNDO]),
     ASKS.map(lambda one: [one, UNDO, REDO]),
+    ASKS.map(lambda one: [one, RETRY]),
     st.lists(ASKS, min_size=2, max_size=3),
     st.just([RESET]),
     st.just([RESET, UNDO]),

@@ -22,6 +22,7 @@ def test_the_table_is_whole() -> None:
         "max_tokens",
         "last",
         None,
+        None,
         "no_history",
         "no_stream",
         "format",
@@ -75,7 +76,7 @@ def test_what_is_typed_asks_with_the_same_parameters(parameters: Parameters) -> 
 def test_every_flag_is_offered() -> None:
     """In the order of the table, the long ones first; each suggested value is one it takes."""
     assert options.flags("")[:3] == ["--temperature", "--max-tokens", "--last"]
-    assert options.flags("--hi") == ["--history"]
+    assert options.flags("--his") == ["--history"]
     every = {flag for option in OPTIONS for flag in (*option.flags, option.opposite) if flag}
     assert set(options.flags("-")) == every
     for option in OPTIONS:

@@ -1,8 +1,8 @@
 """Kernels that are forked from one process, which has imported what each would import.
 
-Most of a kernel's start is imports. :func:`forking` starts a process that does them once;
-:func:`command` is the command that starts a kernel in a fork of it: a small program that stands
-for the kernel where it was started, which passes signals on and ends with it.
+Most of a kernel's start is imports. :func:`forking` starts a process that does them once, and makes
+a kernel spec. Its command is a small program that stands for the kernel where it was started: it
+has one forked, passes signals on to it, and ends with it.
 """
 
 from __future__ import annotations

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from forked_kernels import forking
+from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
 if TYPE_CHECKING:
@@ -115,6 +121,16 @@ class Kernel:
         self._client.wait_for_ready(timeout=60)
 
 
+@cache
+def forks() -> Path:
+    """Return where Jupyter finds the spec of kernels that a process of this one's own forks."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()), "forks")
+    stack.enter_context(forking(folder, PLAIN_ENVIRONMENT))
+    return folder
+
+
 @contextmanager
 def kernel(
     environment: Mapping[str, str] | None = None, python: str | None = None
@@ -123,12 +139,16 @@ def kernel(
 
     Args:
         environment: variables of its environment.
-        python: the interpreter that runs it; ``None`` is this one.
+        python: the interpreter that runs it; ``None`` is this one, in a fork.
     """
     # A port that is free when it is chosen may be another's when the kernel binds it.
     ways = {"transport": "ipc"} if os.name == "posix" else {}
-    manager = KernelManager(kernel_name="python3", **ways)
-    if python is not None and manager.kernel_spec is not None:
+    if python is None:
+        specs = KernelSpecManager(kernel_dirs=[str(forks() / "kernels")])
+        manager = KernelManager(kernel_name="python3", kernel_spec_manager=specs, **ways)
+    else:
+        manager = KernelManager(kernel_name="python3", **ways)
+        assert manager.kernel_spec is not None
         manager.kernel_spec.argv[0] = python
     manager.start_kernel(env={**PLAIN_ENVIRONMENT, **(environment or {})})
     client = manager.blocking_client()

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import _json
 from chatmagic.archive import output
-from chatmagic.conversation.turn import is_stale
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 from chatmagic.render import gauge, markdown, reply_forms
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from chatmagic import models
     from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.panel import messages
     from chatmagic.protocol.ratelimit import RequestLimit
 
@@ -64,9 +64,9 @@ class Entries:
 
     def __init__(self, conversation: Conversation, asides: Sequence[Aside]) -> None:
         """Note which turns are live now."""
-        still = copy(conversation)
-        self._turns, self._instructions = still.turns, still.instructions
-        self._cells = conversation.cells
+        still = self._still = copy(conversation)
+        self._turns, self._hidden = still.turns, still.hidden
+        self._causes = still.causes()
         self._asides = asides
 
     def window(self, count: int = 0) -> tuple[list[tuple[int, str]], int]:
@@ -102,20 +102,34 @@ class Entries:
 
     def _version(self, index: int) -> str:
         turn, notes = self._turns[index], self._notes(index)
-        shown = (turn.digest, turn.entry, turn.asker, turn.reply.took, turn.reply.state, notes)
+        shown: tuple[object, ...] = (
+            turn.digest,
+            turn.entry,
+            turn.asker,
+            turn.reply.took,
+            turn.reply.state,
+            notes,
+        )
+        if len(replies := self._replies(turn)) > 1:
+            shown = (*shown, replies)
         return hashlib.blake2b(repr(shown).encode(), digest_size=4).hexdigest()
+
+    def _replies(self, turn: Turn) -> list[int]:
+        """Return the numbers of a turn's replies, oldest first."""
+        return [each.number for each in self._still.replies(turn.number)]
 
     def _notes(self, index: int) -> list[str]:
         """Return what is particular about a turn."""
         turn = self._turns[index]
-        held = self._instructions[index]
-        notes = output.turn_notes(turn, is_stale=is_stale(self._turns, index, held, self._cells))
+        is_hidden = turn.number in self._hidden
+        notes = output.turn_notes(turn, self._causes.of(turn.number), is_hidden=is_hidden)
         if turn.reply.held_back:
             notes.append(HELD_BACK)
         return notes
 
     def _draw(self, index: int) -> messages.Entry:
         turn = self._turns[index]
+        replies = self._replies(turn)
         return {
             "id": turn.number,
             "version": self._version(index),
@@ -124,6 +138,7 @@ class Entries:
             "took": turn.reply.took,
             "reply": reply(turn.reply, turn.format),
             "problem": None,
+            "replies": replies if len(replies) > 1 else [],
         }
 
 
