@@ -76,13 +76,13 @@ def test_code_becomes_cells(front: str, request: pytest.FixtureRequest) -> None:
 
 
 def test_other_code_leaves_what_was_edited_or_run(lab: Open) -> None:
-    """Also after the page was loaded again; Markdown cells with ``--prose``."""
+    """Also after the file was opened again; Markdown cells with ``--prose``."""
     book = asked(lab, "x = 1", "y = 2", "z = 3")
     put(book, "3 cells put below")
     book.run(3)
     book.write(4, "y = 2  # mine")
     book.save()
-    book.reload()
+    book.reopen()
     book.until(BRIDGE)
     book.run(1, reply("w = 4"))
     put(book, "1 cell of before removed. 2 cells of before left", "%chat_code --prose")
