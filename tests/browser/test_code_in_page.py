@@ -197,15 +197,18 @@ def test_no_text_between_code_acts_in_a_markdown_cell(lab: Open) -> None:
     )
     # As a Markdown cell does; a notebook draws those alone that somebody scrolls to.
     seen = book.js(
-        """const [texts, acting] = given, {rendermime} = notebook, seen = [];
+        """const [texts, acting] = given, {rendermime} = notebook, shown = [];
         for (const text of texts) {
           const one = rendermime.createRenderer('text/markdown');
+          shown.push(one.node);
           document.body.append(one.node);
           await one.renderModel(rendermime.createModel({data: {'text/markdown': text}}));
           await rendermime.latexTypesetter.typeset(one.node);
-          seen.push(Array.from(one.node.querySelectorAll(acting), (node) => node.outerHTML));
         }
-        return [seen.flat(), document.querySelectorAll('body > * mjx-container').length];""",
+        const found = (what) => shown.flatMap((node) => [...node.querySelectorAll(what)]);
+        const seen = [found(acting).map((node) => node.outerHTML), found('mjx-container').length];
+        shown.forEach((node) => node.remove());
+        return seen;""",
         [sources, acting],
     )
     assert seen[0] == []
