@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.request_facts import Value
+    from chatmagic.conversation.staleness import Cause
     from chatmagic.conversation.threads import ThreadStart
     from chatmagic.conversation.turn import Turn
     from chatmagic.models import CodeBlock, Reply
@@ -31,7 +32,6 @@ STATE_WORDS: Final = {
     "interrupted": "Interrupted: this reply is not complete.",
     "cut off": "Cut off: this reply is not complete.",
 }
-STALE: Final = "stale: what stands above it has changed since"
 HIDDEN: Final = "hidden: it does not go along"
 _NAME_SHOWN: Final = 60
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
@@ -177,15 +177,16 @@ def state_lines(reply: Reply) -> list[str]:
     return [line for line in lines if line]
 
 
-def turn_notes(turn: Turn, *, is_stale: bool, is_hidden: bool = False) -> list[str]:
+def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> list[str]:
     """Return what is particular about a turn, in words, for a list of turns.
 
     Args:
         turn: the turn.
-        is_stale: whether it would be asked otherwise now.
+        cause: what made it stale; ``None`` where it is not.
         is_hidden: whether a request below it all leaves it out.
     """
-    reply, notes = turn.reply, [HIDDEN] * is_hidden + [STALE] * is_stale
+    stale = [] if cause is None else [f"stale, {cause.words}"]
+    reply, notes = turn.reply, [HIDDEN] * is_hidden + stale
     if turn.missing:
         named = ", ".join(plain.one_line(value.name, _NAME_SHOWN) for value in turn.missing)
         notes.append(f"sent without the value of {named}, which was not kept: run its cell again")

@@ -71,12 +71,11 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING
 
 from chatmagic.conversation import history
-from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.history import Snapshot
-from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.marks import marks
 from chatmagic.conversation.slots import (
     Above,
     above,
@@ -86,33 +85,19 @@ from chatmagic.conversation.slots import (
     standings,
     with_slot,
 )
-from chatmagic.conversation.threads import ThreadStart
-from chatmagic.conversation.turn import Context, is_stale, newest, visible
+from chatmagic.conversation.staleness import Causes
+from chatmagic.conversation.turn import Context, newest, visible
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.history import Change
+    from chatmagic.conversation.marks import Mark
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item, Standing
     from chatmagic.conversation.turn import Turn
-
-Mark = Literal[
-    "stale",
-    "taken back",
-    "held back",
-    "instructions taken back",
-    "thread taken back",
-    "hiding taken back",
-]
-
-_TAKEN_BACK: Final[Mapping[type, Mark]] = {
-    Instructions: "instructions taken back",
-    ThreadStart: "thread taken back",
-    Hiding: "hiding taken back",
-}
 
 
 class Conversation:
@@ -123,6 +108,9 @@ class Conversation:
         self._all = Snapshot()
         self.cells: Mapping[str, str] = {}
         """For each cell that has run, the digest of what would go along of it now."""
+        self.label: Callable[[str], str] = lambda _cell: history.IN_NOTEBOOK
+        """Returns a cell's name for people by its hash."""
+        self._whole: Snapshot | None = None
 
     def __repr__(self) -> str:
         """Return the counts, and nothing that differs from run to run."""
@@ -195,6 +183,7 @@ class Conversation:
             name: the thread's.
         """
         thread: Conversation = copy(self)
+        thread._whole = self._all
         thread._all = replace(thread._all, slots=of_thread(thread._all.slots, name))
         return thread
 
@@ -346,26 +335,15 @@ class Conversation:
                 which it does not yet.
         """
         now = self._all if layout is None else history.followed(self._all, layout)[0]
-        owners = [slot.owner for slot in now.slots for _ in slot.turns]
-        marks: dict[str | None, Mark] = {
-            turn.owner: "held back" for turn in live(now.slots) if turn.reply.held_back
-        }
-        stand = zip(owners, standings(now.slots), strict=True)
-        marks |= {owner: "stale" for owner, standing in stand if self._is_stale(standing)}
-        marks |= {
-            slot.owner: _TAKEN_BACK.get(type(slot.newest), "taken back")
-            for slot in now.slots
-            if slot.lacks_newest
-        }
-        return {owner: mark for owner, mark in marks.items() if owner is not None}
+        return marks(now, self.causes(layout))
 
-    def stale(self, turn: Turn) -> bool:
-        """Return whether a live turn would be asked otherwise now (rule 9); others never are."""
-        return any(self._is_stale(each) for each in self.standings if each.turn == turn)
+    def causes(self, layout: Layout | None = None) -> Causes:
+        """Return what made live turns stale (rule 9); the layout is as :meth:`marks` has it."""
+        now = self._whole or self._all
+        now = now if layout is None else history.followed(now, layout)[0]
+        return Causes(now, self.cells, self.label)
 
     def stale_turns(self) -> tuple[Turn, ...]:
         """Return the live turns that would be asked otherwise now, in their order (rule 9)."""
-        return tuple(each.turn for each in self.standings if self._is_stale(each))
-
-    def _is_stale(self, standing: Standing) -> bool:
-        return is_stale(standing.turn, standing.above, standing.instructions, self.cells)
+        causes = self.causes()
+        return tuple(turn for turn in self.turns if causes.of(turn.number) is not None)

@@ -31,17 +31,8 @@ if TYPE_CHECKING:
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item
 
-Kind = Literal[
-    "ask",
-    "re-run",
-    "instructions",
-    "thread",
-    "hiding",
-    "reset",
-    "deletion",
-    "set aside",
-    "load",
-]
+_Steering = Literal["instructions", "thread", "hiding"]
+Kind = Literal["ask", "re-run", "reset", "deletion", "set aside", "load"] | _Steering
 
 IN_NOTEBOOK: Final = "a cell of the notebook"
 UNDO_DEPTH: Final = 1000

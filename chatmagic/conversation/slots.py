@@ -62,6 +62,7 @@ class Standing:
         line: the turns of its thread in order, and what may follow below.
         index: index of the turn among them.
         instructions: those that hold for it (rule 15).
+        instructed_by: hash of the cell that gave them, or ended those above; ``None`` for none.
         hidden: numbers of the turns that are hidden there (rule 19).
     """
 
@@ -70,6 +71,7 @@ class Standing:
     line: Sequence[Turn]
     index: int
     instructions: Value | None
+    instructed_by: str | None
     hidden: frozenset[int]
 
     @property
@@ -87,18 +89,20 @@ class Above:
             threads.
         thread: name of the thread that the place is in (rule 16).
         instructions: those that hold there (rule 15).
+        instructed_by: as :class:`Standing` has it.
         hidden: numbers of the turns that are hidden there (rule 19).
     """
 
     lines: dict[str, list[Turn]] = field(default_factory=lambda: {MAIN: []})
     thread: str = MAIN
     instructions: Value | None = None
+    instructed_by: str | None = None
     hidden: frozenset[int] = frozenset()
 
     def take(self, item: Item) -> Standing | None:
         """Go past an item; return where it stands, if it is a turn."""
         if isinstance(item, Instructions):
-            self.instructions = item.in_force
+            self.instructions, self.instructed_by = item.in_force, item.owner
             return None
         if isinstance(item, Hiding):
             self.hidden = self.hidden - {item.turn} if item.show else self.hidden | {item.turn}
@@ -113,7 +117,8 @@ class Above:
         thread = item.thread or self.thread
         line = self.lines.setdefault(thread, [])
         line.append(item)
-        standing = Standing(item, thread, line, len(line) - 1, self.instructions, self.hidden)
+        held = self.instructions, self.instructed_by, self.hidden
+        standing = Standing(item, thread, line, len(line) - 1, *held)
         self.hidden = self.hidden | {item.number} if item.hide else self.hidden
         return standing
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from chatmagic._json import digest, shared, turn_digest
@@ -164,27 +163,6 @@ def visible(turns: Iterable[Turn], hidden: Collection[int]) -> tuple[Turn, ...]:
     return tuple(turn for turn in turns if turn.number not in hidden) if hidden else tuple(turns)
 
 
-def is_stale(
-    turn: Turn,
-    above: Sequence[Turn],
-    instructions: Value | None,
-    cells: Mapping[str, str] = MappingProxyType({}),
-) -> bool:
-    """Return whether a turn would carry other turns, instructions or cells than it did (rule 9).
-
-    Args:
-        turn: the turn.
-        above: the turns that a request in its place would carry without ``last``.
-        instructions: those that hold for it now.
-        cells: for each cell that has run, the digest of what would go along of it now.
-    """
-    return (
-        carries_others(turn, above)
-        or is_instructed_otherwise(turn, instructions)
-        or carries_other_cells(turn, cells)
-    )
-
-
 def carries_others(turn: Turn, above: Sequence[Turn]) -> bool:
     """Return whether a turn would carry other turns now than it did.
 
@@ -196,15 +174,16 @@ def carries_others(turn: Turn, above: Sequence[Turn]) -> bool:
     return turn.carried != tuple(other.number for other in now)
 
 
-def carries_other_cells(turn: Turn, cells: Mapping[str, str]) -> bool:
-    """Return whether a cell that went along with a turn says or shows something else now.
+def changed_cell(turn: Turn, cells: Mapping[str, str]) -> str | None:
+    """Return a cell that went along with a turn and says or shows something else now.
 
     Args:
         turn: the turn.
         cells: for each cell that has run, the digest of what would go along of it now.
     """
     carried = {value.cell: value.sha256 for value in turn.values if value.cell is not None}
-    return any(cell in cells and cells[cell] != sha256 for cell, sha256 in carried.items())
+    changed = (cell for cell, sha256 in carried.items() if cells.get(cell, sha256) != sha256)
+    return next(changed, None)
 
 
 def is_instructed_otherwise(turn: Turn, instructions: Value | None) -> bool:

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.conversation.cell_order import PageReport
-    from chatmagic.conversation.conversation import Mark
+    from chatmagic.conversation.marks import Mark
     from chatmagic.jupyter.bridge_messages import CodeCell, Coded, Say, ToBridge
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
 
 MARKS: Final[Mapping[Mark, str]] = {
-    "stale": "Stale: what stands above it has changed since. Run the cell again to renew it.",
+    "stale": "Stale, {}. Run the cell again to renew it.",
     "taken back": "Not in the conversation any more: this reply was taken back, by an undo, a "
     "reset or a load. Run the cell again to ask anew.",
     "instructions taken back": "Not in force any more: these instructions were taken back, by an "
@@ -46,7 +46,7 @@ MARKS: Final[Mapping[Mark, str]] = {
     "Run the cell again to hide or show the turn anew.",
     "held back": f"This reply {HELD_BACK}.",
 }
-"""The mark of a cell in the page."""
+"""The mark of a cell in the page; of a stale one with its cause."""
 
 COPIED: Final = (
     "Not in the conversation: this output came with a copy of its cell. Run the cell to renew it."
@@ -193,9 +193,13 @@ class Bridge:
             self._send({"kind": "tell"})
             self._hidden.first = ""  # a page that is loaded again has nothing to say of it
         conversation = self._session.conversation
-        marks = conversation.marks(self._session.environment.layout(None))
+        layout = self._session.environment.layout(None)
+        marks = conversation.marks(layout)
+        causes = conversation.causes(layout).by_cell() if "stale" in marks.values() else {}
         copies = self.pages.copies() - {turn.owner for turn in conversation}
-        words = dict.fromkeys(copies, COPIED) | {cell: MARKS[mark] for cell, mark in marks.items()}
+        words = dict.fromkeys(copies, COPIED)
+        for cell, mark in marks.items():
+            words[cell] = MARKS[mark].format(causes[cell].words if mark == "stale" else "")
         marked = self.pages.by_id(words)
         if opened or marked != self._marked:
             self._marked = marked

@@ -34,6 +34,9 @@ NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, bdb.BdbQuit)
 MOST_CELLS: Final = 1_000
 """How many cells are kept; where a front end names none, each execution is another one."""
 
+A_CELL: Final = "a cell of the notebook"
+"""Name of a cell that has not run in this kernel."""
+
 _KERNEL_FOLDER: Final = "ipykernel_"
 _LABEL: Final = re.compile(r"""\s*#\|\s*label:\s*(["']?)(\S+)\1\s*$""")
 _WHOLE: Final = re.compile(r"%%chat(?:_\w+)?(?!\S)")
@@ -152,6 +155,15 @@ class CellNotes(Mapping[str, str]):
     def __len__(self) -> int:
         """Count the cells."""
         return len(self.runs)
+
+    def label(self, key: str) -> str:
+        """Return a cell's name for people, by its number where it has one.
+
+        Args:
+            key: the cell's.
+        """
+        run = self.runs.get(key)
+        return A_CELL if run is None or run.number is None else f"cell [{run.number}]"
 
     def quiet(self) -> AbstractContextManager[None]:
         """Return a context in which what is printed is not noted."""

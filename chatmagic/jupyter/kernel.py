@@ -71,6 +71,7 @@ class Kernel:
         session = current_session()
         if self.settings.notes is not None:
             session.conversation.cells = self.settings.notes
+            session.conversation.label = self.settings.notes.label
         return session
 
     @property

@@ -49,7 +49,8 @@ def marks(
     if notebook := (notebooks or {}).get(turn.owner or ""):
         notes.append(notebook)
     is_hidden = turn.number in conversation.hidden
-    notes += output.turn_notes(turn, is_stale=conversation.stale(turn), is_hidden=is_hidden)
+    cause = conversation.causes().of(turn.number)
+    notes += output.turn_notes(turn, cause, is_hidden=is_hidden)
     if turn.reply.took is not None:
         notes.append(f"took about {turn.reply.took:,}")
     return notes

@@ -10,6 +10,7 @@ from chatmagic.archive import output
 from chatmagic.conversation import seal
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.staleness import Cause
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply
 
@@ -56,18 +57,18 @@ def test_how_a_reply_ended(reply: Reply, lines: list[str]) -> None:
 
 def test_what_is_particular_about_a_turn() -> None:
     """In the order in which a list of turns shows it; an ordinary turn needs no words."""
-    assert output.turn_notes(TURN, is_stale=False) == []
+    assert output.turn_notes(TURN, None) == []
     reply = replace(TURN.reply, origin="replay", recorded="emulator", by_order=True)
     turn = replace(TURN, reply=reply, max_tokens=7, last=1, carried=(1,), asked_model="big")
     lacking = replace(turn, typed="{{ x }}", values=(Value.of("x", "1").bare,), last=0, carried=())
-    assert output.turn_notes(turn, is_stale=True) == [
-        output.STALE,
+    assert output.turn_notes(turn, Cause("run again", "cell [3]")) == [
+        "stale, because cell [3] was run again",
         "max 7 · model big",
         "sent with the last 1 turns",
         "replay",
         "of the emulator",
         "by order: another request was recorded here",
     ]
-    notes = output.turn_notes(lacking, is_stale=False)
+    notes = output.turn_notes(lacking, None)
     assert notes[0].startswith("sent without the value of x, which was not kept")
     assert "sent with none before it" in notes

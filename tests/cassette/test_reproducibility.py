@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cassettes import FILE, FIXED, Quiet, mode
 
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -38,6 +39,12 @@ def test_what_will_not_run_again_is_named(
 
     assert "not run again" not in notes("echo:one", "a")
     assert "not run again" not in notes("echo:two", "b")
+    assert "not run again" not in notes("echo:hidden", "h", hide=True)
+    said = notes("echo:after", "i")
+    assert "sent without 1 hidden turn" in said
+    assert "not run again" not in said
+    session.change(Conversation.undo)
+    session.change(Conversation.undo)
     assert "not run again" not in notes("echo:zero", "z", thread="other", order=["z", "a"])
     assert "1 turn below it came first" in notes("echo:uno", "a", execution="2")
     said = notes("echo:three", "c")

@@ -49,7 +49,7 @@ def test_running_a_cell_again_replaces_its_turn_in_place() -> None:
     assert list(talk) == [a, again, c]
     assert again.number == 4
     assert talk.stale_turns() == (c,)
-    assert [talk.stale(turn) for turn in (a, again, c, b)] == [False, False, True, False]
+    assert [turn in talk.stale_turns() for turn in (a, again, c, b)] == [False, False, True, False]
     assert b not in talk.turns
     assert repr(talk) == "<Conversation: turns: 3, stale: 1>"
 

@@ -212,7 +212,7 @@ def test_a_turn_that_is_not_known_stays_so() -> None:
     talk = abc()
     (turn,) = talk.load(other).came
     assert turn.carried == (0,)
-    assert talk.stale(turn)
+    assert turn in talk.stale_turns()
 
 
 def test_cells_that_go_have_their_turns_set_aside_once() -> None:

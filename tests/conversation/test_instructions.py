@@ -68,7 +68,7 @@ def test_a_turn_is_stale_whose_instructions_changed() -> None:
     assert talk.stale_turns() == ()
     give(talk, "two", "i", "2")
     assert prompts(talk.stale_turns()) == ["a"]
-    assert talk.stale(talk.turns[0])
+    assert talk.turns[0] in talk.stale_turns()
     assert talk.marks() == {"a": "stale"}
     talk.add(Instructions.of("one", "rules.md", owner="i", execution="3"))
     assert talk.stale_turns() == ()

@@ -52,7 +52,7 @@ def test_it_can_be_read_alone() -> None:
     assert prompts(alone) == ["D", "e"]
     assert [held and held.text for held in alone.instructions] == ["Be terse."] * 3
     assert (prompts(alone.stale_turns()), len(talk)) == (["e"], 5)
-    assert alone.stale(alone.turns[1])
+    assert alone.turns[1] in alone.stale_turns()
     assert prompts(talk.of_thread("none")) == []
     assert prompts(talk.of_thread("main")) == ["a", "b", "c"]
 

@@ -9,7 +9,7 @@ from talks import abc, ask
 
 from chatmagic._json import digest, turn_digest
 from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.turn import Turn, is_stale, newest
+from chatmagic.conversation.turn import Turn, carries_others, changed_cell, newest
 from chatmagic.models import Message, Reply
 
 
@@ -61,7 +61,7 @@ def test_a_turn_is_stale_that_would_carry_others_now(
     """What its request would leave out anyway does not count."""
     first, second = (Turn(prompt="p", reply=Reply("r"), number=number) for number in (1, 2))
     turn = dataclasses.replace(first, number=3, carried=carried, last=last)
-    assert is_stale(turn, (first, second), None) == stale
+    assert carries_others(turn, (first, second)) == stale
 
 
 @pytest.mark.parametrize(("now", "stale"), [("1", False), ("2", True), (None, False)])
@@ -72,7 +72,7 @@ def test_a_turn_is_stale_when_a_cell_that_went_along_has_changed(
     values = Value.of("x", "7"), Value.of("load", "1", "cell", "a"), Value.of("", "e", "error")
     turn = Turn(prompt="p", reply=Reply("r"), values=values)
     cells = {"b": digest("0")} if now is None else {"a": digest(now)}
-    assert is_stale(turn, (), None, cells) == stale
+    assert changed_cell(turn, cells) == ("a" if stale else None)
 
 
 def test_the_newest_are_the_last() -> None:

@@ -34,7 +34,9 @@ from shells import KEY, Shell, alone
 
 import chatmagic
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.turn import Turn
 from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 from chatmagic.session.session import Session
 
@@ -69,6 +71,7 @@ WATCHED: Final = {
         "client/credit_tracker",
         "protocol/reply_builder",
         "session/events",
+        "conversation/hiding",
         "conversation/history",
         "conversation/instructions",
         "conversation/conversation",
@@ -87,6 +90,7 @@ WATCHED: Final = {
         "jupyter/drawing",
         "jupyter/commands",
         "jupyter/ask_command",
+        "jupyter/hide_command",
         "jupyter/instructions_command",
         "jupyter/thread_command",
         "jupyter/page",
@@ -242,14 +246,26 @@ def test_at_each_line_of_a_cell(service: Service) -> None:
     at_each_line(service, in_a_cell(), outside, "whole", fresh=False)
 
 
-@pytest.mark.parametrize("command", ["%%chat_instructions\n", "%chat_thread "])
+@pytest.mark.parametrize("command", ["%%chat_instructions\n", "%chat_thread ", "%chat_hide "])
 def test_at_each_line_of_what_steers(service: Service, command: str) -> None:
     """That which held holds on, or the new does; nothing is sent, and nothing stays locked."""
     shell = terse()
     session = current_session()
-    old, new = (f"{command}old", f"{command}new")
-    for cell in (old, new, old):
+    for prompt in "12":
+        session.conversation.add(Turn(prompt=prompt, reply=Reply("r")))
+    names = ("1", "2") if "hide" in command else ("old", "new")
+    old, new = (command + name for name in names)
+
+    def held() -> object:
+        here = session.conversation.context()
+        return here.thread, here.instructions, here.numbers
+
+    states = []
+    for cell in (new, old, new, old):
         shell.page(cell, "i")
+        states.append(held())
+    assert states[:2] == states[2:]
+    assert states[0] != states[1]
     with Strike() as noted:
         shell.page(new, "i")
 
@@ -258,11 +274,9 @@ def test_at_each_line_of_what_steers(service: Service, command: str) -> None:
         depth = session.conversation.undo_depth
         with Strike(place) as one:
             shell.run(new, cell="i")
-        here = session.conversation.context()
-        held = here.thread if here.instructions is None else here.instructions.text
         assert one.struck, place
         is_new = session.conversation.undo_depth == depth + 1
-        assert held == ("new" if is_new else "old"), place
+        assert held() == states[0 if is_new else 1], place
         session.change(Conversation.undo)
 
     # The shell of these tests uses it, too, outside of the cell.

@@ -26,7 +26,12 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.bridge import Bridge
 
 PATIENCE = 10.0
-STALE, TAKEN_BACK = module.MARKS["stale"], module.MARKS["taken back"]
+TAKEN_BACK = module.MARKS["taken back"]
+
+
+def stale(cause: str) -> str:
+    """Give the mark of a stale cell."""
+    return f"Stale, because {cause}. Run the cell again to renew it."
 
 
 class Front:
@@ -174,11 +179,13 @@ def test_stale_cells_are_told_to_the_page(front: Front) -> None:
     front.say("abc", opened=True)
     front.hears({"kind": "marks", "marks": {}})
     front.say("acb")
-    front.hears({"kind": "marks", "marks": dict.fromkeys("bc", STALE)})
+    below = stale("the turn of cell [3] stands below it now")
+    above = stale("the turn of cell [4] goes along now")
+    front.hears({"kind": "marks", "marks": {"b": above, "c": below}})
     assert prompts() == ["a", "b", "c"]
     front.say("abc")
     front.ask("b")
-    front.hears({"kind": "marks", "marks": {"c": STALE}})
+    front.hears({"kind": "marks", "marks": {"c": stale("cell [5] was run again")}})
     front.sent.clear()
     front.ask("c")
     front.hears({"kind": "marks", "marks": {}})
@@ -191,12 +198,12 @@ def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:
         front.ask(name)
     front.say("abu", opened=True)
     front.ask("a", "%%chat\necho:A")
-    front.hears({"kind": "marks", "marks": {"b": STALE}})
+    front.hears({"kind": "marks", "marks": {"b": stale("cell [4] was run again")}})
     front.shell.page("%chat_undo", "u")
     front.hears({"kind": "marks", "marks": {"a": TAKEN_BACK}})
     front.sent.clear()
     front.shell.page("%chat_redo", "u")
-    front.hears({"kind": "marks", "marks": {"b": STALE}})
+    front.hears({"kind": "marks", "marks": {"b": stale("cell [4] was run again")}})
     front.shell.page("%chat_reset", "u")
     front.hears({"kind": "marks", "marks": dict.fromkeys("ab", TAKEN_BACK)})
 
@@ -214,7 +221,7 @@ def test_a_reply_that_was_held_back_is_told_to_the_page(
     assert HELD_BACK in module.MARKS["held back"]
     front.ask("b", "%%chat\necho:B")
     front.ask("a", "%%chat\necho:a")
-    front.hears({"kind": "marks", "marks": {"b": STALE}})
+    front.hears({"kind": "marks", "marks": {"b": stale("cell [5] was run again")}})
 
 
 def test_a_page_that_is_loaded_again_hears_the_marks_again(front: Front) -> None:

@@ -81,7 +81,8 @@ def test_what_is_particular_about_a_turn() -> None:
     assert marks == ["interrupted", "sent with the last 1 turns", "replay", "took about 3"]
     assert transcript.marks(made, made.turns[1]) == []
     ask(made, "A", "cell-0")
-    assert transcript.marks(made, made.turns[1])[0].startswith("stale")
+    cause = "because a cell of the notebook was run again"
+    assert transcript.marks(made, made.turns[1]) == [f"stale, {cause}"]
     assert "1 stale (run their cells again)" in transcript.table(made)[1]
     ask(made, "cut", "cell-3", state="cut off")
     assert transcript.marks(made, made.turns[3]) == ["cut off"]

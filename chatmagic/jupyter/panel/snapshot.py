@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import _json
 from chatmagic.archive import output
-from chatmagic.conversation.turn import is_stale
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 from chatmagic.render import gauge, markdown, reply_forms
@@ -65,9 +64,8 @@ class Entries:
     def __init__(self, conversation: Conversation, asides: Sequence[Aside]) -> None:
         """Note which turns are live now."""
         still = copy(conversation)
-        self._standings, self._hidden = still.standings, still.hidden
-        self._turns = tuple(standing.turn for standing in self._standings)
-        self._cells = conversation.cells
+        self._turns, self._hidden = still.turns, still.hidden
+        self._causes = still.causes()
         self._asides = asides
 
     def window(self, count: int = 0) -> tuple[list[tuple[int, str]], int]:
@@ -108,9 +106,9 @@ class Entries:
 
     def _notes(self, index: int) -> list[str]:
         """Return what is particular about a turn."""
-        turn, standing = self._turns[index], self._standings[index]
-        stale = is_stale(turn, standing.above, standing.instructions, self._cells)
-        notes = output.turn_notes(turn, is_stale=stale, is_hidden=turn.number in self._hidden)
+        turn = self._turns[index]
+        is_hidden = turn.number in self._hidden
+        notes = output.turn_notes(turn, self._causes.of(turn.number), is_hidden=is_hidden)
         if turn.reply.held_back:
             notes.append(HELD_BACK)
         return notes

@@ -26,7 +26,6 @@ from panel_views import (
 )
 
 import chatmagic
-from chatmagic.archive.output import STALE
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
@@ -466,7 +465,10 @@ def test_a_turn_that_is_stale_has_another_version(page: View) -> None:
     assert [id for id, _ in over["entries"]] == [3, 2]
     edited, stale = over["new"]
     assert (edited["prompt"], edited["notes"]) == ("one, edited", [])
-    assert (stale["prompt"], stale["notes"]) == ("two", [STALE])
+    assert (stale["prompt"], stale["notes"]) == (
+        "two",
+        ["stale, because a question of the panel was asked again"],
+    )
 
 
 def test_another_order_is_shown(session: Session, page: View) -> None:
@@ -478,7 +480,9 @@ def test_another_order_is_shown(session: Session, page: View) -> None:
     after = page.until("snapshot", view=None, count=2)
     assert [id for id, _ in after["entries"]] == [2, 1]
     assert [id for id, _ in before] == [1, 2]
-    assert all(entry["notes"] == [STALE] for entry in after["new"])
+    told = sorted(note for entry in after["new"] for note in entry["notes"])
+    place = "stale, because the turn of a cell of the notebook"
+    assert told == [f"{place} goes along now", f"{place} stands below it now"]
 
 
 def test_a_turn_that_comes_while_pages_are_told_is_told_next(

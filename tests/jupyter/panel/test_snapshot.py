@@ -10,8 +10,9 @@ import pytest
 from loopback import document
 from panel_views import HOSTILE, NOON, Service, View, turn
 
-from chatmagic.archive.output import STALE
+from chatmagic.archive.output import HIDDEN
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.panel import snapshot
@@ -51,7 +52,22 @@ def test_a_turn_says_that_instructions_went_along() -> None:
     assert "Be terse." not in entry["prompt"]
     conversation.add(Instructions.of("Be long.", owner="i"))
     (entry,) = drawn(conversation)
-    assert entry["notes"] == [STALE, "with instructions of 9 characters"]
+    stale = "stale, because the instructions above it have changed"
+    assert entry["notes"] == [stale, "with instructions of 9 characters"]
+
+
+def test_a_hidden_turn_says_so() -> None:
+    """Its entry is drawn anew; a turn below that carried it not is not stale."""
+    conversation = Conversation()
+    conversation.add(replace(turn(1, entry="panel"), hide=True))
+    conversation.add(turn(2, entry="panel"))
+    hidden, below = drawn(conversation)
+    assert hidden["notes"] == [HIDDEN]
+    assert below["notes"] == []
+    conversation.add(Hiding(1, "", show=True, turn=1))
+    shown, below = drawn(conversation)
+    assert (shown["notes"], below["notes"]) == ([], [])
+    assert shown["version"] != hidden["version"]
 
 
 def test_a_turn_that_was_held_back_says_so() -> None:

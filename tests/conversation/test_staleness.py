@@ -1,0 +1,152 @@
+"""What made a turn stale, as the marks, the history and the panel say it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from talks import abc, ask, layout
+
+from chatmagic._json import digest
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.hiding import Hiding
+from chatmagic.conversation.history import Snapshot, Step
+from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.slots import Slot
+from chatmagic.conversation.staleness import Cause, Causes
+from chatmagic.conversation.threads import ThreadStart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def told(talk: Conversation) -> dict[str, str]:
+    """Give the causes by cell, in words."""
+    talk.label = lambda cell: f"cell [{cell}]"
+    return {cell: cause.words for cell, cause in talk.causes().by_cell().items()}
+
+
+def _again(talk: Conversation) -> None:
+    ask(talk, "A", "a", "2a")
+
+
+def _again_twice(talk: Conversation) -> None:
+    _again(talk)
+    ask(talk, "B", "b", "2b")
+
+
+def _between(talk: Conversation) -> None:
+    ask(talk, "new", "n", "1n", order=["a", "b", "n", "c"])
+
+
+def _deleted(talk: Conversation) -> None:
+    talk.follow(layout("bc", gone="a"))
+
+
+def _moved(talk: Conversation) -> None:
+    talk.follow(layout("acb"))
+
+
+def _swapped(talk: Conversation) -> None:
+    talk.follow(layout("bac"))
+
+
+def _divided(talk: Conversation) -> None:
+    talk.add(ThreadStart("other", owner="t"), order=["a", "t", "b", "c"])
+
+
+def _instructed(talk: Conversation) -> None:
+    talk.add(Instructions.of("Be terse.", owner="i"), order=["a", "b", "i", "c"])
+
+
+def _hidden(talk: Conversation) -> None:
+    talk.add(Hiding(1, turn=1, owner="h"), order=["a", "b", "h", "c"])
+
+
+@pytest.mark.parametrize(
+    ("change", "cell", "words"),
+    [
+        (_again, "b", "because cell [a] was run again"),
+        (_again, "c", "because cell [a] was run again"),
+        (_again_twice, "c", "because cell [a] was run again"),
+        (_between, "c", "because the turn of cell [n] goes along now"),
+        (_deleted, "b", "because the turn of cell [a] was taken out of the conversation"),
+        (_moved, "b", "because the turn of cell [c] goes along now"),
+        (_moved, "c", "because the turn of cell [b] stands below it now"),
+        (_swapped, "c", "because the turns above it stand in another order now"),
+        (_divided, "b", "because the turn of cell [a] is in another thread than this one now"),
+        (_hidden, "c", "because the turn of cell [a] is hidden now"),
+        (_hidden, "b", None),
+        (_instructed, "c", "because the instructions above it have changed"),
+        (_instructed, "a", None),
+    ],
+)
+def test_a_stale_turn_names_its_cause(
+    change: Callable[[Conversation], None], cell: str, words: str | None
+) -> None:
+    """The first change that counts for it, by the cell that made it; a fresh one has none."""
+    talk = abc()
+    change(talk)
+    assert told(talk).get(cell) == words
+    assert (cell in talk.marks()) == (words is not None)
+
+
+def test_an_earlier_reply_that_was_put_back_is_a_cause() -> None:
+    """Of the same cell: its later reply went along, and can still be brought back."""
+    talk = abc()
+    a, b, _ = talk.turns
+    later = replace(a, number=4)
+    step = Step("re-run", {0: (a,)}, {0: (later,)})
+    slots = Slot(0, "a", (a,)), Slot(1, "b", (replace(b, number=5, carried=(4,)),))
+    causes = Causes(Snapshot(slots, undone=(step,)), {}, "cell [{}]".format)
+    assert causes.by_cell() == {"b": Cause("put back", "cell [a]", "a")}
+
+
+def test_a_turn_that_is_not_known_is_a_cause() -> None:
+    """As where an output above was lost before the conversation was restored."""
+    talk = Conversation()
+    turn = ask(talk, "a", "a", "1a")
+    talk.add(replace(turn, owner="b", execution="1b", carried=(0, 1)))
+    assert told(talk) == {"b": "because a turn went along that is not known here"}
+
+
+def test_a_cell_that_went_along_is_a_cause() -> None:
+    """By its number, and as the cell that did it."""
+    talk = Conversation()
+    turn = ask(talk, "a", "a", "1a")
+    values = (Value.of("load", "1", "cell", "load"),)
+    talk.add(replace(turn, values=values, execution="2a", carried=()))
+    talk.cells = {"load": digest("2")}
+    talk.label = lambda _: "cell [7]"
+    cause = talk.causes().by_cell()["a"]
+    assert cause == Cause("cell", "cell [7]", "load")
+    assert cause.words == "because cell [7], which went along, was run again"
+
+
+def test_instructions_are_a_cause_of_their_cell() -> None:
+    """Also those that end others."""
+    talk = abc()
+    _instructed(talk)
+    assert talk.causes().by_cell()["c"].owner == "i"
+
+
+def test_a_question_in_the_panel_is_no_cell() -> None:
+    """A turn without a cell tells where it was asked; one that was edited there, too."""
+    talk = Conversation()
+    first = ask(talk, "a", "p", entry="panel")
+    ask(talk, "b", "b", "1b")
+    talk.add(replace(first, asker="the panel", execution="2"))
+    assert told(talk) == {"b": "because a question of the panel was asked again"}
+
+
+def test_the_thread_alone_has_the_causes_of_the_whole() -> None:
+    """A turn that went to another thread is not said to have been taken out."""
+    talk = abc()
+    _divided(talk)
+    other = talk.of_thread("other")
+    assert [turn.owner for turn in other.stale_turns()] == ["b", "c"]
+    cause = other.causes().of(other.turns[0].number)
+    assert cause == Cause("parted", "a cell of the notebook", "a")
+    assert other.causes().of(99) is None
