@@ -20,7 +20,7 @@ import anywidget
 from traitlets import Unicode
 
 from chatmagic.conversation.cell_order import Pages, report_from
-from chatmagic.jupyter import assets
+from chatmagic.jupyter import assets, stale_cells
 from chatmagic.jupyter.drawing import Drawn
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.cell_order import PageReport
     from chatmagic.conversation.marks import Mark
-    from chatmagic.jupyter.bridge_messages import CodeCell, Coded, Say, ToBridge
+    from chatmagic.conversation.staleness import Cause
+    from chatmagic.jupyter.bridge_messages import CodeCell, Coded, Say, StaleBelow, ToBridge
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
@@ -88,6 +89,7 @@ class Bridge:
         if ended is not None:
             self._to_say.append({"kind": "say", "text": ended, "first": True})
         self._marked: dict[str, str] | None = None
+        self._below: dict[str, StaleBelow] = {}
         self._last_key = 0
         self._awaited: dict[int, Callable[[Any], str]] = {}
         self._quiet = True
@@ -196,6 +198,7 @@ class Bridge:
         layout = self._session.environment.layout(None)
         marks = conversation.marks(layout)
         causes = conversation.causes(layout).by_cell() if "stale" in marks.values() else {}
+        self._publish_below(causes, opened=opened)
         copies = self.pages.copies() - {turn.owner for turn in conversation}
         words = dict.fromkeys(copies, COPIED)
         for cell, mark in marks.items():
@@ -206,6 +209,19 @@ class Bridge:
             self._send({"kind": "marks", "marks": marked})
         while self._to_say:
             self._send(self._to_say.pop(0))
+
+    def _publish_below(self, causes: Mapping[str, Cause], *, opened: bool) -> None:
+        """Send the stale cells below those that made them stale."""
+        below: dict[str, StaleBelow] = {}
+        for report in self.pages.reports:
+            for cell, cells in stale_cells.below(causes, tuple(report.cells)).items():
+                below[report.cells[cell].id] = {
+                    "words": f"{stale_cells.quote(self._session, cells, ' below')}.",
+                    "cells": [report.cells[each].id for each in cells],
+                }
+        if below != self._below or (below and opened):
+            self._below = below
+            self._send({"kind": "below", "below": below})
 
     def _send(self, message: ToBridge) -> None:
         self._hidden.send(message)

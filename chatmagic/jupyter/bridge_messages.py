@@ -18,6 +18,20 @@ class Marks(TypedDict):
     marks: dict[str, str]
 
 
+class StaleBelow(TypedDict):
+    """What a cell says of the stale ones below it, and their ids, in order."""
+
+    words: str
+    cells: list[str]
+
+
+class Below(TypedDict):
+    """The stale cells below those that made them stale, by the latter's ids."""
+
+    kind: Literal["below"]
+    below: dict[str, StaleBelow]
+
+
 class Say(TypedDict):
     """Words for the status region; ``first`` if a panel has shown them already."""
 
@@ -51,7 +65,7 @@ class Code(TypedDict):
     cells: list[CodeCell]
 
 
-ToBridge = Marks | Say | Tell | Code
+ToBridge = Marks | Below | Say | Tell | Code
 
 # From a page to the kernel.
 

@@ -192,6 +192,21 @@ def test_stale_cells_are_told_to_the_page(front: Front) -> None:
     assert len([message for message in front.sent if message["kind"] == "marks"]) == 1
 
 
+def test_a_cell_says_what_it_made_stale(front: Front) -> None:
+    """How many turns, about what they take, and which cells; until they are asked again."""
+    for name in "abc":
+        front.ask(name)
+    front.say("abc", opened=True)
+    front.ask("a")
+    words = "2 turns below are stale: about 2 credits, by what requests took lately."
+    front.hears({"kind": "below", "below": {"a": {"words": words, "cells": ["b", "c"]}}})
+    front.ask("b")
+    words = "1 turn below is stale: about 1 credit, by what requests took lately."
+    front.hears({"kind": "below", "below": {"a": {"words": words, "cells": ["c"]}}})
+    front.ask("c")
+    front.hears({"kind": "below", "below": {}})
+
+
 def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:
     """At an undo, of a re-run too, and at a reset; a redo ends it."""
     for name in "ab":
