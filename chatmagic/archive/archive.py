@@ -103,6 +103,8 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
         # A turn that Python put there by itself has no record yet.
         record = turn.record or _record(turn, [turns[n] for n in turn.carried if n in turns])
         record = replace(record, values=turn.values) if keep_values else record.bare
+        # What is saved is the turn as it is now, without its earlier replies.
+        record = replace(record, in_place_of=(), picked=False)
         records[number] = record.listing(shown)
     return records
 

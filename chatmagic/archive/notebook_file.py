@@ -48,12 +48,12 @@ _DISPLAYS: Final = re.compile(r"\bdisplay\w*\s*\(")
 _LOADS: Final = re.compile(r"^[ \t]*%chat_load\b", re.MULTILINE)
 _REPLY: Final = re.compile(r'<div class="chatmagic [^"<>]*" role="group" aria-label="Reply">')
 _KINDS: Final = frozenset(
-    ["turn", "instructions", "hiding", *get_args(threads.Kind), *get_args(Did)]
+    ["turn", "pick", "instructions", "hiding", *get_args(threads.Kind), *get_args(Did)]
 )
 _QUIETLY: Final = re.compile(r"(?:^|\s)(?:-\w*q|--q)")
 
 
-SavedKind = Literal["turn", "instructions", "thread", "deletion", "hiding"] | Did
+SavedKind = Literal["turn", "pick", "instructions", "thread", "deletion", "hiding"] | Did
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,10 @@ class SavedOutput:
     Args:
         cell: the cell's number.
         own: hash of the cell's own identity; ``None`` where the file gives it none.
-        kind: a ``turn``, ``instructions``, a ``thread``, or what was done to the conversation.
+        kind: a ``turn``, the ``pick`` of a reply, ``instructions``, a ``thread``, or what was
+            done to the conversation.
         sealed: whether the record and its output are as they were sealed.
-        record: a turn's record.
+        record: a turn's record, or that of a reply that was put back.
         instructions: the standing instructions that it holds.
         thread: the start of a thread, or the thread that was deleted.
         hiding: the hiding of a turn.
@@ -152,7 +153,12 @@ class Notebook:
 
     @property
     def turns(self) -> list[tuple[SavedOutput, Record]]:
-        """The outputs of turns, with their records."""
+        """The outputs of turns that were asked, with their records."""
+        return [(saved, record) for saved, record in self.replies if not record.picked]
+
+    @property
+    def replies(self) -> list[tuple[SavedOutput, Record]]:
+        """The outputs of turns, with their records, and those of replies that were put back."""
         return [(saved, saved.record) for saved in self.outputs if saved.record is not None]
 
     @property
@@ -213,7 +219,8 @@ class Notebook:
             versions = get(value, "versions")
             sealed = check(cast("Mapping[str, Any]", value), get(output, "data"))
             # JSON is shown in another form than it came; edited by hand, the output counts.
-            is_exact = kind == "turn" and sealed == "sealed"
+            is_reply = kind in {"turn", "pick"}
+            is_exact = is_reply and sealed == "sealed"
             text = get(value, "text") if is_exact else None
             text = get(output, "data", "text/plain") if text is None else text
             self.outputs.append(
@@ -222,7 +229,7 @@ class Notebook:
                     own,
                     cast("SavedKind", kind),
                     sealed,
-                    record=Record.from_json(value) if kind == "turn" else None,
+                    record=Record.from_json(value) if is_reply else None,
                     instructions=Instructions.from_json(value) if kind == "instructions" else None,
                     thread=ThreadStart.from_json(value) if is_thread else None,
                     hiding=Hiding.from_json(value) if kind == "hiding" else None,

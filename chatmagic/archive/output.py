@@ -132,12 +132,20 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
         for line in state_lines(reply)
     )
+    head = "" if record is None or not record.in_place_of else _answered(record)
     kept = "" if record is None else _kept(record.values)
     footer = gauge.line_html(reply.credits, reply.usage, settings_words(record))
     return {
-        "text/html": frame(reply_forms.to_html(reply.text, format) + states + kept + footer),
+        "text/html": frame(head + reply_forms.to_html(reply.text, format) + states + kept + footer),
         "text/plain": reply_forms.to_text(reply.text, format),
     }
+
+
+def _answered(record: Record) -> str:
+    """Return which question a reply is another one to, as safe HTML."""
+    does = "This earlier reply is in force" if record.picked else "Asked again"
+    words = f"{does}: “{plain.one_line(record.prompt, _NAME_SHOWN)}”"
+    return f'<p style="{gauge.QUIET} margin: 0 0 0.4em;">{escape(words)}</p>'
 
 
 def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:

@@ -52,6 +52,7 @@ class Restored:
             among the notebook's turns.
         cells: the cells of these turns, by the turns' numbers.
         threads: the threads in which they were asked, by the turns' numbers.
+        above: the turns that stood above each of them when its cell was gone through.
         problems: a line for each record that could not be put to use.
     """
 
@@ -59,6 +60,7 @@ class Restored:
     numbers: Mapping[int, int]
     cells: Mapping[int, int]
     threads: Mapping[int, str]
+    above: Mapping[int, tuple[Turn, ...]]
     problems: tuple[str, ...]
 
 
@@ -77,23 +79,28 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
     replay = Replay(turns.values())
     index = -1
     for saved in notebook.outputs:
-        # A turn is counted also where it is left out.
-        index += saved.kind == "turn"
+        # A reply is counted also where it is left out.
+        index += saved.record is not None
         if saved.fault and not changed:
             continue
-        if saved.kind == "turn" and index in turns:
-            replay.add(turns[index])
+        if saved.record is not None:
+            if index in turns:
+                replay.add(turns[index])
         elif saved.thread is not None and saved.kind == "deletion":
             replay.conversation.delete(saved.thread.name)
         elif (item := saved.instructions or saved.thread or saved.hiding) is not None:
             owner, execution = owners[saved.cell], f"cell {saved.cell}"
             replay.steer(replace(item, owner=owner, execution=execution))
-        elif saved.kind != "turn":
+        else:
             _STEPS[saved.kind](replay.conversation)
+    replies = notebook.replies
+    cells = {number: replies[index][0].cell for number, index in enumerate(turns, 1)}
+    asked = [index for index, (_, record) in enumerate(replies) if not record.picked]
     numbers = {index: number for number, index in enumerate(turns, 1)}
-    saved_turns = notebook.turns
-    cells = {number: saved_turns[index][0].cell for index, number in numbers.items()}
-    return Restored(replay.conversation, numbers, cells, replay.threads, tuple(problems))
+    numbers = {place: numbers[index] for place, index in enumerate(asked) if index in numbers}
+    return Restored(
+        replay.conversation, numbers, cells, replay.threads, replay.above, tuple(problems)
+    )
 
 
 def turn_of(record: Record, text: str, **place: Any) -> Turn:
@@ -133,16 +140,48 @@ class Replay:
         self.conversation = Conversation()
         self.threads: dict[int, str] = {}
         """The threads in which turns were asked, by the turns' numbers."""
+        self.above: dict[int, tuple[Turn, ...]] = {}
+        """The turns that stood above each turn when it was added."""
         # Turns are numbered in the order in which they are added, so their numbers are known.
         self._digests = dict(enumerate((turn.recorded_digest for turn in turns), 1))
         self._numbers = {digest: number for number, digest in reversed(self._digests.items())}
         self._lists: dict[str | None, tuple[str, ...]] = {None: ()}
 
     def add(self, turn: Turn) -> None:
-        """Add a turn, with the numbers of those that it carried; 0 is one that is not known."""
-        context = self.conversation.context(turn.owner, turn.execution, thread=turn.thread)
-        now = newest(context.numbers, turn.last)
-        above = tuple(self._digests[number] for number in context.numbers)
+        """Add a turn, with the numbers of those that it carried; 0 is one that is not known.
+
+        One that came in place of an earlier reply does so again, if that is live (rule 20).
+        """
+        earlier = () if turn.record is None else turn.record.in_place_of
+        turns = reversed(self.conversation.turns if earlier else ())
+        old = next((each.number for each in turns if each.recorded_digest in earlier), 0)
+        stand = (
+            self.conversation.context_of(old)
+            if old
+            else self.conversation.context(turn.owner, turn.execution, thread=turn.thread)
+        )
+        turn = self._carrying(turn, stand.numbers)
+        number = self.conversation.added + 1
+        self.above[number], self.threads[number] = stand.turns, stand.thread
+        if not earlier:
+            self.conversation.add(turn)
+            return
+        asker = turn.owner
+        if cast("Record", turn.record).picked:
+            known = self.conversation.replies(old)
+            same = (each for each in known if each.recorded_digest == turn.recorded_digest)
+            turn = next(same, turn)
+        self.conversation.replace_reply(turn, old, asker=asker)
+
+    def _carrying(self, turn: Turn, context: tuple[int, ...]) -> Turn:
+        """Return a turn with the numbers of those that it carried.
+
+        Args:
+            turn: the turn.
+            context: numbers of those that stand above it.
+        """
+        now = newest(context, turn.last)
+        above = tuple(self._digests[number] for number in context)
         stand = newest(above, turn.last)
         record = self._listed(cast("Record", turn.record))
         if record.carried != above:
@@ -151,8 +190,7 @@ class Replay:
         carried = now if record.carried == stand else self._known(record.carried, stand, now)
         # One 0 stands for all those that no digest tells.
         carried = (0, *carried) if record.earlier else carried
-        self.conversation.add(replace(turn, carried=carried, record=record))
-        self.threads[self.conversation.added] = context.thread
+        return replace(turn, carried=carried, record=record)
 
     def steer(self, item: Instructions | ThreadStart | Hiding) -> None:
         """Add what steers the turns below it; a hiding names one of those above."""
@@ -201,7 +239,7 @@ def _turns(
     faulty = [saved for saved in notebook.outputs if saved.fault]
     problems = [f"cell {saved.cell}: {saved.fault}{left_out}." for saved in faulty]
     problems = [*notebook.problems, *problems]
-    for index, (saved, record) in enumerate(notebook.turns):
+    for index, (saved, record) in enumerate(notebook.replies):
         if not record.in_history or (saved.fault and not changed):
             continue
         if saved.text is None:

@@ -205,7 +205,7 @@ def _not_done(read: Notebook) -> list[str]:
     ]
 
 
-_COMMANDS: Final = {"deletion": "thread", "hiding": "hide"}
+_COMMANDS: Final = {"deletion": "thread", "hiding": "hide", "pick": "retry"}
 """The commands that do what a record tells, where they are not named like it."""
 
 
@@ -226,7 +226,9 @@ def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
     ]
     in_order: dict[int, bool | None] = {}
     for each in restored.conversation.standings:
-        turn, turns = each.turn, each.above
+        turn = each.turn
+        # A cell below may have brought another reply to what stands above it since.
+        turns = restored.above[turn.number]
         fits = not carries_others(turn, turns)
         own = cells[turn.number]
         # A load puts what it brings in place of all above it, or brings the same again.

@@ -58,6 +58,11 @@ turns below holds for them, but for what rules 15, 16 and 19 say. The rules:
     asked so, and those that a hiding above it names, whatever their thread; the last one that
     names a turn counts, and may show it again. They keep their numbers. A hiding names the turn
     itself: asked again, its cell has a new turn, which is not hidden.
+20. The question of a live turn may be asked again, also from another cell: with what stands above
+    the turn, which the new one replaces where it stands, whatever cell owns that place. The cell
+    that asked has a place without turns; what it asked is not set aside with it.
+21. A turn has the replies that came to its question in its place since the last reset or load, as
+    far as changes can be taken back; any of them can be put back, which is a change.
 
 Together they give *Run All*: the same notebook, run from top to bottom once more in the
 same conversation, sends the same requests in the same order.
@@ -73,7 +78,7 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from chatmagic.conversation import history
+from chatmagic.conversation import alternatives, history
 from chatmagic.conversation.history import Snapshot
 from chatmagic.conversation.marks import marks
 from chatmagic.conversation.slots import (
@@ -86,7 +91,7 @@ from chatmagic.conversation.slots import (
     with_slot,
 )
 from chatmagic.conversation.staleness import Causes
-from chatmagic.conversation.turn import Context, newest, visible
+from chatmagic.conversation.turn import Context, Turn, newest, visible
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
@@ -97,7 +102,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.marks import Mark
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item, Standing
-    from chatmagic.conversation.turn import Turn
 
 
 class Conversation:
@@ -229,6 +233,23 @@ class Conversation:
         turns = visible(line, place.hidden)
         return Context(newest(turns, last), len(turns), place.instructions, thread, line)
 
+    def context_of(self, number: int, *, last: int | None = None) -> Context:
+        """Return what a request would carry that asks the question of a live turn again (rule 20).
+
+        Args:
+            number: the turn's number.
+            last: carry only so many turns, the newest; ``None`` is all of them.
+
+        Raises:
+            InputError: it is not live.
+        """
+        for each in self.standings:
+            if each.turn.number == number:
+                turns, line = each.above, tuple(each.line[: each.index])
+                total = len(turns)
+                return Context(newest(turns, last), total, each.instructions, each.thread, line)
+        raise InputError("That turn is not in the conversation any more. Nothing was sent.")
+
     def add(self, item: Item, *, order: Sequence[str] | None = None) -> Change:
         """Put an item where it belongs; in its cell's slot it replaces older executions' items.
 
@@ -242,6 +263,43 @@ class Conversation:
         """
         self._all, change = history.added(self._all, item, order)
         return change
+
+    def replace_reply(
+        self,
+        turn: Turn,
+        number: int,
+        *,
+        asker: str | None = None,
+        order: Sequence[str] | None = None,
+    ) -> Change:
+        """Put another reply in the place of a live turn; a change in any case (rules 8, 20, 21).
+
+        Args:
+            turn: one of its :meth:`replies`, or a new turn, with the numbers that its
+                :meth:`context_of` gave as ``carried``.
+            number: of the live turn.
+            asker: hash of the cell that asks for it; ``None`` without one.
+            order: hashes of the page's cells from top to bottom, where the page tells them.
+        """
+        self._all, change = alternatives.replaced(self._all, turn, number, asker, order)
+        return change
+
+    def replies(self, number: int) -> tuple[Turn, ...]:
+        """Return a live turn and those with earlier replies to its question, oldest first.
+
+        Args:
+            number: the live turn's.
+        """
+        return alternatives.replies(self._whole or self._all, number)
+
+    def in_force(self, owner: str) -> Turn | None:
+        """Return the live turn with a reply to the question whose reply a cell shows, if any.
+
+        Args:
+            owner: hash of the cell.
+        """
+        newest = next((slot.newest for slot in self._all.slots if slot.owner == owner), None)
+        return alternatives.in_force(self._all, newest) if isinstance(newest, Turn) else None
 
     def reset(self) -> Change:
         """Take every live turn out; all else stays. Counts as a change in any case (rule 8)."""

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from chatmagic.conversation.slots import Item
 
 _Steering = Literal["instructions", "thread", "hiding"]
-Kind = Literal["ask", "re-run", "reset", "deletion", "set aside", "load"] | _Steering
+_Asking = Literal["ask", "re-run", "retry", "pick"]
+Kind = _Asking | Literal["reset", "deletion", "set aside", "load"] | _Steering
 
 IN_NOTEBOOK: Final = "a cell of the notebook"
 UNDO_DEPTH: Final = 1000
@@ -111,7 +112,7 @@ def added(now: Snapshot, item: Item, order: Sequence[str] | None) -> tuple[Snaps
     item = replace(item, number=now.next_number) if isinstance(item, Turn) else item
     slots = (*slots[:index], replace(slot, newest=item), *slots[index + 1 :])
     kind = _STEERS.get(type(item), "ask" if kept == slot.items else "re-run")
-    then, change = _changed(replace(now, slots=slots), kind, {slot.key: (*kept, item)})
+    then, change = changed(replace(now, slots=slots), kind, {slot.key: (*kept, item)})
     return replace(then, next_number=now.next_number + is_turn), change
 
 
@@ -139,7 +140,7 @@ def reset(now: Snapshot) -> tuple[Snapshot, Change]:
         for slot in now.slots
         if slot.turns
     }
-    return _changed(now, "reset", after)
+    return changed(now, "reset", after)
 
 
 def deleted(now: Snapshot, name: str) -> tuple[Snapshot, Change]:
@@ -152,7 +153,7 @@ def deleted(now: Snapshot, name: str) -> tuple[Snapshot, Change]:
         for slot in now.slots
         if any(turn.number in own for turn in slot.turns)
     }
-    return _changed(now, "deletion", after)
+    return changed(now, "deletion", after)
 
 
 def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:
@@ -173,7 +174,7 @@ def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:
     slots = tuple(held.values())
     slots = (*slots[moved:], *slots[:moved])
     orders = tuple(slot.key for slot in now.slots), tuple(slot.key for slot in slots)
-    then, change = _changed(replace(now, slots=slots), "load", after, orders)
+    then, change = changed(replace(now, slots=slots), "load", after, orders)
     then = replace(then, next_number=now.next_number + other.next_number - 1)
     return then, replace(change, went=live(now.slots))
 
@@ -243,7 +244,7 @@ def set_aside(now: Snapshot, owners: Collection[str]) -> tuple[Snapshot, Change 
     after: dict[int, tuple[Item, ...]] = {
         slot.key: () for slot in now.slots if slot.items and slot.owner in owners
     }
-    return _changed(now, "set aside", after) if after else (now, None)
+    return changed(now, "set aside", after) if after else (now, None)
 
 
 def followed(now: Snapshot, layout: Layout) -> tuple[Snapshot, Change | None]:
@@ -314,13 +315,13 @@ def _brought_back(now: Snapshot, owner: str) -> Snapshot:
     return replace(now, slots=slots, done=done)
 
 
-def _changed(
+def changed(
     now: Snapshot,
     kind: Kind,
     after: Mapping[int, tuple[Item, ...]],
     orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
 ) -> tuple[Snapshot, Change]:
-    """Do something new: put these items into these slots, and remember it for undo."""
+    """Put these items into these slots, by key, as a new change to undo."""
     before = {slot.key: slot.items for slot in now.slots if slot.key in after}
     slots, change = _moved(now.slots, kind, after)
     done = (*now.done, Step(kind, before, after, orders))[-UNDO_DEPTH:]

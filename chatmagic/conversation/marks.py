@@ -1,24 +1,28 @@
-"""Marks of cells: what is to be known of what a cell shows (rules 9 and 14)."""
+"""Marks of cells: what is to be known of what a cell shows (rules 9, 14 and 20)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
+from chatmagic.conversation.alternatives import in_force
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.slots import live
 from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from chatmagic.conversation.history import Snapshot
+    from chatmagic.conversation.slots import Slot
     from chatmagic.conversation.staleness import Causes
 
 Mark = Literal[
     "stale",
     "taken back",
     "held back",
+    "replaced",
     "instructions taken back",
     "thread taken back",
     "hiding taken back",
@@ -39,13 +43,27 @@ def marks(now: Snapshot, causes: Causes) -> dict[str, Mark]:
         now: the conversation.
         causes: what made its turns stale.
     """
+    turns = live(now.slots)
     marks: dict[str | None, Mark] = {
-        turn.owner: "held back" for turn in live(now.slots) if turn.reply.held_back
+        turn.owner: "held back" for turn in turns if turn.reply.held_back
     }
     marks |= dict.fromkeys(causes.by_cell(), "stale")
-    marks |= {
-        slot.owner: _TAKEN_BACK.get(type(slot.newest), "taken back")
-        for slot in now.slots
-        if slot.lacks_newest
-    }
+    numbers = {turn.number for turn in turns}
+    lost = {slot.owner: _lost(now, slot) for slot in now.slots if _lacks(slot, numbers)}
+    marks |= {owner: mark for owner, mark in lost.items() if mark is not None}
     return {owner: mark for owner, mark in marks.items() if owner is not None}
+
+
+def _lacks(slot: Slot, numbers: set[int]) -> bool:
+    """Return whether what a cell put there last is live neither here nor, a turn, elsewhere."""
+    newest = slot.newest
+    return slot.lacks_newest and not (isinstance(newest, Turn) and newest.number in numbers)
+
+
+def _lost(now: Snapshot, slot: Slot) -> Mark | None:
+    """Return the mark of a cell whose newest item is not live; ``None`` where its like is."""
+    newest = slot.newest
+    other = in_force(now, newest) if isinstance(newest, Turn) else None
+    if newest is not None and other is not None:
+        return None if other.reads == newest.reads else "replaced"
+    return _TAKEN_BACK.get(type(newest), "taken back")

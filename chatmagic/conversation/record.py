@@ -83,6 +83,9 @@ class Record(ReplyFacts):
         turn: the digest by which a later record names this turn.
         asked_model: name of the model that was asked for, where one was.
         instructions: the standing instructions that the request carried, without their text.
+        in_place_of: digests of the turns with the earlier replies to its question, where one of
+            them gives way to this one (rule 20).
+        picked: whether the reply is an earlier one that was put back, and was not asked.
         earlier: how many turns the request carried before those in ``carried``.
         chain: chain digest of these earlier turns; ``None`` where there are none.
     """
@@ -103,6 +106,10 @@ class Record(ReplyFacts):
     turn: str | None = json_field(exact_digest)
     asked_model: str | None = json_field(exact_text)
     instructions: Value | None = json_field(Value.from_json, methodcaller("to_json"))
+    in_place_of: tuple[str, ...] = json_field(
+        _items(exact_digest), lambda digests: list(digests) or None, ()
+    )
+    picked: bool = False
     earlier: int = 0
     chain: str | None = None
 
@@ -114,11 +121,12 @@ class Record(ReplyFacts):
             NewerVersionError: a later release wrote it.
             ValueError: it is no record of a turn, or a field of it makes no sense.
         """
-        if kind_of(value) != "turn" or not isinstance(value, Mapping):
+        kind = kind_of(value)
+        if kind not in {"turn", "pick"} or not isinstance(value, Mapping):
             raise ValueError("it is not the record of a turn")
         earlier, chain = _earlier(value.get("earlier"))
         known = {"parameters": {}, **fields_from_json(cls, value)}
-        return cls(**known, earlier=earlier, chain=chain)
+        return cls(**known, picked=kind == "pick", earlier=earlier, chain=chain)
 
     @property
     def in_history(self) -> bool:
@@ -150,7 +158,7 @@ class Record(ReplyFacts):
         facts = fields_to_json(self)
         if self.earlier:
             facts["earlier"] = {"count": self.earlier, "chain": self.chain}
-        return {"version": VERSION, "kind": "turn", **facts}
+        return {"version": VERSION, "kind": "pick" if self.picked else "turn", **facts}
 
 
 def kind_of(value: object) -> str:
@@ -160,8 +168,8 @@ def kind_of(value: object) -> str:
         value: what stands in the metadata under ``chatmagic``.
 
     Returns:
-        ``turn``, ``instructions``, ``thread``, ``deletion``, ``hiding``, ``undo``, ``redo``,
-        ``reset``, or what else it says.
+        ``turn``, ``pick``, ``instructions``, ``thread``, ``deletion``, ``hiding``, ``undo``,
+        ``redo``, ``reset``, or what else it says.
 
     Raises:
         NewerVersionError: a later release wrote it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -112,9 +112,11 @@ class Causes:
         causes: dict[str, Cause] = {}
         for slot in self._now.slots:
             for turn in slot.turns:
-                cause = None if slot.owner in {None, *causes} else self.of(turn.number)
-                if slot.owner is not None and cause is not None:
-                    causes[slot.owner] = cause
+                # Another cell may have asked for the reply that stands there.
+                owners = {slot.owner, turn.owner} - {None, *causes}
+                cause = self.of(turn.number) if owners else None
+                if cause is not None:
+                    causes |= dict.fromkeys(filter(None, owners), cause)
         return causes
 
     @cached_property
@@ -132,7 +134,13 @@ class Causes:
         gone = [number for number in turn.carried if number not in {each.number for each in now}]
         came = next((each for each in now if each.number not in turn.carried), None)
         if came is not None:
-            before = [self._known[number].owner for number in gone if number in self._known]
+            asked = [self._known[number] for number in gone if number in self._known]
+            before = [each.owner for each in asked]
+            old = next((each for each in asked if each.as_typed == came.as_typed), None)
+            if old is not None and came.owner not in before:
+                if came.number < turn.number:
+                    return self._cause("put back", came)
+                return replace(self._cause("asked again", old), owner=came.owner)
             is_replaced = came.owner is not None and came.owner in before
             if not is_replaced:
                 return self._cause("came", came)

@@ -32,7 +32,7 @@ EXAMPLES: Final = (
     "%chat And in one sentence?",
     "reply = %chat Name three estimators of the mean.",
 )
-ALONE: Final = r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix)?\b[^\n]*\Z"
+ALONE: Final = r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix|_retry)?\b[^\n]*\Z"
 """A cell that holds nothing but one ask, so that a failed ask may clear what it shows."""
 
 
@@ -51,7 +51,7 @@ def ask(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
         ChatError: see :meth:`chatmagic.session.session.Session.ask`.
         ChatInterrupted: an interrupt, wherever it came.
     """
-    return _interruptible(kernel, lambda: _run(kernel, line, cell))
+    return interruptible(kernel, lambda: _run(kernel, line, cell))
 
 
 def fix(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
@@ -78,11 +78,19 @@ def fix(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
         reply = _ask(kernel, parsed, correction(parsed.prompt, body))
         return None if cell is not None else reply
 
-    return _interruptible(kernel, run)
+    return interruptible(kernel, run)
 
 
-def _interruptible(kernel: Kernel, run: Callable[[], _T]) -> _T:
-    """Return what a command returns; an interrupt of its cell becomes one clear line."""
+def interruptible(kernel: Kernel, run: Callable[[], _T]) -> _T:
+    """Return what a command returns; an interrupt of its cell becomes one clear line.
+
+    Args:
+        kernel: the kernel.
+        run: does what the command is to do.
+
+    Raises:
+        ChatInterrupted: an interrupt, wherever it came.
+    """
     try:
         if kernel.settings.notes is not None:
             kernel.settings.notes.raise_interrupt()
@@ -120,11 +128,7 @@ def _parsed(kernel: Kernel, line: str) -> ParsedLine:
 
 
 def _ask(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
-    """Ask, and put the reply, whole or in part, into the variable that the line names.
-
-    Returns:
-        The reply; ``None`` where the request is only shown.
-    """
+    """Return the reply to what a line asks; ``None`` where the request is only shown."""
     suggestions.refuse_dividing(cell_source(kernel.shell))
     execution = running(kernel.shell)
     ask = _composed(kernel, parsed, text, execution)
@@ -133,6 +137,24 @@ def _ask(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
 
         views.show_html(*request_view.of_preview(kernel.session.preview(ask), kernel))
         return None
+    return send(kernel, ask, execution, output=parsed.output)
+
+
+def send(
+    kernel: Kernel, ask: Ask, execution: Execution, *, output: str | None = None
+) -> Reply | None:
+    """Send what is asked, show its reply, and put it, whole or in part, into a variable.
+
+    Args:
+        kernel: the kernel.
+        ask: what is asked.
+        execution: of the cell that asks.
+        output: the variable's name; ``None`` for none.
+
+    Raises:
+        ChatError: see :meth:`chatmagic.session.session.Session.ask`.
+        ChatInterrupted: the same.
+    """
     reply: Reply | None = None
     result: object = None
     try:
@@ -145,8 +167,8 @@ def _ask(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
             error.hint = " ".join(filter(None, [error.hint, f"Note that {notes[0]}."]))
         raise
     finally:
-        if parsed.output and reply is not None:
-            kernel.shell.user_ns[parsed.output] = result
+        if output and reply is not None:
+            kernel.shell.user_ns[output] = result
     if ask.shown:
         kernel.shown = (execution.id, reply)
     return reply

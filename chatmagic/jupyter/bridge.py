@@ -20,14 +20,17 @@ import anywidget
 from traitlets import Unicode
 
 from chatmagic.conversation.cell_order import Pages, report_from
+from chatmagic.conversation.history import IN_NOTEBOOK
 from chatmagic.jupyter import assets, stale_cells
 from chatmagic.jupyter.drawing import Drawn
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.conversation.cell_order import PageReport
+    from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.marks import Mark
     from chatmagic.conversation.staleness import Cause
     from chatmagic.jupyter.bridge_messages import CodeCell, Coded, Say, StaleBelow, ToBridge
@@ -43,6 +46,8 @@ MARKS: Final[Mapping[Mark, str]] = {
     "undo or a load. Run the cell again to give them anew.",
     "thread taken back": "Not in force any more: this thread was taken back, by an undo or a load. "
     "Run the cell again to begin it anew.",
+    "replaced": "Reply {} of {} to this question is in force, asked by {}; what this cell shows is "
+    "kept. %chat_retry --list tells them all, and --pick puts one back.",
     "hiding taken back": "Not in force any more: this was taken back, by an undo or a load. "
     "Run the cell again to hide or show the turn anew.",
     "held back": f"This reply {HELD_BACK}.",
@@ -53,6 +58,7 @@ COPIED: Final = (
     "Not in the conversation: this output came with a copy of its cell. Run the cell to renew it."
 )
 STARTED: Final = "Reply started."
+_SHOWN: Final = 40
 
 
 class _Hidden(anywidget.AnyWidget):
@@ -202,6 +208,9 @@ class Bridge:
         copies = self.pages.copies() - {turn.owner for turn in conversation}
         words = dict.fromkeys(copies, COPIED)
         for cell, mark in marks.items():
+            if mark == "replaced":
+                words[cell] = _in_force(cell, conversation)
+                continue
             words[cell] = MARKS[mark].format(causes[cell].words if mark == "stale" else "")
         marked = self.pages.by_id(words)
         if opened or marked != self._marked:
@@ -225,3 +234,14 @@ class Bridge:
 
     def _send(self, message: ToBridge) -> None:
         self._hidden.send(message)
+
+
+def _in_force(cell: str, conversation: Conversation) -> str:
+    """Return which reply is in force in place of the one that a cell shows, and whose it is."""
+    turn = conversation.in_force(cell)
+    if turn is None:
+        return MARKS["taken back"]
+    numbers = [each.number for each in conversation.replies(turn.number)]
+    place = numbers.index(turn.number) + 1
+    asker = one_line(turn.asker or IN_NOTEBOOK, _SHOWN)
+    return MARKS["replaced"].format(place, len(numbers), asker)

@@ -14,6 +14,8 @@ _SHOWN: Final = 60
 CHANGES: Final = {
     "ask": "the question",
     "re-run": "the new reply to",
+    "retry": "the new reply to",
+    "pick": "the pick of a reply to",
     "instructions": "the instructions",
     "thread": "the thread",
     "hiding": "the hiding",

@@ -20,6 +20,7 @@ from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.hide_command import hide
 from chatmagic.jupyter.history_commands import history, redo, reset, undo
 from chatmagic.jupyter.instructions_command import instruct
+from chatmagic.jupyter.retry_command import retry
 from chatmagic.jupyter.save_command import load, save
 from chatmagic.jupyter.status import Status
 from chatmagic.jupyter.thread_command import thread

@@ -6,7 +6,7 @@ What they do is in :mod:`chatmagic.jupyter.commands`, which comes with the first
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import TraitError
@@ -183,6 +183,15 @@ class ChatMagics(KernelSettings, Magics):
         """
         reply: Reply | None = self._run("fix", line, cell)
         return reply
+
+    @line_magic
+    def chat_retry(self, line: str) -> Reply | None:
+        """Ask a turn's question again, in its place: ``%chat_retry``, or ``%chat_retry 2``.
+
+        ``--list`` shows the replies with their settings; ``--pick 1`` puts the first one back,
+        ``--pick 1 2`` that of turn 2.
+        """
+        return cast("Reply | None", self._run("retry", line))
 
     @line_magic
     def chat_history(self, line: str) -> None:

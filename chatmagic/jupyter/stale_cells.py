@@ -36,7 +36,8 @@ def quote(session: Session, cells: Collection[str], where: str = "") -> str:
         cells: hashes of stale cells.
         where: where they stand, after the count.
     """
-    count = sum(turn.owner in cells for turn in session.conversation)
+    # A cell that asked for another reply to a turn asks once more.
+    count = max(len(cells), sum(turn.owner in cells for turn in session.conversation))
     ledger = session.spending.ledger
     rows = tuple(ledger)
     credits = ledger.estimate(rows[-1].service).about(count) if rows else None

@@ -48,6 +48,9 @@ def marks(
     notes: list[str] = [] if turn.state == "complete" else [turn.state]
     if notebook := (notebooks or {}).get(turn.owner or ""):
         notes.append(notebook)
+    numbers = [each.number for each in conversation.replies(turn.number)]
+    if len(numbers) > 1:
+        notes.append(f"reply {numbers.index(turn.number) + 1} of {len(numbers)}")
     is_hidden = turn.number in conversation.hidden
     cause = conversation.causes().of(turn.number)
     notes += output.turn_notes(turn, cause, is_hidden=is_hidden)

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint, ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
+    from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.history import Change
+    from chatmagic.conversation.record import Record
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Answer, Ask, View
@@ -113,6 +115,54 @@ class AskState:
             carried=self.context.numbers,
             instructions=instructions and instructions.bare,
         )
+
+    def context_in(self, conversation: Conversation, *, last: int | None = None) -> Context:
+        """Return what of a conversation the request carries.
+
+        Args:
+            conversation: the conversation.
+            last: carry only so many turns, the newest; ``None`` is all of them.
+        """
+        if self.ask.again is not None:
+            return conversation.context_of(self.ask.again, last=last)
+        return self.place_in(conversation, last=last)
+
+    def place_in(self, conversation: Conversation, *, last: int | None = None) -> Context:
+        """Return what of a conversation stands above the cell that asks.
+
+        Args:
+            conversation: the conversation.
+            last: as :meth:`context_in` has it.
+        """
+        ask = self.ask
+        return conversation.context(
+            ask.owner, ask.execution, last=last, order=self.order, thread=ask.thread
+        )
+
+    def record_of(self, turn: Turn, conversation: Conversation) -> Record:
+        """Return the record of the turn that the ask makes.
+
+        Args:
+            turn: the turn.
+            conversation: it, before the turn is put into it.
+        """
+        record = turn.to_record(self.context.digests, self.digest)
+        earlier = () if self.ask.again is None else conversation.replies(self.ask.again)
+        digests = dict.fromkeys(other.recorded_digest for other in earlier)
+        return replace(record, in_place_of=tuple(digests))
+
+    def put_into(self, conversation: Conversation, turn: Turn) -> None:
+        """Put the turn that the ask makes into a conversation, in its place.
+
+        Args:
+            conversation: the conversation.
+            turn: with its record.
+        """
+        again = self.ask.again
+        if again is None:
+            conversation.add(turn, order=self.order)
+        else:
+            conversation.replace_reply(turn, again, asker=turn.owner, order=self.order)
 
     def token_rate(self, reply: Reply) -> TokenRate | None:
         """Return the tokens that the service counted for the request; ``None`` if it told none.

@@ -36,6 +36,7 @@ class Ask(RequestFacts):
             the conversation is too long.
         order: hashes of the page's cells from top to bottom; ``None`` is as the session's
             pages report them, if they do.
+        again: number of the live turn whose question it asks again; ``None`` for none.
         notes: lines on what went into the prompt, to show while the reply is awaited.
     """
 
@@ -46,6 +47,7 @@ class Ask(RequestFacts):
     allow_secrets: bool = False
     fit: bool = False
     order: tuple[str, ...] | None = None
+    again: int | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from chatmagic.client.stream import ReplyStream
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.history import Change
-    from chatmagic.conversation.turn import Context, Turn
+    from chatmagic.conversation.turn import Turn
     from chatmagic.models import Reply
     from chatmagic.session.events import Ask, View
     from chatmagic.session.state import SessionState
@@ -135,18 +135,11 @@ class AskSteps:
         aside = self._follow_page(conversation)
         above: tuple[Turn, ...] = ()
         if state.ask.history:
-            state.context = self._context(conversation, last=state.ask.last)
-            above = self._context(conversation).turns
+            state.context = state.context_in(conversation, last=state.ask.last)
+            above = state.context_in(conversation).turns
         self._ask_for_form(above)
         self._make_request()
         return aside
-
-    def _context(self, conversation: Conversation, *, last: int | None = None) -> Context:
-        """Return what of the conversation the ask carries."""
-        ask, order = self.state.ask, self.state.order
-        return conversation.context(
-            ask.owner, ask.execution, last=last, order=order, thread=ask.thread
-        )
 
     def _follow_page(self, conversation: Conversation) -> Change | None:
         """Put the turns in the order of the page's cells, by which the ask goes."""
@@ -168,7 +161,7 @@ class AskSteps:
         value, name, schema = forms.asked_for(
             options, ask.form, above, self.state.context.turns, self.session.environment.named
         )
-        if value is not None:
+        if value is not None and ask.again is None:
             self.state.ask = replace(
                 ask,
                 prompt=template.in_front([value], ask.prompt),
@@ -204,7 +197,7 @@ class AskSteps:
         asked = Interaction.asked(
             state.request, messages, context.instructions, typed=ask.typed, owner=ask.owner
         )
-        above = self._context(conversation)
+        above = state.place_in(conversation)
         below = [
             turn
             for turn in conversation.threads.get(above.thread, ())
@@ -228,6 +221,8 @@ class AskSteps:
         ask, context, lookup = self.state.ask, self.state.context, self.state.lookup
         carried, total, panel = len(context.turns), context.total, context.from_panel
         notes = [] if lookup is None else [*lookup.notes]
+        if ask.again is not None:
+            notes.append(f"asked again: {one_line(ask.as_typed, _SHOWN)}")
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
         if context.hidden:
@@ -333,9 +328,9 @@ class AskSteps:
             session.secret_check.allow(reply.text)
         if isinstance(state.problem, ChatError | ChatInterrupted):
             state.problem.reply = turn.reply
-        record = turn.to_record(state.context.digests, state.digest)
+        record = state.record_of(turn, session.conversation)
         record = record if ask.keep_values else record.bare
         answer = Answer(turn.reply, record.listing(state.context.shown))
         if ask.history and session.conversation.added == state.added:
-            session.conversation.add(replace(turn, record=record), order=state.order)
+            state.put_into(session.conversation, replace(turn, record=record))
         state.answer = answer

@@ -212,3 +212,28 @@ def test_what_is_said_of_a_restored_notebook() -> None:
         "cell 6: its record was left out: its values are not those of its prompt.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
     ]
+
+
+def test_a_question_that_was_asked_again_stands_where_it_stood() -> None:
+    """The reply takes its place, unless its cell was asked again since; so does a picked one."""
+    first, second = (Turn(prompt="p", reply=Reply(text)).recorded_digest for text in "rs")
+    asked = page("p", id="a")
+    retry = page("p", "s", id="r", in_place_of=(first,))
+    pick = page("p", "r", id="k", in_place_of=(first, second), picked=True)
+    below = page("q", "x", id="b", carried=(second,))
+    talk = restored(asked, retry, below)
+    assert [turn.reply.text for turn in talk] == ["s", "x"]
+    assert [len(items) for _, items in talk.slots] == [1, 0, 1]
+    assert [turn.reply.text for turn in talk.replies(talk.turns[0].number)] == ["r", "s"]
+    assert talk.stale_turns() == ()
+    talk = restored(asked, page("q", "x", id="b", carried=(first,)), retry, pick)
+    assert [turn.reply.text for turn in talk] == ["r", "x"]
+    assert (talk.stale_turns(), len(talk.replies(1))) == ((), 2)
+    undone = cell("%chat_undo", [output({"text/plain": "…"}, {"chatmagic": note("undo")})])
+    assert [turn.reply.text for turn in restored(asked, retry, pick, undone)] == ["s"]
+    other = page("p", "t", id="a")
+    assert [turn.reply.text for turn in restored(other, retry, pick)] == ["t"]
+    assert [turn.reply.text for turn in restored(other, retry, undone)] == ["t"]
+    # The reply that was picked is in no other output.
+    only = page("p", "u", id="k", in_place_of=(first, second), picked=True)
+    assert [turn.reply.text for turn in restored(asked, only)] == ["u"]

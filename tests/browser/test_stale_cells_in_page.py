@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from rig import Book
 
-    from chatmagic.emulator.service import Emulator
+    from chatmagic.emulator.server import Emulator
 
 LOAD = "%load_ext chatmagic"
 MARKS = "notebook.node.querySelectorAll('.chatmagic-mark')"

@@ -7,10 +7,10 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from talks import abc, ask, carries, layout, prompts
+from talks import abc, again, ask, carries, layout, prompts
 
 from chatmagic.conversation import conversation, history
 from chatmagic.conversation import slots as standing
@@ -175,68 +175,6 @@ def test_an_interrupt_leaves_the_old_state_or_the_new(
     assert old in seen
     assert new in seen
     assert all(found in (old, new) for found in seen)
-
-
-def test_stale_cells_can_be_told_before_the_conversation_follows() -> None:
-    """Rule 9: what would be stale, without a change; turns of no cell are not told."""
-    talk = abc()
-    ask(talk, "panel")
-    assert talk.marks() == {}
-    assert talk.marks(layout("acb")) == dict.fromkeys("bc", "stale")
-    assert talk.marks(layout("ac", gone="b")) == {"b": "taken back", "c": "stale"}
-    assert prompts(talk) == ["a", "b", "c", "panel"]
-    talk.follow(layout("bac"))
-    assert talk.marks() == dict.fromkeys("abc", "stale")
-
-
-def test_a_reply_that_was_held_back_is_told() -> None:
-    """While there is nothing to be said of it that somebody has to do something about."""
-    talk = abc()
-    carried = talk.context("b", "2b").numbers
-    reply = Reply("B", held_back=True)
-    talk.add(Turn(prompt="b", reply=reply, owner="b", execution="2b", carried=carried))
-    assert talk.marks() == {"b": "held back", "c": "stale"}
-    ask(talk, "A", "a", "2a")
-    assert talk.marks() == dict.fromkeys("bc", "stale")
-    talk.undo()
-    talk.undo()
-    assert talk.marks() == dict.fromkeys("ab", "taken back")
-
-
-def test_a_cell_whose_newest_reply_is_not_live_is_told() -> None:
-    """Rule 14: after an undo, an undo of a re-run, a reset and a load, until it is back."""
-    talk = abc()
-    talk.undo()
-    assert talk.marks() == {"c": "taken back"}
-    talk.redo()
-    assert talk.marks() == {}
-    ask(talk, "B", "b", "2b")
-    assert talk.marks() == {"c": "stale"}
-    talk.undo()
-    assert (prompts(talk), talk.marks()) == (["a", "b", "c"], {"b": "taken back"})
-    talk.reset()
-    assert talk.marks() == dict.fromkeys("abc", "taken back")
-    ask(talk, "a", "a", "2a")
-    ask(talk, "no cell")
-    assert talk.marks() == dict.fromkeys("bc", "taken back")
-    talk.load(abc())
-    assert talk.marks() == {"b": "taken back"}
-    talk.load(Conversation())
-    assert talk.marks() == dict.fromkeys("abc", "taken back")
-
-
-def test_a_loop_that_loses_a_reply_is_told_and_a_moved_turn_is_not() -> None:
-    """Rule 14: of several replies the newest counts; a cell that asked nothing has none."""
-    talk = Conversation()
-    ask(talk, "one", "a", "1a")
-    ask(talk, "two", "a", "1a")
-    moved = ask(talk, "panel", entry="panel")
-    talk.hand_over(moved.number, "b")
-    assert talk.marks() == {}
-    talk.undo()
-    assert talk.marks() == {}
-    talk.undo()
-    assert talk.marks() == {"a": "taken back"}
 
 
 Steers = ThreadStart | Hiding
@@ -530,6 +468,7 @@ STARTS = st.tuples(
 DELETES = st.tuples(st.just("delete"), st.sampled_from(["main", "x"]))
 GIVES = st.tuples(st.just("give"), st.sampled_from(["", "one", "two"]))
 UNDO, REDO, RESET = ("undo",), ("redo",), ("reset",)
+RETRY, PICK = ("retry",), ("pick",)
 
 
 def notebooks(*commands: st.SearchStrategy[list[Command]]) -> st.SearchStrategy[Notebook]:
@@ -560,6 +499,8 @@ def run_cell(
             talk.add(ThreadStart(name, fork, owner, execution), order=order)
         elif command[0] == "delete":
             talk.delete(command[1])
+        elif command in (RETRY, PICK):
+            sent += run_retry(talk, command, owner, execution, order)
         elif command[0] == "hide":
             line = talk.context(owner, execution, order=order).line
             turn = line[command[1] - 1].number if command[1] <= len(line) else 0
@@ -574,6 +515,27 @@ def run_cell(
             held = "" if carried.instructions is None else str(carried.instructions.text)
             sent.append((held, turns, prompt))
     return sent
+
+
+def run_retry(
+    talk: Conversation,
+    command: Command,
+    owner: str | None,
+    execution: str,
+    order: Sequence[str] | None,
+) -> Sent:
+    """Ask the last turn above again, or put its first reply back; what it sent."""
+    above = talk.context(owner, execution, order=order).turns
+    if not above:
+        reject()  # its cell fails
+    old = above[-1]
+    if command == PICK:
+        talk.replace_reply(talk.replies(old.number)[0], old.number, asker=owner, order=order)
+        return []
+    carried = talk.context_of(old.number, last=old.last).turns
+    asked = again(talk, owner, execution, order=order)
+    turns = tuple((turn.prompt, turn.reply.text) for turn in carried)
+    return [(asked.reply.text, turns, asked.prompt)]
 
 
 EXECUTIONS = itertools.count()
@@ -620,6 +582,7 @@ ANY_PROGRAM = notebooks(
     GIVES.map(lambda one: [one]),
     STARTS.map(lambda one: [one]),
     DELETES.map(lambda one: [one]),
+    st.sampled_from([[RETRY], [PICK]]),
     HIDES.map(lambda one: [one]),
     st.just([UNDO]),
     st.just([UNDO, REDO]),
@@ -651,6 +614,7 @@ SELF_CONTAINED = notebooks(
     HIDES.map(lambda one: [one, UNDO]),
     ASKS.map(lambda one: [one, UNDO]),
     ASKS.map(lambda one: [one, UNDO, REDO]),
+    ASKS.map(lambda one: [one, RETRY]),
     st.lists(ASKS, min_size=2, max_size=3),
     st.just([RESET]),
     st.just([RESET, UNDO]),

@@ -18,7 +18,7 @@ def test_a_cell_wears_the_mark_that_matters_most() -> None:
     slots = (
         Slot(0, "i", (), newest=terse),
         Slot(1, "a", (), newest=a),
-        Slot(2, "b", (b,), newest=c),
+        Slot(2, "b", (b,), newest=a),
         Slot(3, "c", (c,), newest=c),
     )
     now = Snapshot(slots)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from talks import abc, ask, layout
+from talks import abc, again, ask, layout
 
 from chatmagic._json import digest
 from chatmagic.conversation.conversation import Conversation
@@ -61,6 +61,16 @@ def _instructed(talk: Conversation) -> None:
     talk.add(Instructions.of("Be terse.", owner="i"), order=["a", "b", "i", "c"])
 
 
+def _asked_again(talk: Conversation) -> None:
+    again(talk, "r", "1", number=1)
+
+
+def _put_back(talk: Conversation) -> None:
+    new = again(talk, "r", "1", number=1)
+    ask(talk, "c", "c", "2c")
+    talk.replace_reply(talk.replies(new.number)[0], new.number, asker="p")
+
+
 def _hidden(talk: Conversation) -> None:
     talk.add(Hiding(1, turn=1, owner="h"), order=["a", "b", "h", "c"])
 
@@ -77,6 +87,8 @@ def _hidden(talk: Conversation) -> None:
         (_moved, "c", "because the turn of cell [b] stands below it now"),
         (_swapped, "c", "because the turns above it stand in another order now"),
         (_divided, "b", "because the turn of cell [a] is in another thread than this one now"),
+        (_asked_again, "c", "because a question of cell [a] was asked again"),
+        (_put_back, "c", "because cell [a] has another reply now"),
         (_hidden, "c", "because the turn of cell [a] is hidden now"),
         (_hidden, "b", None),
         (_instructed, "c", "because the instructions above it have changed"),

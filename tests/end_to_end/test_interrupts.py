@@ -91,6 +91,7 @@ WATCHED: Final = {
         "jupyter/commands",
         "jupyter/ask_command",
         "jupyter/hide_command",
+        "jupyter/retry_command",
         "jupyter/instructions_command",
         "jupyter/thread_command",
         "jupyter/page",
@@ -246,14 +247,19 @@ def test_at_each_line_of_a_cell(service: Service) -> None:
     at_each_line(service, in_a_cell(), outside, "whole", fresh=False)
 
 
-@pytest.mark.parametrize("command", ["%%chat_instructions\n", "%chat_thread ", "%chat_hide "])
+@pytest.mark.parametrize(
+    "command",
+    ["%%chat_instructions\n", "%chat_thread ", "%chat_hide ", "%chat_retry --pick "],
+)
 def test_at_each_line_of_what_steers(service: Service, command: str) -> None:
     """That which held holds on, or the new does; nothing is sent, and nothing stays locked."""
     shell = terse()
     session = current_session()
     for prompt in "12":
         session.conversation.add(Turn(prompt=prompt, reply=Reply("r")))
-    names = ("1", "2") if "hide" in command else ("old", "new")
+    if "pick" in command:
+        session.conversation.replace_reply(Turn(prompt="2", reply=Reply("s")), 2)
+    names = ("1", "2") if command.endswith(("hide ", "pick ")) else ("old", "new")
     old, new = (command + name for name in names)
 
     def held() -> object:

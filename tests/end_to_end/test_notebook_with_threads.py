@@ -1,4 +1,4 @@
-"""A notebook with threads, instructions, hidden turns: rerun, headless, replayed, restored."""
+"""A notebook that steers its conversation: rerun, headless, replayed, restored."""
 
 from __future__ import annotations
 
@@ -40,11 +40,15 @@ CELLS = [
     ("q7", "%chat echo:q7"),
     ("t4", "%chat_thread other"),
     ("q8", "%chat --last 3 echo:q8"),
+    ("r1", "%chat_retry 3"),
+    ("p1", "%chat_retry --pick 1 3"),
+    ("r2", "%chat_retry"),
     ("h1", "%chat_hide 2"),
     ("q9", "%chat --hide echo:q9"),
     ("qa", "%chat --last 2 echo:qa"),
     ("h2", "%chat_hide 1\n%chat_hide --show 2"),
     ("qb", "%chat echo:qb"),
+    ("r3", "%chat_retry"),
 ]
 TERSE = "You are terse.\n\n"
 
@@ -81,8 +85,11 @@ def test_run_twice_and_headless_and_replayed(
         ["echo:q6"],
         ["echo:q7"],
         ["echo:q0", "echo:q1", "echo:q5", "echo:q8"],
+        ["echo:q0", "echo:q1", "echo:q5"],
+        ["echo:q0", "echo:q1", "echo:q5", "echo:q8"],
         ["echo:q0", "echo:q5", "echo:q8", "echo:q9"],
         ["echo:q5", "echo:q8", "echo:qa"],
+        ["echo:q1", "echo:q5", "echo:q8", "echo:qa", "echo:qb"],
         ["echo:q1", "echo:q5", "echo:q8", "echo:qa", "echo:qb"],
     ]
     saved, replayed = map(read, (path, path.with_name("again.ipynb")))

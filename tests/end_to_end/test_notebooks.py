@@ -50,6 +50,7 @@ FAILING: Final = {
     "03-credits": {"RateLimitError"},
     "05-reproduce": {"NotRecordedError"},
     "06-analysis": {"ZeroDivisionError"},
+    "07-many-prompts": {"BudgetError", "ChatInterrupted", "InputError"},
 }
 """The errors that the lessons show."""
 
@@ -114,7 +115,7 @@ TOOLS: Final = {
 }
 RUN_BY: Final = {
     "nbclient": ["01-quickstart"],
-    "nbval": ["02-conversations", "06-analysis"],
+    "nbval": ["02-conversations", "06-analysis", "07-many-prompts"],
     "papermill": ["03-credits"],
     "jupyter nbconvert --execute": ["04-panel"],
     "jupyter execute": ["05-reproduce"],
@@ -450,6 +451,20 @@ def test_another_question_is_answered_as_the_lesson_says(
     first = code(notebook)[1]
     assert "Stop button" in bare.page(f"%%chat\n{question}", first.id).texts[0]
     assert quoted in bare.page("%chat_history", "another").texts[0]
+
+
+def test_a_changed_row_is_asked_alone_as_the_lesson_says(bare: Shell) -> None:
+    """What the reader is told to try in 07: one question of the table is asked once more."""
+    cells = code(read(NOTEBOOKS / "07-many-prompts.ipynb"))
+    table = next(place for place, cell in enumerate(cells) if "Why is the sky" in cell.source)
+    count = next(place for place, cell in enumerate(cells) if "requests for" in cell.source)
+    for cell in cells[: count + 1]:
+        done = bare.run(cell.source, cell=cell.id)
+    assert done.printed == "8 requests for 8 rows\n"
+    for place in (table, count - 1, count):
+        cell = cells[place]
+        done = bare.page(cell.source.replace("the sky blue", "the sea blue"), cell.id)
+    assert done.printed == "9 requests for 8 rows\n"
 
 
 def test_a_lesson_is_its_own_cassette(tmp_path: Path) -> None:

@@ -223,6 +223,19 @@ def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:
     front.hears({"kind": "marks", "marks": dict.fromkeys("ab", TAKEN_BACK)})
 
 
+def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
+    """In the cell whose reply gave way to that of another one, also where it was put back."""
+    front.ask("a", "%chat -n 1 count to 9")
+    front.say("arp", opened=True)
+    front.shell.page("%chat_retry", "r")
+    front.ask("a", "%chat -n 2 count to 9")
+    words = module.MARKS["replaced"].format(3, 3, "cell [4]")
+    front.hears({"kind": "marks", "marks": {"r": words}})
+    front.shell.page("%chat_retry --pick 1", "p")
+    words = module.MARKS["replaced"].format(1, 3, "cell [2]")
+    front.hears({"kind": "marks", "marks": {"a": words}})
+
+
 def test_a_reply_that_was_held_back_is_told_to_the_page(
     front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:

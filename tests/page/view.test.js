@@ -306,3 +306,14 @@ test("several threads can be chosen from, and one is shown", () => {
   receive(of("snapshot"));
   assert.equal(choice.hidden, true);
 });
+
+test("a turn with several replies can be stepped through", () => {
+  const [group] = view.node.all("cm-replies");
+  assert.equal(group.textContent, "2 of 2");
+  const [earlier, later] = group.all("cm-button");
+  assert.deepEqual([earlier, later].map((node) => node.getAttribute("aria-disabled")), ["false", "true"]);
+  later.click();
+  assert.deepEqual(sent(), []);
+  earlier.click();
+  assert.deepEqual(sent(), [{ kind: "pick", turn: 2, reply: 0 }]);
+});

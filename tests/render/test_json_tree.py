@@ -13,7 +13,9 @@ from chatmagic._json_reply import DEEPEST
 from chatmagic.render.json_tree import MOST, OPEN, to_html
 
 leaves = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)
-values = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+values = st.recursive(
+    leaves, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20
+)
 
 
 class Tags(HTMLParser):

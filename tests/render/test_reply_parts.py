@@ -80,14 +80,15 @@ def test_the_text_between_is_made_safe(text: str, made: str) -> None:
     assert reply_parts.markdown(text) == made
 
 
+ANOTHER = MarkdownIt("gfm-like", {"html": True, "linkify": False})
+
+
 @pytest.mark.parametrize("hostile_text", [each.text for each in CORPUS])
 def test_another_parser_finds_nothing_that_acts(hostile_text: str) -> None:
     """One that reads HTML and images, of whatever a model may write."""
     for part in reply_parts.parts(hostile_text):
         if isinstance(part, str):
-            tokens = MarkdownIt("gfm-like", {"html": True, "linkify": False}).parse(
-                reply_parts.markdown(part)
-            )
+            tokens = ANOTHER.parse(reply_parts.markdown(part))
             found = {child.type for token in tokens for child in [token, *(token.children or [])]}
             assert not found & {"html_block", "html_inline", "image", "fence"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chatmagic._json import digest
@@ -43,6 +44,24 @@ def ask(
         hide=hide,
     )
     return talk.add(turn, order=order).came[-1]
+
+
+def again(
+    talk: Conversation,
+    owner: str | None = None,
+    execution: str | None = None,
+    *,
+    number: int | None = None,
+    order: Sequence[str] | None = None,
+) -> Turn:
+    """Ask the question of a turn again, by default of the last one above; its reply has a mark."""
+    place = talk.context(owner, execution, order=order)
+    old = place.turns[-1] if number is None else talk.known_turns()[number]
+    carried = talk.context_of(old.number, last=old.last).numbers
+    reply = Reply(f"{old.reply.text}'")
+    turn = replace(old, reply=reply, owner=owner, execution=execution, carried=carried, number=0)
+    change = talk.replace_reply(turn, old.number, asker=owner, order=order)
+    return change.came[-1]
 
 
 def prompts(turns: Sequence[Turn] | Conversation) -> list[str]:

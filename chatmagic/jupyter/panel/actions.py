@@ -147,6 +147,9 @@ class Actions:
                 self._stop(self._pending.get(message["key"]), answer)
             case "step":
                 self._work.put((message, answer, partial(self._step, message["step"], answer)))
+            case "pick":
+                work = partial(self._pick, message["turn"], message["reply"])
+                self._work.put((message, answer, work))
             case "thread" if any(pending.mine for pending in self._pending.values()):
                 answer({"kind": "notice", "words": UNDER_WAY})
             case "thread":
@@ -255,6 +258,16 @@ class Actions:
             self._session.change(Conversation.reset)
             words = CLEARED
         self._hub.drawing.put(partial(answer, {"kind": "notice", "words": words}))
+
+    def _pick(self, number: int, reply: int) -> None:
+        """Put another reply to a turn's question in its place, if both are still there."""
+
+        def pick(conversation: Conversation) -> Change | None:
+            replies = {turn.number: turn for turn in conversation.replies(number)}
+            is_other = reply in replies and reply != number
+            return conversation.replace_reply(replies[reply], number) if is_other else None
+
+        self._session.change(pick)
 
     def _hand_over(self, number: int, owner: str) -> None:
         """Let the cell that stands own the turn: run, it replaces it."""

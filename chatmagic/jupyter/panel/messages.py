@@ -58,7 +58,10 @@ class Prompt(TypedDict):
 
 
 class Entry(Prompt):
-    """A turn, whose id is its number, or an aside, whose id is below 0 and which has a problem."""
+    """A turn, whose id is its number, or an aside, whose id is below 0 and which has a problem.
+
+    Where a turn has several replies, ``replies`` are their numbers, its own among them.
+    """
 
     id: int
     version: str
@@ -66,6 +69,7 @@ class Entry(Prompt):
     took: int | None
     reply: Reply | None
     problem: Problem | None
+    replies: list[int]
 
 
 class Pending(Prompt):
@@ -268,6 +272,14 @@ class Thread(_OfView):
     thread: str
 
 
+class Pick(_OfView):
+    """Put another reply in the place of a turn's, by its number among the turn's ``replies``."""
+
+    kind: Literal["pick"]
+    turn: int
+    reply: int
+
+
 class Put(_OfView):
     """Make cells of turns (``None``: all of the panel's); ``cells`` are the page's, in order."""
 
@@ -290,7 +302,7 @@ class Ping(_OfView):
     kind: Literal["ping", "save"]
 
 
-FromPage = Sync | Want | Ask | Go | Step | Thread | Put | Placed | Ping
+FromPage = Sync | Want | Ask | Go | Step | Thread | Pick | Put | Placed | Ping
 
 _KINDS: Final = frozenset(
     kind for form in get_args(FromPage) for kind in get_args(get_type_hints(form)["kind"])

@@ -128,6 +128,7 @@ class PendingAsks(dict[int, PendingAsk]):
                 None if answer is None or kept else snapshot.reply(answer.reply, pending.ask.format)
             ),
             "problem": {"what": what, "hint": hint, "failed": error is not None},
+            "replies": [],
         }
         after = pending.after or (turns[-1].number if turns else 0)
         self.asides = [*self.asides, snapshot.Aside(after, entry)][-MOST_ASIDES:]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from chatmagic import models
     from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.panel import messages
     from chatmagic.protocol.ratelimit import RequestLimit
 
@@ -63,7 +64,7 @@ class Entries:
 
     def __init__(self, conversation: Conversation, asides: Sequence[Aside]) -> None:
         """Note which turns are live now."""
-        still = copy(conversation)
+        still = self._still = copy(conversation)
         self._turns, self._hidden = still.turns, still.hidden
         self._causes = still.causes()
         self._asides = asides
@@ -101,8 +102,21 @@ class Entries:
 
     def _version(self, index: int) -> str:
         turn, notes = self._turns[index], self._notes(index)
-        shown = (turn.digest, turn.entry, turn.asker, turn.reply.took, turn.reply.state, notes)
+        shown: tuple[object, ...] = (
+            turn.digest,
+            turn.entry,
+            turn.asker,
+            turn.reply.took,
+            turn.reply.state,
+            notes,
+        )
+        if len(replies := self._replies(turn)) > 1:
+            shown = (*shown, replies)
         return hashlib.blake2b(repr(shown).encode(), digest_size=4).hexdigest()
+
+    def _replies(self, turn: Turn) -> list[int]:
+        """Return the numbers of a turn's replies, oldest first."""
+        return [each.number for each in self._still.replies(turn.number)]
 
     def _notes(self, index: int) -> list[str]:
         """Return what is particular about a turn."""
@@ -115,6 +129,7 @@ class Entries:
 
     def _draw(self, index: int) -> messages.Entry:
         turn = self._turns[index]
+        replies = self._replies(turn)
         return {
             "id": turn.number,
             "version": self._version(index),
@@ -123,6 +138,7 @@ class Entries:
             "took": turn.reply.took,
             "reply": reply(turn.reply, turn.format),
             "problem": None,
+            "replies": replies if len(replies) > 1 else [],
         }
 
 

@@ -8,8 +8,9 @@
  * @typedef {{html: string, text: string, states: string[], tokens: string}} Reply
  * @typedef {{what: string, hint: string, failed: boolean}} Problem
  * @typedef {{id: number, version: string, by: string, mine: boolean, prompt: string,
- *   prompt_html: string, notes: string[], took: ?number, reply: ?Reply, problem: ?Problem}} Entry
- *   a turn of the conversation or, with a problem and an id below 0, an ask that is not in it
+ *   prompt_html: string, notes: string[], took: ?number, reply: ?Reply, problem: ?Problem,
+ *   replies: number[]}} Entry a turn of the conversation, with the numbers of its replies where it
+ *   has several; or, with a problem and an id below 0, an ask that is not in it
  * @typedef {{key: number, by: string, mine: boolean, prompt: string, prompt_html: string,
  *   stage: "asked"|"sending"|"waiting"|"began", note: string, after: ?number,
  *   replaces: number[], html: string}} Pending an ask under way
@@ -45,10 +46,11 @@
  * @typedef {{kind: "go"|"stop", key: number}} Go
  * @typedef {{kind: "step", step: "undo"|"redo"|"clear"}} Step
  * @typedef {{kind: "thread", thread: string}} Thread to show in all panels
+ * @typedef {{kind: "pick", turn: number, reply: number}} Pick
  * @typedef {{kind: "put", turns: ?number[], cells: string[]}} Put
  * @typedef {{kind: "placed", turn: number, cell: string}} Placed
  * @typedef {{kind: "ping"|"save"}} Ping
- * @typedef {Sync|Want|Ask|Go|Step|Thread|Put|Placed|Ping} FromPage
+ * @typedef {Sync|Want|Ask|Go|Step|Thread|Pick|Put|Placed|Ping} FromPage
  */
 
 /**

@@ -104,6 +104,10 @@ export class ChatView {
       newCell: (code) => void this.cells.newCell(code),
       askAgain: (turn, prompt) => this.ask(prompt, turn, true),
       edit: (turn, prompt) => this.composer.edit(turn, prompt),
+      pick: (turn, reply) => {
+        this.connection.send({ kind: "pick", turn, reply });
+        this.composer.focus();
+      },
       put: (turns) => this.put(turns),
       showEarlier: () => this.connection.send(this.store.wantEarlier()),
     });

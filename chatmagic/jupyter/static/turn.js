@@ -2,7 +2,7 @@
 // that the kernel has made safe.
 
 import { addCodeTools } from "./code.js";
-import { button, make } from "./dom.js";
+import { button, enable, make } from "./dom.js";
 
 /**
  * @typedef {import("./code.js").CodeActions & MoreActions} LogActions what the log's buttons do
@@ -10,6 +10,7 @@ import { button, make } from "./dom.js";
  * @property {(turn: number, prompt: string) => void} askAgain
  * @property {(turn: number, prompt: string) => void} edit
  * @property {(turns: number[]) => void} put puts turns into the notebook as cells
+ * @property {(turn: number, reply: number) => void} pick puts another reply in a turn's place
  * @property {() => void} showEarlier
  */
 
@@ -27,6 +28,22 @@ function replyNode() {
   return make("div", "cm-reply jp-RenderedHTMLCommon", "", name);
 }
 
+/** @param {number} id @param {number[]} replies @param {LogActions} actions */
+function repliesNode(id, replies, actions) {
+  const at = replies.indexOf(id);
+  /** @param {"earlier"|"later"} icon @param {string} name @param {number} [reply] */
+  const step = (icon, name, reply) => {
+    const node = button(icon, name, () => reply !== undefined && actions.pick(id, reply));
+    enable(node, reply !== undefined);
+    return node;
+  };
+  return make("span", "cm-replies", [
+    step("earlier", "Earlier reply", replies[at - 1]),
+    make("span", "cm-meta", `${at + 1} of ${replies.length}`),
+    step("later", "Later reply", replies[at + 1]),
+  ], { role: "group", "aria-label": "Replies" });
+}
+
 /** @param {import("./messages.js").Entry} entry @param {LogActions} actions */
 function footNode(entry, actions) {
   const { id, prompt, reply, took } = entry;
@@ -39,6 +56,7 @@ function footNode(entry, actions) {
       button("cell", "Put into the notebook", () => actions.put([id])),
     );
   }
+  if (entry.replies.length) tools.unshift(repliesNode(id, entry.replies, actions));
   const cost = took === null ? "" : `took about ${took.toLocaleString()}`;
   const figures = [reply?.tokens, cost].filter(Boolean).join(" · ");
   return make("div", "cm-foot", [make("span", "cm-meta", figures), make("div", "cm-tools", tools)]);

@@ -236,3 +236,23 @@ def test_turns_become_cells_that_take_them_over(
     session.run(Ask("first", owner=owner, execution="2", asker="cell [2]"), Listener(None))
     assert service.bodies[-1] == ["above", "fine", "first"]
     assert [one.prompt for one in session.conversation] == ["above", "first", "second {{ x }}"]
+
+
+def test_replies_are_stepped_through(session: Session, page: View) -> None:
+    """Those of a turn that was asked again; what is no reply of it changes nothing."""
+    page.asked("why?")
+    assert page.log()[0]["replies"] == []
+    page.asked(None, replaces=1)
+    (entry,) = page.log()
+    assert (entry["id"], entry["replies"]) == (2, [1, 2])
+    depth = session.conversation.undo_depth
+    page.say("pick", turn=2, reply=7)
+    page.say("pick", turn=1, reply=2)
+    page.say("pick", turn=2, reply=1)
+    page.until("snapshot", undo=True, count=1)
+    page.say("step", step="undo")
+    assert page.until("notice")["words"] == "Took back the pick of a reply to “why?”."
+    assert session.conversation.undo_depth == depth
+    page.say("pick", turn=2, reply=1)
+    page.asked("next")
+    assert [entry["id"] for entry in page.log()] == [1, 5]

@@ -144,6 +144,7 @@ def aside(id: int) -> Entry:
         "took": None,
         "reply": None,
         "problem": problem,
+        "replies": [],
     }
 
 

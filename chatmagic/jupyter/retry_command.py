@@ -1,0 +1,154 @@
+"""``%chat_retry``: ask a turn's question again, list its replies, put one of them back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from chatmagic._json import shared
+from chatmagic.archive import output
+from chatmagic.conversation.history import IN_NOTEBOOK
+from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.suggestions import refuse_dividing
+from chatmagic.errors import InputError
+from chatmagic.jupyter import views
+from chatmagic.jupyter.ask_command import interruptible, send
+from chatmagic.jupyter.command_line import read
+from chatmagic.jupyter.execution import cell_source, running
+from chatmagic.jupyter.thread_command import place
+from chatmagic.render import gauge
+from chatmagic.session.events import Ask
+from chatmagic.text import one_line
+
+if TYPE_CHECKING:
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.history import Change
+    from chatmagic.conversation.turn import Turn
+    from chatmagic.jupyter.kernel import Kernel
+    from chatmagic.models import Reply
+
+_EXCERPT: Final = 60
+_UNCHANGED: Final = "Nothing was sent or changed."
+_HINT: Final = "%chat_retry; %chat_retry 2; %chat_retry --list 2; %chat_retry --pick 1 2."
+
+
+def retry(kernel: Kernel, line: str) -> Reply | None:
+    """Run ``%chat_retry``.
+
+    Args:
+        kernel: the kernel.
+        line: what stands after the magic's name.
+
+    Returns:
+        The new reply, or the one that was put back; ``None`` for a list.
+
+    Raises:
+        ChatError: there is no such turn or reply, or as :func:`chatmagic.jupyter.ask_command.ask`.
+        ChatInterrupted: an interrupt, wherever it came.
+    """
+    return interruptible(kernel, lambda: _run(kernel, line))
+
+
+def _run(kernel: Kernel, line: str) -> Reply | None:
+    words, options = read("chat_retry", line, "--list", valued=("--pick",), hint=_HINT)
+    if len(options) > 1:
+        raise InputError(f"%chat_retry lists replies or picks one. {_UNCHANGED}", hint=_HINT)
+    number, turn = _turn(kernel, words)
+    if "--list" in options:
+        _list(kernel.session.conversation, number, turn)
+        return None
+    refuse_dividing(cell_source(kernel.shell))
+    return _pick(kernel, turn, options["--pick"]) if options else _ask(kernel, turn)
+
+
+def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
+    """Return a turn above the running cell with its number for people; the last one by default.
+
+    Raises:
+        InputError: there is none.
+    """
+    turns = dict(enumerate(place(kernel).line, 1))
+    number = max(turns, default=0) if not words else int(words) if words.isdecimal() else 0
+    if number not in turns:
+        there = f"from 1 to {len(turns):,}" if turns else "above its cell, and there is none"
+        raise InputError(f"%chat_retry takes a turn's number {there}. {_UNCHANGED}", hint=_HINT)
+    return number, turns[number]
+
+
+def _ask(kernel: Kernel, turn: Turn) -> Reply | None:
+    """Ask a turn's question again, with what stands above the turn."""
+    if turn.missing:
+        raise InputError(
+            f"The value of {one_line(turn.missing[0].name, _EXCERPT)} was not kept. {_UNCHANGED}",
+            hint="Run the cell that asked it.",
+        )
+    execution = running(kernel.shell)
+    facts = {
+        **shared(turn, RequestFacts),
+        "owner": execution.cell,
+        "execution": execution.id,
+        "entry": "cell",
+        "asker": execution.label,
+        "shown": True,
+    }
+    ask = Ask(**facts, keep_values=kernel.settings.keep_values, again=turn.number)
+    return send(kernel, ask, execution)
+
+
+def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
+    """Put a reply back, and show it with a record for the notebook."""
+    execution = running(kernel.shell)
+    picked = turn
+    earlier: tuple[Turn, ...] = ()
+
+    def put_back(conversation: Conversation) -> Change:
+        nonlocal picked, earlier
+        earlier = conversation.replies(turn.number)
+        if not word.isdecimal() or not 1 <= int(word) <= len(earlier):
+            raise InputError(
+                f"--pick takes the number of a reply, from 1 to {len(earlier):,}. {_UNCHANGED}",
+                hint="%chat_retry --list shows them; %chat_retry asks for another one.",
+            )
+        picked = earlier[int(word) - 1]
+        layout = kernel.layout(execution.cell)
+        order = None if layout is None else layout.order
+        return conversation.replace_reply(picked, turn.number, asker=execution.cell, order=order)
+
+    kernel.session.change(put_back)
+    digests = dict.fromkeys(each.recorded_digest for each in earlier)
+    if picked.record is not None:
+        above = kernel.session.conversation.context_of(picked.number)
+        record = picked.record if kernel.settings.keep_values else picked.record.bare
+        record = replace(record, owner=execution.cell, in_place_of=tuple(digests), picked=True)
+        views.show(*output.of(picked.reply, record.listing(above.shown)))
+    kernel.shown = (execution.id, picked.reply)
+    return picked.reply
+
+
+def _list(conversation: Conversation, number: int, turn: Turn) -> None:
+    """Show the replies to a turn's question, and the settings of each."""
+    # The renderer comes with it.
+    from chatmagic.jupyter import transcript  # noqa: PLC0415
+
+    replies = conversation.replies(turn.number)
+    rows = [
+        (str(count), one_line(each.reply.text, _EXCERPT), "; ".join(_notes(each, turn)))
+        for count, each in enumerate(replies, 1)
+    ]
+    end = f"Turn {number:,}: {one_line(turn.as_typed, _EXCERPT)}"
+    html = transcript.group(f"{transcript.grid(_HEAD, rows, 'Replies')}<p>{escape(end)}</p>")
+    text = [f"{count}. {said}" + (f" ({notes})" if notes else "") for count, said, notes in rows]
+    views.show_html(html, "\n".join([*text, end]))
+
+
+_HEAD: Final = ("Reply", "Text", "Notes")
+
+
+def _notes(each: Turn, turn: Turn) -> list[str]:
+    """Return what is particular about a reply of a turn."""
+    state = [] if each.state == "complete" else [each.state]
+    settings = gauge.settings_words(each.parameters, each.asked_model)
+    force = ["in force"] if each.number == turn.number else []
+    asker = one_line(each.asker or IN_NOTEBOOK, _EXCERPT)
+    return [*force, f"asked by {asker}", *state, *filter(None, [settings])]
