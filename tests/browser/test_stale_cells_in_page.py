@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from logged import Emulator
     from rig import Book
 
-    from chatmagic.emulator.server import Emulator
 
 LOAD = "%load_ext chatmagic"
 MARKS = "notebook.node.querySelectorAll('.chatmagic-mark')"
@@ -43,6 +43,17 @@ def test_stale_cells_are_run_as_their_reader_would(
     book.page.get_by_role("button", name="Run them again").click()
     book.until(f"{BELOW}.length === 0 && {MARKS}.length === 0")
     assert taken(service) == [["echo:A", "echo:b 1"], ["echo:A", "echo:b 1", "echo:c"]]
-    assert len(book.js("return notebook.widgets.map(() => 1)")) == 5
+    book.insert(5, "%chat_retry --stale")
+    book.run(2, "%%chat\necho:a")
+    book.run(1, "n = 2")
+    book.until(f"{MARKS}.length === 2")
+    taken(service)
+    book.start(5)
+    book.page.locator(".jp-Stdin-input").fill("y")
+    book.page.keyboard.press("Enter")
+    book.until(f"{BELOW}.length === 0 && {MARKS}.length === 0")
+    assert taken(service) == [["echo:a", "echo:b 2"], ["echo:a", "echo:b 2", "echo:c"]]
+    book.until("notebook.widgets[5].outputArea.node.innerText.includes('Running 2 cells again')")
+    assert book.js("return notebook.widgets.length") == 6
     assert "chatmagic-below" not in str(book.save())
     assert book.front.heard.errors == []

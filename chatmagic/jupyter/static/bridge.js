@@ -258,6 +258,11 @@ export class Bridge {
       this.tell(false);
     } else if (content.kind === "code" && content.page === this.page) {
       this.model.send({ kind: "coded", key: content.key, ...placeCode(this.model, content) });
+    } else if (content.kind === "run" && content.page === this.page) {
+      const { key, cell, cells } = content;
+      void runCells(this.model, notebookPanels(this.context), cells, cell).then((result) => {
+        this.model.send({ kind: "started", key, ...result });
+      });
     }
     this.draw();
   }

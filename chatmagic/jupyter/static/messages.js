@@ -63,9 +63,13 @@
  * @typedef {{kind: "code", page: string, key: number, cell: string, digest: string,
  *   cells: {id: string, cell_type: "code"|"markdown", source: string}[]}} Code cells to put
  *   below a cell
- * @typedef {Marks|Below|Say|Tell|Code} ToBridge
+ * @typedef {{kind: "run", page: string, key: number, cell: string, cells: string[]}} Run cells
+ *   to run for a cell
+ * @typedef {Marks|Below|Say|Tell|Code|Run} ToBridge
  * @typedef {{kind: "coded", key: number, outcome: "made"|"same"|"queued"|"refused",
  *   made: number, removed: number, left: number}} Coded
+ * @typedef {{kind: "started", key: number, outcome: "started"|"queued"|"refused",
+ *   count: number}} Started
  */
 
 export {};
