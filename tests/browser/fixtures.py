@@ -124,4 +124,5 @@ def _opener(front: Front) -> Iterator[Callable[..., Book]]:
     # The region in which a page speaks outlives the notebook: the next one has none yet.
     front.page.evaluate("document.getElementById('chatmagic-status')?.remove()")
     front.context.unroute_all()
+    front.page.emulate_media(forced_colors="null", reduced_motion="null")
     front.server.tidy()

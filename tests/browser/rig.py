@@ -287,6 +287,11 @@ class Book:
         self._load_page()
         self.ready()
 
+    def reopen(self) -> None:
+        """Close it as it is, and open its file again in the same page; the kernel lives on."""
+        self.js("panels(path).forEach(one => one.dispose())")
+        self.load()
+
     def _load_page(self, more: str = "") -> None:
         self.page.goto(self.front.address(self.path) + more)
         wait(self.page, LOADED[self.front.kind])

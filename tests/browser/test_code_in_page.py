@@ -76,13 +76,13 @@ def test_code_becomes_cells(front: str, request: pytest.FixtureRequest) -> None:
 
 
 def test_other_code_leaves_what_was_edited_or_run(lab: Open) -> None:
-    """Also after the page was loaded again; Markdown cells with ``--prose``."""
+    """Also after the file was opened again; Markdown cells with ``--prose``."""
     book = asked(lab, "x = 1", "y = 2", "z = 3")
     put(book, "3 cells put below")
     book.run(3)
     book.write(4, "y = 2  # mine")
     book.save()
-    book.reload()
+    book.reopen()
     book.until(BRIDGE)
     book.run(1, reply("w = 4"))
     put(book, "1 cell of before removed. 2 cells of before left", "%chat_code --prose")
@@ -197,15 +197,18 @@ def test_no_text_between_code_acts_in_a_markdown_cell(lab: Open) -> None:
     )
     # As a Markdown cell does; a notebook draws those alone that somebody scrolls to.
     seen = book.js(
-        """const [texts, acting] = given, {rendermime} = notebook, seen = [];
+        """const [texts, acting] = given, {rendermime} = notebook, shown = [];
         for (const text of texts) {
           const one = rendermime.createRenderer('text/markdown');
+          shown.push(one.node);
           document.body.append(one.node);
           await one.renderModel(rendermime.createModel({data: {'text/markdown': text}}));
           await rendermime.latexTypesetter.typeset(one.node);
-          seen.push(Array.from(one.node.querySelectorAll(acting), (node) => node.outerHTML));
         }
-        return [seen.flat(), document.querySelectorAll('body > * mjx-container').length];""",
+        const found = (what) => shown.flatMap((node) => [...node.querySelectorAll(what)]);
+        const seen = [found(acting).map((node) => node.outerHTML), found('mjx-container').length];
+        shown.forEach((node) => node.remove());
+        return seen;""",
         [sources, acting],
     )
     assert seen[0] == []

@@ -372,8 +372,7 @@ def test_no_reply_acts_in_the_panel(lab: Open) -> None:
 
         # Opened again, the file shows what was saved of the panel.
         book.save()
-        book.js("panels(path).forEach(one => one.dispose())")
-        book.load()
+        book.reopen()
         assert book.js("return notebook.widgets.every(cell => cell.model.trusted)")
         book.until("document.querySelector('.chatmagic-saved')")
         scene.harmless(REPLIES)

@@ -265,7 +265,7 @@ def test_without_its_kernel_a_notebook_shows_the_conversation(
     assert not chat.button("Stop").is_visible()  # what streamed has no end any more
     chat.send("still typed")
     assert chat.box.input_value() == "still typed"
-    book.reload()
+    book.reopen()
     saved.locator("strong", has_text="kept").last.wait_for()
     assert saved.is_visible()
     assert "The panel's conversation, as saved:" in saved.inner_text()
@@ -300,15 +300,15 @@ def test_a_panel_that_does_not_run_says_what_to_do(lab: Callable[..., Book]) -> 
 
 
 def test_what_crosses_the_wire(lab: Callable[..., Book]) -> None:
-    """With 1,000 turns before it, a reply takes the messages that it takes with 500."""
-    book = lab([LOAD, PANEL, "%config ChatMagics.last = 0", FILL % 500])
+    """With 400 turns before it, a reply takes the messages that it takes with 200."""
+    book = lab([LOAD, PANEL, "%config ChatMagics.last = 0", FILL % 200])
     for index in range(3):
         book.run(index)
     chat = Chat(book)
     book.js(MESSAGES)
     chat.ask("echo:warm")
     sizes: list[dict[tuple[str, str], int]] = []
-    for before in (501, 1_002):
+    for before in (201, 402):
         book.run(3)
         # What the panel asks for then still comes when the cell has ended.
         chat.settled(before)

@@ -97,7 +97,6 @@ def test_for_everybody(lab: Callable[..., Book], service: Emulator) -> None:
     waiting.wait_for(state="attached")
     animation = "node => getComputedStyle(node, '::after').animationName"
     assert waiting.evaluate(animation) == "none"
-    book.page.emulate_media(reduced_motion=None)
     chat.box.press("Escape")
     chat.until_ready()
 
@@ -194,7 +193,6 @@ def test_in_forced_colours_the_live_bar_is_as_full_as_it_is(
         words = "1 credit left" if left == 1 else f"{left} credits left"
         gauge.get_by_text(words, exact=True).wait_for()
         assert least <= _painted(gauge.locator(".cm-bar")) <= most, left
-    book.page.emulate_media(forced_colors=None)
 
 
 def _painted(bar: Locator) -> float:

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -113,6 +114,7 @@ def _become(connection: socket.socket) -> None:
     sys.argv[1:] = [*own, f"--IPKernelApp.parent_handle={os.getppid()}"]
     os.environ.clear()
     os.environ.update(environment)
+    time.tzset()
     os.chdir(folder)
     os.setsid()
     connection.send(str(os.getpid()).encode())
