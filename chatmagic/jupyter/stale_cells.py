@@ -39,8 +39,8 @@ def quote(session: Session, cells: Collection[str], where: str = "") -> str:
     # A cell that asked for another reply to a turn asks once more.
     count = max(len(cells), sum(turn.owner in cells for turn in session.conversation))
     ledger = session.spending.ledger
-    rows = tuple(ledger)
-    credits = ledger.estimate(rows[-1].service).about(count) if rows else None
+    last = next(reversed(ledger.rows), None)
+    credits = None if last is None else ledger.estimate(last.service).about(count)
     takes = "what that takes is not known yet"
     if credits is not None:
         takes = f"about {counted(credits, 'credit')}, by what requests took lately"
