@@ -73,8 +73,9 @@ def test_replies_are_listed_and_picked(shell: Shell, emulator: Emulator) -> None
         ("again", "%chat_retry takes a turn's number from 1 to 1."),
         ("--pick 2", "--pick takes the number of a reply, from 1 to 1. Nothing was sent or ch"),
         ("--pick x 1", "--pick takes the number of a reply, from 1 to 1."),
-        ("--pick 1 --list", "%chat_retry lists replies or picks one. Nothing was sent or cha"),
-        ("--show", "takes no other option here than --list, --pick. Nothing was changed."),
+        ("--pick 1 --list", "%chat_retry lists replies, picks one, or has stale cells run."),
+        ("--stale 2", "%chat_retry lists replies, picks one, or has stale cells run."),
+        ("--show", "takes no other option here than --list, --stale, --pick. Nothing was changed."),
     ],
 )
 def test_what_is_refused(shell: Shell, emulator: Emulator, line: str, words: str) -> None:
