@@ -6,7 +6,8 @@ everything stands in the order as run. Nothing of the bridge is saved in the not
 
 The messages are listed in :mod:`chatmagic.jupyter.panel.messages`: ``cells`` to the kernel, which
 :func:`chatmagic.conversation.cell_order.report_from` reads, ``marks``, ``say`` and ``tell``; and
-``code``, cells to put below a cell, to which the page answers ``coded``.
+``code``, cells to put below a cell, to which the page answers ``coded``; and ``run``, cells to run,
+to which it answers ``started``.
 """
 
 from __future__ import annotations
@@ -21,18 +22,26 @@ from traitlets import Unicode
 
 from chatmagic.conversation.cell_order import Pages, report_from
 from chatmagic.conversation.history import IN_NOTEBOOK
-from chatmagic.jupyter import assets
+from chatmagic.jupyter import assets, stale_cells
 from chatmagic.jupyter.drawing import Drawn
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from chatmagic.conversation.cell_order import PageReport
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.marks import Mark
-    from chatmagic.jupyter.bridge_messages import CodeCell, Coded, Say, ToBridge
+    from chatmagic.conversation.staleness import Cause
+    from chatmagic.jupyter.bridge_messages import (
+        CodeCell,
+        Coded,
+        Say,
+        StaleBelow,
+        Started,
+        ToBridge,
+    )
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
@@ -57,6 +66,8 @@ COPIED: Final = (
     "Not in the conversation: this output came with a copy of its cell. Run the cell to renew it."
 )
 STARTED: Final = "Reply started."
+ANSWERS: Final = frozenset(["coded", "started"])
+"""The kinds of a page's messages that answer one of the kernel's."""
 _SHOWN: Final = 40
 
 
@@ -94,6 +105,7 @@ class Bridge:
         if ended is not None:
             self._to_say.append({"kind": "say", "text": ended, "first": True})
         self._marked: dict[str, str] | None = None
+        self._below: dict[str, StaleBelow] = {}
         self._last_key = 0
         self._awaited: dict[int, Callable[[Any], str]] = {}
         self._quiet = True
@@ -126,26 +138,55 @@ class Bridge:
         report = self._report_with(owner)
         if report is None:
             return
-        key = self._last_key = self._last_key + 1
-        self._awaited = {key: heard}  # a page that is gone does not answer
         self._send(
             {
                 "kind": "code",
                 "page": report.page,
-                "key": key,
+                "key": self._awaiting(heard),
                 "cell": report.cells[str(owner)].id,
                 "digest": digest,
                 "cells": cells,
             }
         )
 
-    def has_page(self, owner: str | None) -> bool:
+    def run_cells(
+        self, owner: str | None, cells: Sequence[str], heard: Callable[[Started], str]
+    ) -> None:
+        """Let the page of a cell run others of its cells, in order.
+
+        Args:
+            owner: hash of the cell, which is running.
+            cells: hashes of the others.
+            heard: as :meth:`put_code` has it.
+        """
+        report = self._report_with(owner)
+        if report is None:
+            return
+        self._send(
+            {
+                "kind": "run",
+                "page": report.page,
+                "key": self._awaiting(heard),
+                "cell": report.cells[str(owner)].id,
+                "cells": [report.cells[cell].id for cell in cells],
+            }
+        )
+
+    def _awaiting(self, heard: Callable[[Any], str]) -> int:
+        """Return the key of a message that is to be answered."""
+        key = self._last_key = self._last_key + 1
+        self._awaited = {key: heard}  # a page that is gone does not answer
+        return key
+
+    def has_page(self, owner: str | None, others: Iterable[str] = ()) -> bool:
         """Return whether a page has listed a cell.
 
         Args:
             owner: hash of the cell.
+            others: hashes of cells that it has listed, too.
         """
-        return self._report_with(owner) is not None
+        report = self._report_with(owner)
+        return report is not None and all(cell in report.cells for cell in others)
 
     def _report_with(self, owner: str | None) -> PageReport | None:
         return next((page for page in self.pages.reports[::-1] if owner in page.cells), None)
@@ -153,7 +194,7 @@ class Bridge:
     def _heard(self, _widget: object, content: Any, _buffers: object) -> None:
         """Take note of a page's message."""
         report = report_from(content)
-        if report is None and isinstance(content, dict) and content.get("kind") == "coded":
+        if report is None and isinstance(content, dict) and content.get("kind") in ANSWERS:
             heard = self._awaited.pop(content.get("key", 0), None)
             if heard is not None:
                 self._say(heard(content))
@@ -202,6 +243,7 @@ class Bridge:
         layout = self._session.environment.layout(None)
         marks = conversation.marks(layout)
         causes = conversation.causes(layout).by_cell() if "stale" in marks.values() else {}
+        self._publish_below(causes, opened=opened)
         copies = self.pages.copies() - {turn.owner for turn in conversation}
         words = dict.fromkeys(copies, COPIED)
         for cell, mark in marks.items():
@@ -215,6 +257,19 @@ class Bridge:
             self._send({"kind": "marks", "marks": marked})
         while self._to_say:
             self._send(self._to_say.pop(0))
+
+    def _publish_below(self, causes: Mapping[str, Cause], *, opened: bool) -> None:
+        """Send the stale cells below those that made them stale."""
+        below: dict[str, StaleBelow] = {}
+        for report in self.pages.reports:
+            for cell, cells in stale_cells.below(causes, tuple(report.cells)).items():
+                below[report.cells[cell].id] = {
+                    "words": f"{stale_cells.quote(self._session, cells, ' below')}.",
+                    "cells": [report.cells[each].id for each in cells],
+                }
+        if below != self._below or (below and opened):
+            self._below = below
+            self._send({"kind": "below", "below": below})
 
     def _send(self, message: ToBridge) -> None:
         self._hidden.send(message)

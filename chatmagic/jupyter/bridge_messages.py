@@ -18,6 +18,20 @@ class Marks(TypedDict):
     marks: dict[str, str]
 
 
+class StaleBelow(TypedDict):
+    """What a cell says of the stale ones below it, and their ids, in order."""
+
+    words: str
+    cells: list[str]
+
+
+class Below(TypedDict):
+    """The stale cells below those that made them stale, by the latter's ids."""
+
+    kind: Literal["below"]
+    below: dict[str, StaleBelow]
+
+
 class Say(TypedDict):
     """Words for the status region; ``first`` if a panel has shown them already."""
 
@@ -51,7 +65,17 @@ class Code(TypedDict):
     cells: list[CodeCell]
 
 
-ToBridge = Marks | Say | Tell | Code
+class Run(TypedDict):
+    """Stale cells that one page is to run, in order, for a cell that is running."""
+
+    kind: Literal["run"]
+    page: str
+    key: int
+    cell: str
+    cells: list[str]
+
+
+ToBridge = Marks | Below | Say | Tell | Code | Run
 
 # From a page to the kernel.
 
@@ -78,4 +102,13 @@ class Coded(TypedDict):
     left: int
 
 
-FromBridge = Cells | Coded
+class Started(TypedDict):
+    """What became of the cells to run, and how many the page has started."""
+
+    kind: Literal["started"]
+    key: int
+    outcome: Literal["started", "queued", "refused"]
+    count: int
+
+
+FromBridge = Cells | Coded | Started

@@ -189,7 +189,7 @@ class ChatMagics(KernelSettings, Magics):
         """Ask a turn's question again, in its place: ``%chat_retry``, or ``%chat_retry 2``.
 
         ``--list`` shows the replies with their settings; ``--pick 1`` puts the first one back,
-        ``--pick 1 2`` that of turn 2.
+        ``--pick 1 2`` that of turn 2. ``--stale`` asks first, then runs the stale cells again.
         """
         return cast("Reply | None", self._run("retry", line))
 

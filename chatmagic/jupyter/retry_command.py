@@ -16,6 +16,7 @@ from chatmagic.jupyter import views
 from chatmagic.jupyter.ask_command import interruptible, send
 from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import cell_source, running
+from chatmagic.jupyter.retry_stale import retry_stale
 from chatmagic.jupyter.thread_command import place
 from chatmagic.render import gauge
 from chatmagic.session.events import Ask
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _EXCERPT: Final = 60
 _UNCHANGED: Final = "Nothing was sent or changed."
-_HINT: Final = "%chat_retry; %chat_retry 2; %chat_retry --list 2; %chat_retry --pick 1 2."
+_HINT: Final = "%chat_retry; %chat_retry 2; %chat_retry --list 2; %chat_retry --pick 1 2; --stale."
 
 
 def retry(kernel: Kernel, line: str) -> Reply | None:
@@ -51,9 +52,15 @@ def retry(kernel: Kernel, line: str) -> Reply | None:
 
 
 def _run(kernel: Kernel, line: str) -> Reply | None:
-    words, options = read("chat_retry", line, "--list", valued=("--pick",), hint=_HINT)
-    if len(options) > 1:
-        raise InputError(f"%chat_retry lists replies or picks one. {_UNCHANGED}", hint=_HINT)
+    words, options = read("chat_retry", line, "--list", "--stale", valued=("--pick",), hint=_HINT)
+    if len(options) > 1 or ("--stale" in options and words):
+        raise InputError(
+            f"%chat_retry lists replies, picks one, or has stale cells run. {_UNCHANGED}",
+            hint=_HINT,
+        )
+    if "--stale" in options:
+        retry_stale(kernel)
+        return None
     number, turn = _turn(kernel, words)
     if "--list" in options:
         _list(kernel.session.conversation, number, turn)

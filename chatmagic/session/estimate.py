@@ -44,6 +44,14 @@ class Estimate:
         """The most that one took, at least 1: what a budget reserves; ``None`` is unknown."""
         return max(1, *self.costs) if self.costs else None
 
+    def about(self, requests: int) -> int | None:
+        """Return about how many credits requests take, by the mean; ``None`` is unknown.
+
+        Args:
+            requests: how many.
+        """
+        return math.ceil(requests * statistics.fmean(self.costs)) if self.costs else None
+
     def turns_left(self, remaining: int) -> tuple[int, int] | None:
         """Return between how many and how many more such requests the credits allow.
 

@@ -192,6 +192,59 @@ def test_stale_cells_are_told_to_the_page(front: Front) -> None:
     assert len([message for message in front.sent if message["kind"] == "marks"]) == 1
 
 
+def test_a_cell_says_what_it_made_stale(front: Front) -> None:
+    """How many turns, about what they take, and which cells; until they are asked again."""
+    for name in "abc":
+        front.ask(name)
+    front.say("abc", opened=True)
+    front.ask("a")
+    words = "2 turns below are stale: about 2 credits, by what requests took lately."
+    front.hears({"kind": "below", "below": {"a": {"words": words, "cells": ["b", "c"]}}})
+    front.ask("b")
+    words = "1 turn below is stale: about 1 credit, by what requests took lately."
+    front.hears({"kind": "below", "below": {"a": {"words": words, "cells": ["c"]}}})
+    front.ask("c")
+    front.hears({"kind": "below", "below": {}})
+
+
+@pytest.mark.parametrize(
+    ("outcome", "count", "words"),
+    [
+        ("started", 2, "Running 2 cells again, in order."),
+        ("queued", 0, "Nothing was run: other cells are running or waiting to run. Run this cell "),
+        ("refused", 1, "This page started 1 cell. Run the others by hand, of: cell [3], cell [4]."),
+    ],
+)
+def test_a_page_is_to_run_the_stale_cells(
+    front: Front, monkeypatch: pytest.MonkeyPatch, outcome: str, count: int, words: str
+) -> None:
+    """After a yes to the quote; the page's answer is what the cell shows in the end."""
+    quotes: list[str] = []
+    answers = iter(["", "y"])
+
+    def answer(quote: str) -> str:
+        quotes.append(quote)
+        return next(answers)
+
+    monkeypatch.setattr("builtins.input", answer)
+    for name in "abc":
+        front.ask(name)
+    front.say("abcr", opened=True)
+    front.ask("a")
+    front.sent.clear()
+    ran = front.shell.fails("%chat_retry --stale", cell="r")
+    assert str(ran.error) == "The stale cells were not run. Nothing was sent."
+    quote = "2 turns are stale: about 2 credits, by what requests took lately."
+    assert quotes == [f"{quote}\nRun their cells again? [y/N] "]
+    assert [message for message in front.sent if message["kind"] == "run"] == []
+    ran = front.shell.page("%chat_retry --stale", "r")
+    assert ran.texts == ["2 cells for this page to run again."]
+    front.hears({"kind": "run", "page": "p", "key": 1, "cell": "r", "cells": ["b", "c"]})
+    front.widget.say({"kind": "started", "key": 1, "outcome": outcome, "count": count})
+    with front.news:
+        assert front.news.wait_for(lambda: any(words in said for said in front.said()), PATIENCE)
+
+
 def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:
     """At an undo, of a re-run too, and at a reset; a redo ends it."""
     for name in "ab":

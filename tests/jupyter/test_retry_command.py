@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from shells import asked
+from shells import asked, bodies
 
 from chatmagic.session.current import current_session
 
@@ -73,8 +73,9 @@ def test_replies_are_listed_and_picked(shell: Shell, emulator: Emulator) -> None
         ("again", "%chat_retry takes a turn's number from 1 to 1."),
         ("--pick 2", "--pick takes the number of a reply, from 1 to 1. Nothing was sent or ch"),
         ("--pick x 1", "--pick takes the number of a reply, from 1 to 1."),
-        ("--pick 1 --list", "%chat_retry lists replies or picks one. Nothing was sent or cha"),
-        ("--show", "takes no other option here than --list, --pick. Nothing was changed."),
+        ("--pick 1 --list", "%chat_retry lists replies, picks one, or has stale cells run."),
+        ("--stale 2", "%chat_retry lists replies, picks one, or has stale cells run."),
+        ("--show", "takes no other option here than --list, --stale, --pick. Nothing was changed."),
     ],
 )
 def test_what_is_refused(shell: Shell, emulator: Emulator, line: str, words: str) -> None:
@@ -95,3 +96,28 @@ def test_without_a_turn_above_there_is_nothing_to_ask(shell: Shell, emulator: Em
         in shell.run("%chat_retry\n%chat_thread x", cell="b").traceback[0]
     )
     assert len(asked(emulator)) == 1
+
+
+def test_what_is_sent_again_is_what_was_sent(shell: Shell, emulator: Emulator) -> None:
+    """With its options, its values and what asked for its form; not below what was reset."""
+    shell.shell.user_ns["x"] = 3
+    shell.page('%chat -t 0.5 --format json echo:{"a": {{ x }}}', "a")
+    shell.shell.user_ns["x"] = 4
+    assert shell.page("%chat_retry", "r").records[0]["parameters"]["format"] == "json"
+    first, again = bodies(emulator)
+    assert first == again
+    shell.page("%chat_save talk.json\n%chat_load talk.json", "s")
+    said = shell.run("%chat_retry", cell="r").traceback[0]
+    assert "The value of x was not kept. Nothing was sent or changed." in said
+    assert len(bodies(emulator)) == 2
+
+
+def test_one_that_fails_leaves_the_turn(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its place, with its reply."""
+    shell.page("%chat echo:a", "a")
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", "http://127.0.0.1:9")
+    shell.fails("%chat_retry")
+    (turn,) = current_session().conversation
+    assert (turn.number, turn.reply.text, len(asked(emulator))) == (1, "a", 1)

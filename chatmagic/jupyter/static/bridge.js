@@ -6,6 +6,7 @@
 import { addCodeTools, copyWords, newCodeCell, placeCode } from "./code.js";
 import { make } from "./dom.js";
 import { BRIDGE, cellList, panelViews, shownIndex } from "./notebook.js";
+import { noteBelow, runCells, runWords } from "./rerun.js";
 
 /** @typedef {import("./notebook.js").Cell} Cell */
 /** @typedef {import("./notebook.js").Context} Context */
@@ -137,6 +138,8 @@ export class Bridge {
     this.page = Math.random().toString(36).slice(2);
     /** @type {Map<string, string>} words by the cell's id */
     this.marks = new Map();
+    /** @type {Map<string, import("./messages.js").StaleBelow>} by the cell's id */
+    this.below = new Map();
     this.prompts = new PromptStyle();
     this.pending = false;
     this.stopped = false;
@@ -148,6 +151,7 @@ export class Bridge {
     this.views = new MutationObserver(() => TITLED_MS.map((ms) => setTimeout(this.draw, ms)));
     this.changed = this.changed.bind(this);
     this.draw = this.draw.bind(this);
+    this.runAgain = this.runAgain.bind(this);
     this.stop = this.stop.bind(this);
     this.receive = this.receive.bind(this);
     this.cells.changed.connect(this.changed);
@@ -213,7 +217,9 @@ export class Bridge {
       this.observer.observe(area, { childList: true });
       if (panel.parentElement) this.views.observe(panel.parentElement, { childList: true });
       panel.querySelectorAll(".jp-Notebook-cell").forEach((node, place) => {
-        mark(node, this.marks.get(cells[shownIndex(node, place)]?.id));
+        const id = cells[shownIndex(node, place)]?.id;
+        mark(node, this.marks.get(id));
+        noteBelow(node, this.below.get(id), this.runAgain);
         const outputs = node.querySelector(".jp-Cell-outputArea");
         if (!outputs) return;
         this.outputs.observe(outputs, { childList: true, subtree: true });
@@ -233,10 +239,18 @@ export class Bridge {
     }
   }
 
+  /** Run stale cells, by their button. @param {string[]} cells */
+  async runAgain(cells) {
+    const result = await runCells(this.model, notebookPanels(this.context), cells);
+    announce({ words: runWords(result) });
+  }
+
   /** @param {import("./messages.js").ToBridge} content */
   receive(content) {
     if (content.kind === "marks") {
       this.marks = new Map(Object.entries(content.marks));
+    } else if (content.kind === "below") {
+      this.below = new Map(Object.entries(content.below));
     } else if (content.kind === "say" && !(content.first && panelViews(this.model).size)) {
       // A panel has said it where no bridge did.
       statusRegion().textContent = String(content.text);
@@ -244,6 +258,11 @@ export class Bridge {
       this.tell(false);
     } else if (content.kind === "code" && content.page === this.page) {
       this.model.send({ kind: "coded", key: content.key, ...placeCode(this.model, content) });
+    } else if (content.kind === "run" && content.page === this.page) {
+      const { key, cell, cells } = content;
+      void runCells(this.model, notebookPanels(this.context), cells, cell).then((result) => {
+        this.model.send({ kind: "started", key, ...result });
+      });
     }
     this.draw();
   }
@@ -261,7 +280,10 @@ export class Bridge {
     this.views.disconnect();
     this.outputs.disconnect();
     for (const panel of notebookPanels(this.context)) {
-      panel.querySelectorAll(".jp-Notebook-cell").forEach((node) => mark(node));
+      for (const node of panel.querySelectorAll(".jp-Notebook-cell")) {
+        mark(node);
+        noteBelow(node);
+      }
       for (const frame of panel.querySelectorAll(`.${IN_CELL}`)) {
         frame.replaceWith(...Array.from(frame.children).slice(0, 1));
       }

@@ -55,14 +55,21 @@
 
 /**
  * @typedef {{kind: "marks", marks: Record<string, string>}} Marks words by the cell's id
+ * @typedef {{words: string, cells: string[]}} StaleBelow the stale cells below, by their ids
+ * @typedef {{kind: "below", below: Record<string, StaleBelow>}} Below by the id of the cell that
+ *   made them stale
  * @typedef {{kind: "say", text: string, first?: boolean}} Say first: a panel has said it already
  * @typedef {{kind: "tell"}} Tell
  * @typedef {{kind: "code", page: string, key: number, cell: string, digest: string,
  *   cells: {id: string, cell_type: "code"|"markdown", source: string}[]}} Code cells to put
  *   below a cell
- * @typedef {Marks|Say|Tell|Code} ToBridge
+ * @typedef {{kind: "run", page: string, key: number, cell: string, cells: string[]}} Run cells
+ *   to run for a cell
+ * @typedef {Marks|Below|Say|Tell|Code|Run} ToBridge
  * @typedef {{kind: "coded", key: number, outcome: "made"|"same"|"queued"|"refused",
  *   made: number, removed: number, left: number}} Coded
+ * @typedef {{kind: "started", key: number, outcome: "started"|"queued"|"refused",
+ *   count: number}} Started
  */
 
 export {};

@@ -1,0 +1,47 @@
+"""Stale cells: which a cell has made stale, and about what it takes to ask them again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chatmagic.text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from chatmagic.conversation.staleness import Cause
+    from chatmagic.session.session import Session
+
+
+def below(causes: Mapping[str, Cause], order: Sequence[str]) -> dict[str, list[str]]:
+    """Return the stale cells below each cell that made them stale, in order.
+
+    Args:
+        causes: what made cells stale, by their hashes.
+        order: hashes of a page's cells from top to bottom.
+    """
+    made: dict[str, list[str]] = {}
+    for place, cell in enumerate(order):
+        owner = causes[cell].owner if cell in causes else None
+        if owner is not None and owner in order[:place]:
+            made.setdefault(owner, []).append(cell)
+    return made
+
+
+def quote(session: Session, cells: Collection[str], where: str = "") -> str:
+    """Return how many turns the cells would ask, and about what that takes.
+
+    Args:
+        session: the session.
+        cells: hashes of stale cells.
+        where: where they stand, after the count.
+    """
+    # A cell that asked for another reply to a turn asks once more.
+    count = max(len(cells), sum(turn.owner in cells for turn in session.conversation))
+    ledger = session.spending.ledger
+    last = next(reversed(ledger.rows), None)
+    credits = None if last is None else ledger.estimate(last.service).about(count)
+    takes = "what that takes is not known yet"
+    if credits is not None:
+        takes = f"about {counted(credits, 'credit')}, by what requests took lately"
+    return f"{counted(count, 'turn')}{where} {'is' if count == 1 else 'are'} stale: {takes}"

@@ -1,0 +1,104 @@
+// Stale cells asked again: what the cell that made them stale says of them, and how they are run.
+
+import { button, make } from "./dom.js";
+import { cellList, notebookModel, shownIndex } from "./notebook.js";
+
+/** @typedef {import("./messages.js").StaleBelow} StaleBelow */
+
+const STALE_BELOW = "chatmagic-below";
+const RUN_AGAIN = "Run them again";
+/** The key by which JupyterLab and Notebook 7 run a cell; that they have no public call for. */
+const RUN_KEY = {
+  key: "Enter", code: "Enter", keyCode: 13, ctrlKey: true, bubbles: true, cancelable: true,
+};
+const CHECKED_MS = 20;
+const CHECKED = 50;
+const NOTE_STYLE =
+  "grid-column: 1 / -1; margin: 2px 0 2px calc(var(--jp-cell-prompt-width, 64px) + 11px); " +
+  "padding-inline-start: 8px; font-family: var(--jp-ui-font-family); " +
+  "font-size: var(--jp-ui-font-size1, 13px); color: var(--jp-ui-font-color1, inherit);";
+
+/**
+ * Put what a cell says of the stale ones below it into the cell, or take it away.
+ * @param {Element} node the cell's
+ * @param {StaleBelow} [below]
+ * @param {(cells: string[]) => void} [run]
+ */
+export function noteBelow(node, below, run) {
+  /** @type {HTMLElement | null} */
+  const old = node.querySelector(`:scope > .${STALE_BELOW}`);
+  const now = below ? JSON.stringify(below) : undefined;
+  if (old?.dataset.now === now) return;
+  old?.remove();
+  if (!below || !run) return;
+  const again = button("retry", RUN_AGAIN, () => run(below.cells), RUN_AGAIN);
+  // Enter is the button's and not the notebook's.
+  const shown = { role: "note", style: NOTE_STYLE, "data-lm-suppress-shortcuts": "true" };
+  const note = make("div", STALE_BELOW, [make("span", "", below.words), again], shown);
+  note.dataset.now = now;
+  node.insertBefore(note, node.querySelector(":scope > .jp-Cell-outputWrapper"));
+}
+
+/**
+ * Run cells in their order, as their reader would: each is selected, and its key is pressed.
+ * @param {import("./notebook.js").Model} model
+ * @param {Element[]} panels those that show the notebook
+ * @param {string[]} ids
+ * @param {string} [by] the cell that asks for it, which is running
+ * @returns {Promise<{outcome: "started"|"queued"|"refused", count: number}>}
+ */
+export async function runCells(model, panels, ids, by) {
+  const all = cellList(notebookModel(model)?.cells);
+  const waits = all.some(({ id, type, executionState }) => {
+    return type === "code" && id !== by && executionState !== "idle";
+  });
+  let count = 0;
+  const panel = panels.find(({ classList }) => !classList.contains("lm-mod-hidden"));
+  if (waits && all.every(({ type, executionState }) => type !== "code" || executionState)) {
+    return { outcome: "queued", count };
+  }
+  for (const id of ids) {
+    const nodes = Array.from(panel?.querySelectorAll(".jp-Notebook-cell") ?? []);
+    const node = nodes.find((each, place) => all[shownIndex(each, place)]?.id === id);
+    const cell = all.find((each) => each.id === id);
+    if (!(node instanceof HTMLElement) || !cell || !(await runCell(node, cell))) {
+      return { outcome: "refused", count };
+    }
+    count += 1;
+  }
+  return { outcome: "started", count };
+}
+
+/**
+ * Run one cell; return whether it runs. With several selected, all of these would.
+ * @param {HTMLElement} node
+ * @param {import("./notebook.js").Cell} cell
+ */
+async function runCell(node, cell) {
+  const before = cell.executionCount;
+  node.focus();
+  // The page marks the selected cells in its next frame.
+  if (!(await comes(() => node.matches(".jp-mod-active:not(.jp-mod-multiSelected)")))) return false;
+  node.dispatchEvent(new KeyboardEvent("keydown", RUN_KEY));
+  return comes(() => cell.executionState !== "idle" || cell.executionCount !== before);
+}
+
+/** Return whether something comes true, soon. @param {() => boolean} check */
+async function comes(check) {
+  for (let checked = 0; checked < CHECKED; checked++) {
+    await new Promise((resolve) => setTimeout(resolve, CHECKED_MS));
+    if (check()) return true;
+  }
+  return false;
+}
+
+/**
+ * Return what became of cells that a button was to run, in words.
+ * @param {{outcome: string, count: number}} result
+ */
+export function runWords({ outcome, count }) {
+  if (outcome === "queued") return "Nothing was run: other cells are running or waiting to run.";
+  const cells = `${count} cell${count === 1 ? "" : "s"}`;
+  if (outcome === "started") return `Running ${cells} again.`;
+  return `This page started ${cells}: run those that are marked by hand.`;
+}
