@@ -108,6 +108,7 @@ class MapHandle:
         try:
             self._run(lambda: None)
         except BaseException as error:  # noqa: BLE001 - `result` raises it
+            log_swallowed(error)
             self._error = error
 
     def _run(self, tick: Callable[[], object]) -> None:

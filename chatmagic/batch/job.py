@@ -214,6 +214,7 @@ class Job:
                         self.progress.ended += 1
                     self._news.put(None)
         except BaseException as error:  # noqa: BLE001 - the thread that runs the job raises it
+            log_swallowed(error)
             self._end(error)
 
     def _ask(self, client: Client, task: Task) -> None:

@@ -112,7 +112,7 @@ class Conversation:
         self._all = Snapshot()
         self.cells: Mapping[str, str] = {}
         """For each cell that has run, the digest of what would go along of it now."""
-        self.label: Callable[[str], str] = lambda _cell: history.IN_NOTEBOOK
+        self.label: Callable[[str], str] = history.in_notebook
         """Returns a cell's name for people by its hash."""
         self._whole: Snapshot | None = None
 

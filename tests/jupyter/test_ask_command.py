@@ -286,7 +286,7 @@ def test_a_cell_that_runs_again_replaces_its_turn(shell: Shell, emulator: Emulat
         "1. echo:A",
         "2. echo:b",
     ]
-    assert history.count("stale: ") == 1
+    assert history.count("stale, because cell [") == 1
     shell.page("%%chat\necho:b", "two")
     assert "stale" not in shell.do("%chat_history").texts[0]
     assert "1 stale" not in shell.do("%chat").printed
