@@ -59,6 +59,7 @@ def replies(now: Snapshot, number: int) -> tuple[Turn, ...]:
         return ()
     index = next(index for index, item in enumerate(slot.items) if _is(item, number))
     question = slot.items[index]
+    others = {turn.number for turn in slot.turns} - {number}
     known = {
         item.number: item
         for items in (slot.items, *_earlier(now, slot.key))
@@ -66,6 +67,7 @@ def replies(now: Snapshot, number: int) -> tuple[Turn, ...]:
         if isinstance(item, Turn)
         and isinstance(question, Turn)
         and item.as_typed == question.as_typed
+        and item.number not in others
     }
     return tuple(known[each] for each in sorted(known))
 

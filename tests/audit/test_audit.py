@@ -337,3 +337,26 @@ def test_the_lessons_are_in_order() -> None:
         (found,) = audit.audit_all([path])
         assert found.in_order, found
         assert found.turns
+
+
+def test_a_turn_is_judged_by_what_stood_above_it_then(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A cell below that asked again changes nothing for those between; a pick is no turn."""
+    first, second = (Turn(prompt="p", reply=Reply(text)).digest for text in "rs")
+    retry = page("p", "s", in_place_of=(first,))
+    pick = page("p", "r", in_place_of=(first, second), picked=True)
+    retry["source"], pick["source"] = "%chat_retry 1", "%chat_retry --pick 1 1"
+    between, below = (page(name, carried=(by,)) for name, by in (("q", first), ("x", second)))
+    below["outputs"] = page("x", carried=(second, Turn(prompt="q", reply=Reply("r")).digest))[
+        "outputs"
+    ]
+    path = save(tmp_path / "a.ipynb", [page("p", "r"), between, retry, below, pick])
+    code, told = run(capsys, [path])
+    assert (code, "4 turns" in told) == (0, True), told
+    below["outputs"] = page("x", carried=(first,))["outputs"]
+    code, told = run(capsys, [save(path, [page("p", "r"), between, retry, below])])
+    assert "cell 4: it was asked after other turns than those above it now" in told
+    twice = {**pick, "outputs": pick["outputs"] * 2}
+    code, told = run(capsys, [save(path, [page("p", "r"), twice])])
+    assert "cell 2: it shows pick more often than it asks for it." in told

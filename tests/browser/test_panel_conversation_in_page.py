@@ -103,6 +103,13 @@ def test_one_conversation_with_the_cells(lab: Callable[..., Book], service: Emul
     assert said.json_value()[3:] == shown
     assert prompts(service)[-1][:2] == ["echo:from a cell", "echo:**Good** morning, $x^2$"]
     assert "took about 1" in chat.turns.last.inner_text()
+    mine = chat.turns.nth(1)
+    mine.get_by_role("button", name="Ask again").click()
+    replies = mine.get_by_role("group", name="Replies")
+    replies.get_by_text("2 of 2").wait_for()
+    book.screenshot("replies")
+    replies.get_by_role("button", name="Earlier reply").click()
+    replies.get_by_text("1 of 2").wait_for()
     assert book.front.heard.fetched == []
     assert book.front.heard.errors == []
 

@@ -318,6 +318,35 @@ class Machine(RuleBasedStateMachine):
         self.ever.add(turn.number)
         self.asked[turn.number] = (turn.carried, last)
 
+    @precondition(lambda self: self.live())
+    @rule(data=st.data(), owner=owners, order=orders, is_pick=st.booleans())
+    def retry(
+        self,
+        data: st.DataObject,
+        owner: str | None,
+        order: Sequence[str] | None,
+        *,
+        is_pick: bool,
+    ) -> None:
+        """Ask a turn again, or put one of its replies back."""
+        number = data.draw(st.sampled_from(self.live()))
+        replies = self.talk.replies(number)
+        assert number in {turn.number for turn in replies}
+        self.executions += 1
+        if is_pick:
+            new = data.draw(st.sampled_from(replies))
+            self.talk.replace_reply(new, number, asker=owner, order=order)
+        else:
+            new = again(self.talk, owner, str(self.executions), number=number, order=order)
+            assert new.number not in self.ever
+            self.ever.add(new.number)
+            self.named[new.number], self.hides[new.number] = new.thread, new.hide
+            self.asked[new.number] = (new.carried, new.last)
+        self.change()
+        self.row(owner, order)
+        for row in self.rows:
+            row.turns[:] = [(new.number if it == number else it, by) for it, by in row.turns]
+
     def put(
         self,
         owner: str | None,

@@ -453,8 +453,11 @@ def test_another_question_is_answered_as_the_lesson_says(
     assert quoted in bare.page("%chat_history", "another").texts[0]
 
 
-def test_a_changed_row_is_asked_alone_as_the_lesson_says(bare: Shell) -> None:
+def test_a_changed_row_is_asked_alone_as_the_lesson_says(
+    bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the reader is told to try in 07: one question of the table is asked once more."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     cells = code(read(NOTEBOOKS / "07-many-prompts.ipynb"))
     table = next(place for place, cell in enumerate(cells) if "Why is the sky" in cell.source)
     count = next(place for place, cell in enumerate(cells) if "requests for" in cell.source)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from shells import asked
+from shells import asked, bodies
 
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from logged import Emulator
     from shells import Shell
 
@@ -96,3 +98,31 @@ def test_without_a_turn_above_there_is_nothing_to_ask(shell: Shell, emulator: Em
         in shell.run("%chat_retry\n%chat_thread x", cell="b").traceback[0]
     )
     assert len(asked(emulator)) == 1
+
+
+def test_what_is_sent_again_is_what_was_sent(
+    shell: Shell, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its options, its values and what asked for its form; not without what was not kept."""
+    monkeypatch.chdir(tmp_path)
+    shell.shell.user_ns["x"] = 3
+    shell.page('%chat -t 0.5 --format json echo:{"a": {{ x }}}', "a")
+    shell.shell.user_ns["x"] = 4
+    assert shell.page("%chat_retry", "r").records[0]["parameters"]["format"] == "json"
+    first, again = bodies(emulator)
+    assert first == again
+    shell.page("%chat_save talk.json\n%chat_load talk.json", "s")
+    said = shell.run("%chat_retry", cell="r").traceback[0]
+    assert "The value of x was not kept. Nothing was sent or changed." in said
+    assert len(bodies(emulator)) == 2
+
+
+def test_one_that_fails_leaves_the_turn(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its place, with its reply."""
+    shell.page("%chat echo:a", "a")
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", "http://127.0.0.1:9")
+    shell.fails("%chat_retry")
+    (turn,) = current_session().conversation
+    assert (turn.number, turn.reply.text, len(asked(emulator))) == (1, "a", 1)
