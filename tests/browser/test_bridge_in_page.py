@@ -167,7 +167,7 @@ def test_marks_prose_and_status_are_the_pages_own(lab: Open, service: Emulator) 
     bridged(book, marks=1)
     mark = book.js(f"const mark = {MARKS}[0]; return [mark.getAttribute('role'), mark.innerText]")
     assert mark[0] == "note"
-    assert mark[1].startswith("Stale, because ")
+    assert mark[1].startswith("Stale, because cell [")
     book.screenshot("stale")
     book.insert(1, "2")
     bridged(book, marks=1)

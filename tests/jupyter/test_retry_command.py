@@ -10,6 +10,8 @@ from shells import asked, bodies
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from logged import Emulator
     from shells import Shell
 
@@ -98,8 +100,11 @@ def test_without_a_turn_above_there_is_nothing_to_ask(shell: Shell, emulator: Em
     assert len(asked(emulator)) == 1
 
 
-def test_what_is_sent_again_is_what_was_sent(shell: Shell, emulator: Emulator) -> None:
-    """With its options, its values and what asked for its form; not below what was reset."""
+def test_what_is_sent_again_is_what_was_sent(
+    shell: Shell, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its options, its values and what asked for its form; not without what was not kept."""
+    monkeypatch.chdir(tmp_path)
     shell.shell.user_ns["x"] = 3
     shell.page('%chat -t 0.5 --format json echo:{"a": {{ x }}}', "a")
     shell.shell.user_ns["x"] = 4
