@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from chatmagic._log import log_swallowed
 from chatmagic.batch.bar import Bar
 from chatmagic.batch.job import NAP
 from chatmagic.errors import ChatError, ChatInterrupted

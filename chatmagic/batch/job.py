@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from chatmagic._json import shared
+from chatmagic._log import log_swallowed
 from chatmagic.batch.pace import Pace
 from chatmagic.batch.row_reply import RowReply
 from chatmagic.client.halt import Halt
