@@ -78,8 +78,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from chatmagic.conversation import alternatives, history
+from chatmagic.conversation.contents import ConversationContents
 from chatmagic.conversation.history import Snapshot
-from chatmagic.conversation.state import ConversationState
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -90,7 +90,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.turn import Turn
 
 
-class Conversation(ConversationState):
+class Conversation(ConversationContents):
     """An ordered list of turns, by the rules at the top of this module."""
 
     def add(self, item: Item, *, order: Sequence[str] | None = None) -> Change:

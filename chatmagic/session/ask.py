@@ -116,29 +116,6 @@ class AskState:
             instructions=instructions and instructions.bare,
         )
 
-    def context_in(self, conversation: Conversation, *, last: int | None = None) -> Context:
-        """Return what of a conversation the request carries.
-
-        Args:
-            conversation: the conversation.
-            last: carry only so many turns, the newest; ``None`` is all of them.
-        """
-        if self.ask.again is not None:
-            return conversation.context_of(self.ask.again, last=last)
-        return self.place_in(conversation, last=last)
-
-    def place_in(self, conversation: Conversation, *, last: int | None = None) -> Context:
-        """Return what of a conversation stands above the cell that asks.
-
-        Args:
-            conversation: the conversation.
-            last: as :meth:`context_in` has it.
-        """
-        ask = self.ask
-        return conversation.context(
-            ask.owner, ask.execution, last=last, order=self.order, thread=ask.thread
-        )
-
     def record_of(self, turn: Turn, conversation: Conversation) -> Record:
         """Return the record of the turn that the ask makes.
 

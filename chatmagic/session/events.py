@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from chatmagic.client.halt import Halt
+    from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.request_facts import Entry
-    from chatmagic.conversation.turn import Turn
+    from chatmagic.conversation.turn import Context, Turn
     from chatmagic.models import Reply
 
 EMPTY: Final = "The prompt is empty. Nothing was sent."
@@ -78,6 +79,34 @@ class Ask(RequestFacts):
             raise InputError(f"The prompt is text, not {kind}. Nothing was sent.")
         if not prompt.strip():
             raise InputError(EMPTY)
+
+    def context_in(
+        self, conversation: Conversation, order: Sequence[str] | None, *, last: int | None = None
+    ) -> Context:
+        """Return what of a conversation the request carries.
+
+        Args:
+            conversation: the conversation.
+            order: hashes of the page's cells from top to bottom, where the page tells them.
+            last: carry only so many turns, the newest; ``None`` is all of them.
+        """
+        if self.again is not None:
+            return conversation.context_of(self.again, last=last)
+        return self.place_in(conversation, order, last=last)
+
+    def place_in(
+        self, conversation: Conversation, order: Sequence[str] | None, *, last: int | None = None
+    ) -> Context:
+        """Return what of a conversation stands above the cell that asks.
+
+        Args:
+            conversation: the conversation.
+            order: as :meth:`context_in` has it.
+            last: as :meth:`context_in` has it.
+        """
+        return conversation.context(
+            self.owner, self.execution, last=last, order=order, thread=self.thread
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,8 +135,8 @@ class AskSteps:
         aside = self._follow_page(conversation)
         above: tuple[Turn, ...] = ()
         if state.ask.history:
-            state.context = state.context_in(conversation, last=state.ask.last)
-            above = state.context_in(conversation).turns
+            state.context = state.ask.context_in(conversation, state.order, last=state.ask.last)
+            above = state.ask.context_in(conversation, state.order).turns
         self._ask_for_form(above)
         self._make_request()
         return aside
@@ -197,7 +197,7 @@ class AskSteps:
         asked = Interaction.asked(
             state.request, messages, context.instructions, typed=ask.typed, owner=ask.owner
         )
-        above = state.place_in(conversation)
+        above = state.ask.place_in(conversation, state.order)
         below = [
             turn
             for turn in conversation.threads.get(above.thread, ())

@@ -48,6 +48,7 @@ function repliesNode(id, replies, actions) {
 function footNode(entry, actions) {
   const { id, prompt, reply, took } = entry;
   const text = reply?.text ?? "";
+  /** @type {HTMLElement[]} */
   const tools = [button("copy", "Copy the reply", () => actions.copy(text, "The reply"))];
   if (entry.mine) {
     tools.push(

@@ -38,8 +38,8 @@ def _in_notebook(_cell: str) -> str:
     return history.IN_NOTEBOOK
 
 
-class ConversationState:
-    """State of a conversation, to read."""
+class ConversationContents:
+    """Contents of a conversation, to read."""
 
     def __init__(self) -> None:
         """Start without any turn."""
