@@ -154,7 +154,11 @@ class Replay:
         """
         earlier = () if turn.record is None else turn.record.in_place_of
         turns = reversed(self.conversation.turns if earlier else ())
-        old = next((each.number for each in turns if each.recorded_digest in earlier), 0)
+        olds = [each.number for each in turns if each.recorded_digest in earlier]
+        # Of equal turns, the one that stood below what this one's request carried.
+        old = next((each for each in olds if self._carries(each, turn)), next(iter(olds), 0))
+        if not old and all(each.as_typed != turn.as_typed for each in self.conversation.turns):
+            earlier = ()  # No output holds the reply that it took the place of.
         stand = (
             self.conversation.context_of(old)
             if old
@@ -172,6 +176,12 @@ class Replay:
             same = (each for each in known if each.recorded_digest == turn.recorded_digest)
             turn = next(same, turn)
         self.conversation.replace_reply(turn, old, asker=asker)
+
+    def _carries(self, number: int, turn: Turn) -> bool:
+        """Return whether a live turn carries what the request of one from an output did."""
+        now = self.conversation.context_of(number, last=turn.last).numbers
+        carried = self._listed(cast("Record", turn.record)).carried
+        return carried == tuple(self._digests[each] for each in now)
 
     def _carrying(self, turn: Turn, context: tuple[int, ...]) -> Turn:
         """Return a turn with the numbers of those that it carried.
