@@ -3,7 +3,7 @@
 A line is written at once, when its row has ended, so that a process which is killed has lost no
 row that ended before. It is brought to the disk (``fsync``) once a second and at the end, so that
 a power cut takes the last second at most. A row that is asked again has another line; the last
-one counts. One job at a time has the file: another one is refused.
+one counts. One job at a time has the file: another one is refused, where the system has locks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self, cast
 
-from chatmagic._log import swallowed
+from chatmagic._log import log_swallowed, swallowed
 from chatmagic.batch.row_reply import BEGINNING, RowReply
 from chatmagic.errors import ChatError, InputError
 
@@ -132,12 +132,14 @@ class JobFile:
             return
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise InputError(
                 f"{self.path.name} is in use by another map, here or in another kernel. Nothing "
                 "was sent.",
                 hint="Wait for it, stop it, or name another file=….",
             ) from None
+        except OSError as error:
+            log_swallowed(error)  # a file system without locks
 
     def _read(self, file: FileIO) -> None:
         """Note where each row's last line is; end or drop a last line that was not ended."""
@@ -186,5 +188,6 @@ def _short(key: str) -> bytes:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Return whether a last line is the beginning of one of ours."""
+    """Return whether a last line is the beginning of one of ours, or what a power cut left."""
+    line = line.rstrip(b"\0")
     return line.startswith(BEGINNING) or BEGINNING.startswith(line)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import resource
+import errno
 import sys
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -68,6 +69,15 @@ def test_a_torn_last_line_is_dropped(path: Path) -> None:
         assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("torn", [b"\0" * 99, reply(2).to_line()[:40] + b"\0" * 99])
+def test_a_power_cut_may_leave_zeros(path: Path, torn: bytes) -> None:
+    """They are dropped as a torn line is."""
+    before = path.read_bytes()
+    path.write_bytes(before + torn)
+    JobFile(path).open().close()
+    assert path.read_bytes() == before
+
+
 def test_a_whole_last_line_without_its_end_is_kept(path: Path) -> None:
     """Its reply was paid for."""
     path.write_bytes(path.read_bytes() + reply(2).to_line().rstrip())
@@ -104,6 +114,14 @@ def test_one_job_at_a_time_has_it(path: Path, file: JobFile) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such lock")
+def test_a_file_system_without_locks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else is said to have the file, and nobody is kept from it."""
+    without = OSError(errno.ENOLCK, "No locks available")
+    monkeypatch.setattr("fcntl.flock", Mock(side_effect=without))
+    JobFile(path).open().close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such lock")
 def test_another_jobs_file_is_not_taken_away(tmp_path: Path) -> None:
     """It may be empty, as long as its first row is under way."""
     first, other = JobFile(tmp_path / "job.jsonl").open(), JobFile(tmp_path / "job.jsonl")
@@ -128,9 +146,9 @@ def test_one_without_a_line_is_taken_away(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
 def test_a_full_disk_leaves_whole_lines(path: Path, file: JobFile) -> None:
     """The line that did not go in whole is taken back."""
+    resource = pytest.importorskip("resource")
     before = path.read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, hard))
