@@ -57,6 +57,10 @@ _ENDING: Final = (AuthenticationError, BudgetError, ConnectError, NotRecordedErr
 class Asker(Protocol):
     """What a job asks by."""
 
+    @property
+    def service(self) -> str:
+        """What the ledger calls the service."""
+
     def connect(self) -> AbstractContextManager[Client]:
         """Return a client for one thread, which is closed with the context."""
 
@@ -318,6 +322,9 @@ class Job:
         line = RowReply(
             row=task.row,
             key=task.key,
+            request=task.request.digest(),
+            occurrence=task.occurrence,
+            service=self._asker.service,
             text=None if reply is None else reply.text,
             error=None if problem is None else problem.message,
             ended_at=datetime.now(UTC),

@@ -47,6 +47,8 @@ class Asking:
         answer: returns the reply to a prompt, or raises.
     """
 
+    service = "https://a"
+
     def __init__(self, answer: Callable[[str, Halt], str]) -> None:
         """Ask nothing yet."""
         self.answer = answer

@@ -11,7 +11,7 @@ import pytest
 
 from chatmagic.batch import job_file
 from chatmagic.batch.job_file import JobFile, is_in
-from chatmagic.batch.row_reply import RowReply
+from chatmagic.batch.row_reply import RowReply, replay_key
 from chatmagic.errors import ChatError, InputError
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ KEYS = [f"{number:02x}" * 32 for number in range(9)]
 
 def reply(number: int, text: str = "yes", error: str | None = None) -> RowReply:
     """Give what came of a row."""
-    return RowReply(row=number, key=KEYS[number], text=text, error=error)
+    key = KEYS[number]
+    return RowReply(row=number, key=key, request=key, occurrence=1, text=text, error=error)
 
 
 @pytest.fixture
@@ -88,6 +89,27 @@ def test_a_whole_last_line_without_its_end_is_kept(path: Path) -> None:
     assert again.is_answered(KEYS[2])
     assert again.is_answered(KEYS[3])
     again.close()
+
+
+def test_a_replay_only_reads(path: Path) -> None:
+    """Each row is as it was, also one that failed; a torn line stays, and a lost file is none."""
+    path.write_bytes(before := path.read_bytes() + reply(2).to_line()[:40])
+    with path.open("rb") as beside:
+        file = JobFile(path, replays=True).open()
+        keys = [replay_key(KEYS[number], 1) for number in range(3)]
+        assert [file.is_answered(key) for key in keys] == [True, True, False]
+        kept = [each and (each.text, each.error) for each in file.replies(keys)]
+        assert kept == [("yes", None), (None, "No."), None]
+        file.close()
+        assert beside.read() == path.read_bytes() == before
+    path.unlink()
+    lost = JobFile(path, replays=True).open()
+    assert not lost.is_answered(keys[0])
+    lost.close()
+    assert not path.exists()
+    path.mkdir()
+    with pytest.raises(InputError, match=r"job\.jsonl cannot be read: Is a directory"):
+        lost.open()
 
 
 @pytest.mark.parametrize("content", [b"notes", b"notes\n", b'{"a": 1}\n', b'{"key": "x"}\n', b"\n"])
