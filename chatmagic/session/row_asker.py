@@ -74,9 +74,14 @@ class RowAsker:
         return self._check(stream.reply)
 
     @property
+    def service(self) -> str:
+        """What the ledger calls the service."""
+        return service_of(self._client.endpoint)
+
+    @property
     def _estimate(self) -> Estimate:
         """What a request took lately."""
-        return self.session.spending.ledger.estimate(service_of(self._client.endpoint))
+        return self.session.spending.ledger.estimate(self.service)
 
     def cost(self) -> int:
         """Return about what a request takes in credits, at least 1."""
