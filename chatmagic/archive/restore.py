@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import _json, text
 from chatmagic._json import shared
-from chatmagic.conversation import formats, template
+from chatmagic.conversation import continuation, formats, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.turn import Turn, newest
@@ -150,9 +150,11 @@ class Replay:
     def add(self, turn: Turn) -> None:
         """Add a turn, with the numbers of those that it carried; 0 is one that is not known.
 
-        One that came in place of an earlier reply does so again, if that is live (rule 20).
+        One that came in place of an earlier reply does so again, if that is live (rule 20), and
+        one that continued a reply is joined to it (rule 22).
         """
-        earlier = () if turn.record is None else turn.record.in_place_of
+        record = cast("Record", turn.record)
+        earlier = record.in_place_of
         turns = reversed(self.conversation.turns if earlier else ())
         old = next((each.number for each in turns if each.recorded_digest in earlier), 0)
         stand = (
@@ -161,13 +163,18 @@ class Replay:
             else self.conversation.context(turn.owner, turn.execution, thread=turn.thread)
         )
         turn = self._carrying(turn, stand.numbers)
+        if record.continues is not None:
+            known = self.conversation.replies(old)
+            part = next((each for each in known if each.recorded_digest == record.continues), None)
+            # Without what it continues it is no reply.
+            turn, old = (turn, 0) if part is None else (continuation.joined(part, turn), old)
         number = self.conversation.added + 1
         self.above[number], self.threads[number] = stand.turns, stand.thread
         if not earlier:
             self.conversation.add(turn)
             return
         asker = turn.owner
-        if cast("Record", turn.record).picked:
+        if record.picked:
             known = self.conversation.replies(old)
             same = (each for each in known if each.recorded_digest == turn.recorded_digest)
             turn = next(same, turn)

@@ -16,7 +16,7 @@ from chatmagic.conversation.record import note, owner_of
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn
-from chatmagic.models import Reply
+from chatmagic.models import Reply, Usage
 
 
 def restored(*cells: Any, by_id: bool = True) -> Conversation:
@@ -237,3 +237,21 @@ def test_a_question_that_was_asked_again_stands_where_it_stood() -> None:
     # The reply that was picked is in no other output.
     only = page("p", "u", id="k", in_place_of=(first, second), picked=True)
     assert [turn.reply.text for turn in restored(asked, only)] == ["u"]
+
+
+def test_a_continued_reply_is_joined_again() -> None:
+    """As its record says, whatever would be joined today; without its first part it is none."""
+    first, whole = (Turn(prompt="p", reply=Reply(text)).recorded_digest for text in ("on", "on x"))
+    place = {"id": "c", "in_place_of": (first,), "continues": first, "turn": whole}
+    part = page("p", "on x", cut=2, usage=Usage(3, 4, 7), took=2, **place)
+    asked = page("p", "on", id="a", usage=Usage(1, 2, 3), took=1)
+    (turn,) = restored(asked, part)
+    assert (turn.reply.text, turn.recorded_digest, turn.owner) == ("on x", whole, owner_of("c"))
+    assert (turn.reply.usage, turn.reply.took) == (Usage(4, 6, 10), 3)
+    below = page("q", "x", id="b", carried=(whole,))
+    assert restored(asked, part, below).stale_turns() == ()
+    assert [each.prompt for each in restored(page("p", "other", id="a"), part, below)] == ["p", "q"]
+    assert restored(page("p", "other", id="a"), part).turns[0].reply.text == "other"
+    assert restored(part).turns == ()
+    undone = cell("%chat_undo", [output({"text/plain": "…"}, {"chatmagic": note("undo")})])
+    assert [each.reply.text for each in restored(asked, part, undone)] == ["on"]
