@@ -95,6 +95,11 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
             _STEPS[saved.kind](replay.conversation)
     replies = notebook.replies
     cells = {number: replies[index][0].cell for number, index in enumerate(turns, 1)}
+    problems += [
+        f"cell {cells[number]}: the part of the reply that it continues is in no output here, so "
+        "its own was left out."
+        for number in replay.lost
+    ]
     asked = [index for index, (_, record) in enumerate(replies) if not record.picked]
     numbers = {index: number for number, index in enumerate(turns, 1)}
     numbers = {place: numbers[index] for place, index in enumerate(asked) if index in numbers}
@@ -142,6 +147,8 @@ class Replay:
         """The threads in which turns were asked, by the turns' numbers."""
         self.above: dict[int, tuple[Turn, ...]] = {}
         """The turns that stood above each turn when it was added."""
+        self.lost: list[int] = []
+        """The numbers of the turns that were left out: what they continued is not there."""
         # Turns are numbered in the order in which they are added, so their numbers are known.
         self._digests = dict(enumerate((turn.recorded_digest for turn in turns), 1))
         self._numbers = {digest: number for number, digest in reversed(self._digests.items())}
@@ -167,10 +174,14 @@ class Replay:
             known = self.conversation.replies(old)
             part = next((each for each in known if each.recorded_digest == record.continues), None)
             # Without what it continues it is no reply.
-            turn, old = (turn, 0) if part is None else (continuation.joined(part, turn), old)
+            if part is None:
+                old = 0
+                self.lost.append(self.conversation.added + 1)
+            else:
+                turn = continuation.joined(part, turn)
         number = self.conversation.added + 1
         self.above[number], self.threads[number] = stand.turns, stand.thread
-        if not earlier:
+        if not earlier and record.continues is None:
             self.conversation.add(turn)
             return
         asker = turn.owner

@@ -83,7 +83,10 @@ def text_of(first: str, second: str, left_out: int) -> str:
 
 
 def joined(first: Turn, part: Turn) -> Turn:
-    """Return the turn with both parts of its reply, as whatever asked for the second has it.
+    """Return the turn with both parts of its reply.
+
+    Its end is that of the second part, and its owner the cell that asked for that; its tokens and
+    credits are those of both.
 
     Args:
         first: the turn with the first part.
@@ -100,10 +103,11 @@ def joined(first: Turn, part: Turn) -> Turn:
         took=_sum(before.took, came.took),
         by_order=before.by_order or came.by_order,
     )
-    turn = replace(part, reply=reply, carried=first.carried, instructions=first.instructions)
-    turn = replace(turn, last=first.last)
+    # What its first request carried holds for the turn, and so does that request's record.
+    carried = {"carried": first.carried, "last": first.last, "instructions": first.instructions}
+    turn = replace(part, reply=reply, **carried)  # type: ignore[arg-type] # as the first has them
     record = replace(
-        first.record or record,  # what its first request carried holds for the turn
+        first.record or record,
         **shared(reply, ReplyFacts),
         owner=record.owner,
         reply=digest(text),
@@ -138,15 +142,13 @@ def _overlap(first: str, second: str) -> int:
     return 0
 
 
-def _usage(one: Usage | None, other: Usage | None) -> Usage | None:
+def _usage(first: Usage | None, second: Usage | None) -> Usage | None:
     """Return the tokens of two requests together, as far as both tell them."""
-    if one is None or other is None:
+    if first is None or second is None:
         return None
-    counts = {
-        each.name: _sum(*(getattr(u, each.name) for u in (one, other))) for each in fields(Usage)
-    }
-    return Usage(**counts)
+    names = [each.name for each in fields(Usage)]
+    return Usage(*(_sum(getattr(first, name), getattr(second, name)) for name in names))
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second

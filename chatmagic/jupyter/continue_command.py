@@ -54,11 +54,17 @@ def _run(kernel: Kernel, line: str) -> Reply | None:
 
 def _part(kernel: Kernel, turn: Turn) -> Turn:
     """Return the turn whose reply is continued: a cell run again goes on from where it did."""
-    execution, shown = running(kernel.shell), kernel.shown
-    is_own = turn.owner is not None and turn.owner == execution.cell
+    execution = running(kernel.shell)
     # In a loop, each goes on from the one before.
-    if turn.record is None or not is_own or (shown is not None and shown[0] == execution.id):
+    if execution.cell is None or kernel.shown == (execution.id, turn.reply):
         return turn
-    continued = turn.record.continues
     replies = kernel.session.conversation.replies(turn.number)
-    return next((each for each in replies if each.recorded_digest == continued), turn)
+    known = {each.recorded_digest: each for each in replies}
+    part: Turn | None = turn
+    for _ in replies:
+        if part is None or part.record is None or part.record.continues is None:
+            break
+        owner, part = part.owner, known.get(part.record.continues)
+        if owner == execution.cell and part is not None:
+            return part
+    return turn

@@ -252,6 +252,10 @@ def test_a_continued_reply_is_joined_again() -> None:
     assert restored(asked, part, below).stale_turns() == ()
     assert [each.prompt for each in restored(page("p", "other", id="a"), part, below)] == ["p", "q"]
     assert restored(page("p", "other", id="a"), part).turns[0].reply.text == "other"
-    assert restored(part).turns == ()
+    gone = restore.restore(read([part]))
+    assert gone.conversation.turns == ()
+    words = "the part of the reply that it continues is in no output here, so its own was left out."
+    assert gone.problems == (f"cell 1: {words}",)
+    assert restored(page("p", "x", continues=first)).turns == ()
     undone = cell("%chat_undo", [output({"text/plain": "…"}, {"chatmagic": note("undo")})])
     assert [each.reply.text for each in restored(asked, part, undone)] == ["on"]

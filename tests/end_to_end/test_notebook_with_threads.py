@@ -54,9 +54,8 @@ CELLS = [
     ("t5", "%chat_thread long"),
     ("l1", "%chat -n 2 count to 9"),
     ("g1", "%chat_continue"),
-    ("l2", "%chat echo:l2"),
     ("g2", "for _ in 'ab':\n    %chat_continue 1"),
-    ("l3", "%chat echo:l3"),
+    ("l2", "%chat echo:l2"),
     ("t6", "%chat_thread other"),
 ]
 TERSE = "You are terse.\n\n"
@@ -102,10 +101,9 @@ def test_run_twice_and_headless_and_replayed(
         ["echo:q1", "echo:q5", "echo:q8", "echo:qa", "echo:qb"],
         ["count to 9"],
         ["count to 9", INSTRUCTION],
+        ["count to 9", INSTRUCTION],
+        ["count to 9", INSTRUCTION],
         ["count to 9", "echo:l2"],
-        ["count to 9", INSTRUCTION],
-        ["count to 9", INSTRUCTION],
-        ["count to 9", "echo:l2", "echo:l3"],
     ]
     assert (
         bodies[-1]["messages"][1]["content"] == "one, two, three, four, five, six, seven, eight, "

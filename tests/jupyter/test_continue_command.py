@@ -61,6 +61,9 @@ def test_run_again_a_cell_goes_on_from_where_it_did(shell: Shell, emulator: Emul
     assert shell.page("%chat_continue", "c").texts == ["four, five, six, "]
     assert shell.page("%chat_continue", "d").texts == ["seven, eight, nine"]
     assert shell.page("%chat_continue 1", "d").texts == ["seven, eight, nine"]
+    # Also where another cell has gone on from there.
+    assert shell.page("%chat_continue", "c").texts == ["four, five, six, "]
+    assert shell.page("%chat_continue", "d").texts == ["seven, eight, nine"]
     sent = len(bodies(emulator))
     ran = shell.run("%chat_continue", cell="e")
     assert ran.traceback == [
@@ -124,3 +127,13 @@ def test_what_is_refused(shell: Shell, emulator: Emulator, line: str, words: str
     assert words in shell.run(f"%chat_continue {line}", cell="x").traceback[0]
     conversation = current_session().conversation
     assert (len(asked(emulator)), conversation.undo_depth) == (1, 1)
+
+
+def test_what_was_allowed_goes_along(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret in the question does not stop it again; one that became known since does."""
+    monkeypatch.setenv("DB_PASSWORD", "tr0ub4dor&staple")
+    shell.page("%chat --allow-secrets -n 1 echo:tr0ub4dor&staple a b c", "a")
+    shell.page("%chat_continue", "c")
+    monkeypatch.setenv("OTHER_PASSWORD", "echo:tr0ub4dor&staple a b c")
+    refused = shell.fails("%chat_continue", cell="d").traceback[0]
+    assert "The turn whose reply is continued holds the value of" in refused
