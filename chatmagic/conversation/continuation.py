@@ -104,8 +104,13 @@ def joined(first: Turn, part: Turn) -> Turn:
         by_order=before.by_order or came.by_order,
     )
     # What its first request carried holds for the turn, and so does that request's record.
-    carried = {"carried": first.carried, "last": first.last, "instructions": first.instructions}
-    turn = replace(part, reply=reply, **carried)  # type: ignore[arg-type] # as the first has them
+    turn = replace(
+        part,
+        reply=reply,
+        carried=first.carried,
+        last=first.last,
+        instructions=first.instructions,
+    )
     record = replace(
         first.record or record,
         **shared(reply, ReplyFacts),

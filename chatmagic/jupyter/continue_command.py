@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from chatmagic.conversation import continuation
 from chatmagic.conversation.suggestions import refuse_dividing
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
 
-_HINT = "%chat_continue goes on with the last reply above the cell; %chat_continue 2 with turn 2's."
+_HINT: Final = (
+    "%chat_continue goes on with the last reply above the cell; %chat_continue 2 with turn 2's."
+)
 
 
 def go_on(kernel: Kernel, line: str) -> Reply | None:

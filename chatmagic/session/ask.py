@@ -190,8 +190,10 @@ class AskState:
         except ReplyFormatError as problem:
             self.problem = problem
             return
-        field = "reply" if self.answer.whole is None else "whole"
-        self.answer = replace(self.answer, **{field: reply})
+        if self.answer.whole is None:
+            self.answer = replace(self.answer, reply=reply)
+        else:
+            self.answer = replace(self.answer, whole=reply)
 
     def deliver(self, view: View) -> Answer:
         """Pass the end to the view, and return the answer or raise what ended it early."""

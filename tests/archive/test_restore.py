@@ -242,7 +242,7 @@ def test_a_question_that_was_asked_again_stands_where_it_stood() -> None:
 def test_a_continued_reply_is_joined_again() -> None:
     """As its record says, whatever would be joined today; without its first part it is none."""
     first, whole = (Turn(prompt="p", reply=Reply(text)).recorded_digest for text in ("on", "on x"))
-    place = {"id": "c", "in_place_of": (first,), "continues": first, "turn": whole}
+    place: dict[str, Any] = {"id": "c", "in_place_of": (first,), "continues": first, "turn": whole}
     part = page("p", "on x", cut=2, usage=Usage(3, 4, 7), took=2, **place)
     asked = page("p", "on", id="a", usage=Usage(1, 2, 3), took=1)
     (turn,) = restored(asked, part)

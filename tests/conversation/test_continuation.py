@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -96,9 +97,9 @@ def test_the_block_is_that_which_is_open() -> None:
     assert continuation.block(TEXT, "more", "markdown") is None
 
 
-def part(first: Turn, text: str, **facts: object) -> Turn:
+def part(first: Turn, text: str, **facts: Any) -> Turn:
     """Give the turn with the second part of a reply, as it is asked for."""
-    turn = replace(first, reply=Reply(text, **facts), owner="c", record=None)  # type: ignore[arg-type]
+    turn = replace(first, reply=Reply(text, **facts), owner="c", record=None)
     record = replace(turn.to_record((), digest("later")), continues=first.recorded_digest)
     return replace(turn, record=record)
 
