@@ -251,7 +251,9 @@ def test_a_continued_reply_is_joined_again() -> None:
     below = page("q", "x", id="b", carried=(whole,))
     assert restored(asked, part, below).stale_turns() == ()
     assert [each.prompt for each in restored(page("p", "other", id="a"), part, below)] == ["p", "q"]
-    assert restored(page("p", "other", id="a"), part).turns[0].reply.text == "other"
+    other = Turn(prompt="p", reply=Reply("other")).recorded_digest
+    late = page("p", "x", id="c", in_place_of=(first, other), continues=first)
+    assert [turn.reply.text for turn in restored(page("p", "other", id="a"), late)] == ["other"]
     gone = restore.restore(read([part]))
     assert gone.conversation.turns == ()
     words = "the part of the reply that it continues is in no output here, so its own was left out."
