@@ -42,18 +42,29 @@ def test_an_interrupt_ends_the_wait_and_not_the_loading(
     slow: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The module is loaded once, whole, in another thread, and can be waited for again."""
-    here, go_on = threading.get_ident(), threading.Event()
+    here, struck, go_on = threading.get_ident(), threading.Event(), threading.Event()
     loads: list[int] = []
+
+    def strike(_number: int, _frame: object) -> None:
+        if not struck.is_set():
+            struck.set()
+            raise KeyboardInterrupt
 
     def interrupt() -> None:
         loads.append(1)
-        signal.pthread_kill(here, signal.SIGINT)
+        # Python sees a signal late that comes just before a thread begins to wait for a lock.
+        while not struck.wait(0.05):
+            signal.pthread_kill(here, signal.SIGINT)
         assert go_on.wait(60)
 
     monkeypatch.setattr(sys.modules[__name__], "at_import", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        _lazy.load(slow)
-    go_on.set()
+    before = signal.signal(signal.SIGINT, strike)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _lazy.load(slow)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        go_on.set()
     _lazy.load(slow)
     assert sys.modules[slow].by == "chatmagic-load"
     assert loads == [1]

@@ -36,11 +36,11 @@ NOT_SEALED: Final = "its record is not sealed"
 # A line that asks, at the beginning of a cell or within it; `%chat` alone shows the state.
 _ASKS: Final = re.compile(
     r"\A(?:\s|#.*\n)*%%chat(?:_fix)?(?!\w)"
-    r"|^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat(?:[ \t]+\S|_fix(?![\w?]))",
+    r"|^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat"
+    r"(?:[ \t]+\S|_fix(?![\w?])|_retry(?![\w?])(?!.*--(?:list|stale)))",
     re.MULTILINE,
 )
-
-
+_RETRIES: Final = re.compile(r"\s*%chat_retry(?!\S)(?!.*--(?:list|stale)).*\s*")
 _ASKS_PYTHON: Final = re.compile(
     r"\bask\s*\(|\brun_(?:line|cell)_magic\(\s*[\"']chat(?:_fix)?[\"']"
 )
@@ -117,6 +117,11 @@ class AskingCell:
     def loads(self) -> bool:
         """Whether it puts a saved conversation in place of the one above it."""
         return _LOADS.search(self.source) is not None
+
+    @property
+    def retries(self) -> bool:
+        """Whether it is one line that puts another reply in the place of an earlier one."""
+        return _RETRIES.fullmatch(self.source) is not None
 
     @property
     def is_silent(self) -> bool:

@@ -163,7 +163,11 @@ class Replay:
         record = cast("Record", turn.record)
         earlier = record.in_place_of
         turns = reversed(self.conversation.turns if earlier else ())
-        old = next((each.number for each in turns if each.recorded_digest in earlier), 0)
+        olds = [each.number for each in turns if each.recorded_digest in earlier]
+        # Of equal turns, the one that stood below what this one's request carried.
+        old = next((each for each in olds if self._carries(each, turn)), next(iter(olds), 0))
+        if not old and all(each.as_typed != turn.as_typed for each in self.conversation.turns):
+            earlier = ()  # No output holds the reply that it took the place of.
         stand = (
             self.conversation.context_of(old)
             if old
@@ -171,14 +175,7 @@ class Replay:
         )
         turn = self._carrying(turn, stand.numbers)
         if record.continues is not None:
-            known = self.conversation.replies(old)
-            part = next((each for each in known if each.recorded_digest == record.continues), None)
-            # Without what it continues it is no reply.
-            if part is None:
-                old = 0
-                self.lost.append(self.conversation.added + 1)
-            else:
-                turn = continuation.joined(part, turn)
+            turn, old = self._joined(turn, old)
         number = self.conversation.added + 1
         self.above[number], self.threads[number] = stand.turns, stand.thread
         if not earlier and record.continues is None:
@@ -190,6 +187,22 @@ class Replay:
             same = (each for each in known if each.recorded_digest == turn.recorded_digest)
             turn = next(same, turn)
         self.conversation.replace_reply(turn, old, asker=asker)
+
+    def _joined(self, turn: Turn, old: int) -> tuple[Turn, int]:
+        """Return a turn with what it continues, and the number of the turn that it replaces."""
+        continued = cast("Record", turn.record).continues
+        for each in self.conversation.replies(old):
+            if each.recorded_digest == continued:
+                return continuation.joined(each, turn), old
+        # Without what it continues it is no reply.
+        self.lost.append(self.conversation.added + 1)
+        return turn, 0
+
+    def _carries(self, number: int, turn: Turn) -> bool:
+        """Return whether a live turn carries what the request of one from an output did."""
+        now = self.conversation.context_of(number, last=turn.last).numbers
+        carried = self._listed(cast("Record", turn.record)).carried
+        return carried == tuple(self._digests[each] for each in now)
 
     def _carrying(self, turn: Turn, context: tuple[int, ...]) -> Turn:
         """Return a turn with the numbers of those that it carried.

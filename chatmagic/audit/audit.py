@@ -211,6 +211,8 @@ _COMMANDS: Final = {"deletion": "thread", "hiding": "hide", "pick": "retry"}
 
 def _shows(cell: AskingCell, read: Notebook) -> bool:
     """Return whether a cell asks one question and shows what is answered."""
+    if cell.retries:
+        return True
     now = question.of(cell.source)
     return now is not None and not now.quiet and not any(_QUIET in text for _, text in read.texts)
 

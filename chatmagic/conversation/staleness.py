@@ -115,8 +115,8 @@ class Causes:
         for slot in self._now.slots:
             for turn in slot.turns:
                 # Another cell may have asked for the reply that stands there.
-                owners = {slot.owner, turn.owner} - {None, *causes}
-                cause = self.of(turn.number) if owners else None
+                owners = [each for each in (slot.owner, turn.owner) if each not in causes]
+                cause = self.of(turn.number) if any(owners) else None
                 if cause is not None:
                     causes |= dict.fromkeys(filter(None, owners), cause)
         return causes
@@ -133,8 +133,9 @@ class Causes:
         """Return the first turn that came or went, as a cause."""
         turn = standing.turn
         now = newest(standing.above, turn.last)
-        gone = [number for number in turn.carried if number not in {each.number for each in now}]
-        came = next((each for each in now if each.number not in turn.carried), None)
+        carries, carried = {each.number for each in now}, frozenset(turn.carried)
+        gone = [number for number in turn.carried if number not in carries]
+        came = next((each for each in now if each.number not in carried), None)
         if came is not None:
             asked = [self._known[number] for number in gone if number in self._known]
             before = [each.owner for each in asked]

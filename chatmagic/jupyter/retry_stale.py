@@ -33,8 +33,13 @@ def retry_stale(kernel: Kernel) -> None:
     """
     execution = running(kernel.shell)
     conversation = kernel.session.conversation
-    causes = conversation.causes(kernel.layout(execution.cell)).by_cell()
-    cells = [cell for cell in causes if cell != execution.cell]
+    layout = kernel.layout(execution.cell)
+    cells = [*conversation.causes(layout).by_cell()]
+    if layout is not None and layout.order is not None:
+        # A cell that asked a question above it again runs where it stands.
+        place = {cell: place for place, cell in enumerate(layout.order)}
+        cells.sort(key=lambda cell: place.get(cell, -1))
+    cells = [cell for cell in cells if cell != execution.cell]
     names = ", ".join(map(conversation.label, cells))
     if not cells:
         _show(FRESH)

@@ -53,6 +53,11 @@ class SecretCheck:
             InputError: it holds one, and the ask does not allow that.
         """
         ask, request, instructions = state.sent_ask, state.request, state.context.instructions
+        if any(key.is_in(ask.thread or "") for key in endpoint.known_keys):
+            raise InputError(
+                "The name of the thread holds your API key. Nothing was sent.",
+                hint="A key that others may have seen should be revoked.",
+            )
         variables = secret_variables(os.environ)
         # A session keeps no secret: the digest tells whether they are the same.
         about = digest([endpoint.base_url, *([each.name, each.value] for each in variables)])

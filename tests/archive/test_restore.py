@@ -11,6 +11,7 @@ from talks import ask
 
 from chatmagic.archive import notebook_file, restore
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import note, owner_of
 from chatmagic.conversation.request_facts import Value
@@ -261,3 +262,24 @@ def test_a_continued_reply_is_joined_again() -> None:
     assert restored(page("p", "x", continues=first)).turns == ()
     undone = cell("%chat_undo", [output({"text/plain": "…"}, {"chatmagic": note("undo")})])
     assert [each.reply.text for each in restored(asked, part, undone)] == ["on"]
+
+
+def test_of_equal_turns_the_one_is_asked_again_that_stood_there() -> None:
+    """A request's digests tell it from the other; without either, the reply stands by itself."""
+    yes = Turn(prompt="p", reply=Reply("yes")).recorded_digest
+    one, two = page("p", "yes", id="a"), page("p", "yes", id="b", carried=(yes,))
+    retry = page("p", "no", id="r", in_place_of=(yes,))
+    assert [turn.reply.text for turn in restored(one, two, retry)] == ["no", "yes"]
+    assert [turn.reply.text for turn in restored(retry, page("q", "x", id="b"))] == ["no", "x"]
+
+
+def test_a_hidden_turn_is_hidden_again() -> None:
+    """The record names it by its digest, above the cell that hid it."""
+    hidden = Hiding(1, Turn(prompt="p", reply=Reply("x")).recorded_digest, owner=owner_of("h"))
+    cells = (
+        page("p", "x", id="a"),
+        cell(
+            "%chat_hide 1", [output({"text/plain": "…"}, {"chatmagic": hidden.to_json()})], id="h"
+        ),
+    )
+    assert restored(*cells).hidden == frozenset([1])

@@ -66,6 +66,7 @@ def test_few_costs_tell_nothing() -> None:
     """Four costs are no forecast, nor is 0; and without costs there is no dearest one."""
     assert Estimate().dearest is Estimate().cheapest is None
     assert Estimate((3, 3, 3, 3)).turns_left(100) is None
+    assert (Estimate().about(2), Estimate((1, 2)).about(3)) == (None, 5)
     assert Estimate((0,) * 5).turns_left(100) is None
     assert (Estimate((0, 0)).dearest, Estimate((2, 5, 0)).cheapest) == (1, 0)
     assert Estimate((3,) * 5).lasts(100, [1.0], 60) is None
