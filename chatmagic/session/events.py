@@ -38,6 +38,7 @@ class Ask(RequestFacts):
         order: hashes of the page's cells from top to bottom; ``None`` is as the session's
             pages report them, if they do.
         again: number of the live turn whose question it asks again; ``None`` for none.
+        part: the turn whose reply it continues, where ``again`` stands; ``None`` asks anew.
         notes: lines on what went into the prompt, to show while the reply is awaited.
     """
 
@@ -49,6 +50,7 @@ class Ask(RequestFacts):
     fit: bool = False
     order: tuple[str, ...] | None = None
     again: int | None = None
+    part: Turn | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -111,10 +113,22 @@ class Ask(RequestFacts):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Outcome of an ask: the reply, and the record that an output keeps of the turn."""
+    """Outcome of an ask.
+
+    Args:
+        reply: what came.
+        record: what an output keeps of it.
+        whole: the reply that it continues, with it; ``None`` where it is the whole.
+    """
 
     reply: Reply
     record: Record
+    whole: Reply | None = None
+
+    @property
+    def kept(self) -> Reply:
+        """The reply of the turn."""
+        return self.whole or self.reply
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,7 @@ class AskSteps:
         extra_body = (setup and setup.extra_body) or {}
         system_role = setup is not None and setup.system_role
         try:
-            state.request = state.ask.request(state.context.messages, extra_body)
+            state.request = state.sent_ask.request(state.sent.messages, extra_body)
             if (instructions := state.context.instructions) is not None:
                 messages = instructed(state.request.messages, instructions, system_role=system_role)
                 state.request = replace(state.request, messages=messages)
@@ -192,7 +192,7 @@ class AskSteps:
         if cassette is None:
             return
         state, conversation = self.state, self.session.conversation
-        ask, context = state.ask, state.context
+        ask, context = state.sent_ask, state.sent
         messages = (*context.messages, Message("user", ask.prompt))
         asked = Interaction.asked(
             state.request, messages, context.instructions, typed=ask.typed, owner=ask.owner
@@ -222,7 +222,8 @@ class AskSteps:
         carried, total, panel = len(context.turns), context.total, context.from_panel
         notes = [] if lookup is None else [*lookup.notes]
         if ask.again is not None:
-            notes.append(f"asked again: {one_line(ask.as_typed, _SHOWN)}")
+            does = "asked again" if ask.part is None else "continued"
+            notes.append(f"{does}: {one_line(ask.as_typed, _SHOWN)}")
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
         if context.hidden:
@@ -326,11 +327,13 @@ class AskSteps:
         session.token_rate = state.token_rate(reply) or session.token_rate
         if ask.allow_secrets:
             session.secret_check.allow(reply.text)
-        if isinstance(state.problem, ChatError | ChatInterrupted):
-            state.problem.reply = turn.reply
         record = state.record_of(turn, session.conversation)
         record = record if ask.keep_values else record.bare
-        answer = Answer(turn.reply, record.listing(state.context.shown))
+        kept = state.kept(replace(turn, record=record))
+        if isinstance(state.problem, ChatError | ChatInterrupted):
+            state.problem.reply = kept.reply
+        whole = None if ask.part is None else kept.reply
+        answer = Answer(turn.reply, record.listing(state.context.shown), whole)
         if ask.history and session.conversation.added == state.added:
-            state.put_into(session.conversation, replace(turn, record=record))
+            state.put_into(session.conversation, kept)
         state.answer = answer
