@@ -76,19 +76,6 @@ class AskState:
     answer: Answer | None = None
     shown: bool = False
 
-    @property
-    def sent(self) -> Context:
-        """The turns that the request carries, with the one whose reply it continues."""
-        part, context = self.ask.part, self.context
-        return context if part is None else replace(context, turns=(*context.turns, part))
-
-    @property
-    def sent_ask(self) -> Ask:
-        """What is asked behind them: the question, or to continue the last reply."""
-        if self.ask.part is None:
-            return self.ask
-        return replace(self.ask, prompt=continuation.INSTRUCTION, typed=None, values=())
-
     def may_be_shortened(self) -> bool:
         """Return whether the service refused the request for its length, and it may go shorter."""
         may = self.ask.fit and not self.left_out and bool(self.context.turns)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import swallowed
+from chatmagic.conversation import continuation
 from chatmagic.conversation.request_facts import A_NAME, RequestFacts, thread_name
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
@@ -109,6 +110,17 @@ class Ask(RequestFacts):
         return conversation.context(
             self.owner, self.execution, last=last, order=order, thread=self.thread
         )
+
+    def as_sent(self, context: Context) -> tuple[Ask, Context]:
+        """Return what the request asks, and what it carries: to continue a reply, the turn, too.
+
+        Args:
+            context: what stands above the turn.
+        """
+        if self.part is None:
+            return self, context
+        ask = replace(self, prompt=continuation.INSTRUCTION, typed=None, values=())
+        return ask, replace(context, turns=(*context.turns, self.part))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from chatmagic.cassette.active import CASSETTE
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.items import Query
 from chatmagic.conversation import suggestions, template
+from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.turn import MAIN
@@ -178,7 +179,8 @@ class AskSteps:
         extra_body = (setup and setup.extra_body) or {}
         system_role = setup is not None and setup.system_role
         try:
-            state.request = state.sent_ask.request(state.sent.messages, extra_body)
+            ask, context = state.ask.as_sent(state.context)
+            state.request = ask.request(context.messages, extra_body)
             if (instructions := state.context.instructions) is not None:
                 messages = instructed(state.request.messages, instructions, system_role=system_role)
                 state.request = replace(state.request, messages=messages)
@@ -192,7 +194,7 @@ class AskSteps:
         if cassette is None:
             return
         state, conversation = self.state, self.session.conversation
-        ask, context = state.sent_ask, state.sent
+        ask, context = state.ask.as_sent(state.context)
         messages = (*context.messages, Message("user", ask.prompt))
         asked = Interaction.asked(
             state.request, messages, context.instructions, typed=ask.typed, owner=ask.owner
@@ -332,6 +334,8 @@ class AskSteps:
         kept = state.kept(replace(turn, record=record))
         if isinstance(state.problem, ChatError | ChatInterrupted):
             state.problem.reply = kept.reply
+            if ask.history and reply.text and reply.state != "complete":
+                state.problem.hint = " ".join(filter(None, [state.problem.hint, GOES_ON]))
         whole = None if ask.part is None else kept.reply
         answer = Answer(turn.reply, record.listing(state.context.shown), whole)
         if ask.history and session.conversation.added == state.added:
