@@ -67,10 +67,15 @@ class MapHandle:
 
         Raises:
             ChatError: what ended it before the last row.
-            ChatInterrupted: it was stopped.
+            ChatInterrupted: it was stopped, or the wait was, and it goes on.
         """
-        while self._thread.is_alive():
-            self._thread.join(NAP)
+        try:
+            while self._thread.is_alive():
+                self._thread.join(NAP)
+        except KeyboardInterrupt:
+            raise ChatInterrupted(
+                "Interrupted while waiting: the map goes on.", hint="stop() ends it."
+            ) from None
         if self._error is not None:
             raise self._error
         return self._collect()

@@ -204,7 +204,8 @@ def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
         return View()
     how = kernel.settings.stream
     if how == "auto":
-        how = {"machine": "off", "page": "updates", "text": "text"}[execution.audience]
+        live = "updates" if execution.is_live else "off"
+        how = {"machine": "off", "page": live, "text": "text"}[execution.audience]
     if how == "updates":
         alone = re.match(ALONE, cell_source(kernel.shell).strip()) is not None
         return views.Live(ask, kernel.page.drawing, alone=alone)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from chatmagic.client.client import Client
     from chatmagic.conversation.request_parts import TokenRate
     from chatmagic.session.environment import Environment
+    from chatmagic.session.reservation import Reservation
 
 
 class SessionState:
@@ -38,6 +39,8 @@ class SessionState:
         self.clients = ClientPool(client)
         self.took: int | None = None
         """About how many credits the latest turn took; ``None`` is unknown."""
+        self.request: Reservation | None = None
+        """The latest request of an ask; ``None`` where none was sent."""
         self.token_rate: TokenRate | None = None
         """Tokens of the latest request whose service told them; ``None`` before the first."""
         self.followers = Followers()

@@ -24,6 +24,7 @@ from chatmagic.session.ask import AskState, interrupted, read, set_aside_note
 from chatmagic.session.environment import setup_for
 from chatmagic.session.events import Answer, Began, Fragment
 from chatmagic.session.preview import Preview
+from chatmagic.session.reservation import Reservation
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
@@ -306,16 +307,20 @@ class AskSteps:
 
     def _read(self, show: Callable[[str], object]) -> BaseException | None:
         """Send the request within the budgets, and show its reply; return what ended it early."""
-        state, spending = self.state, self.session.spending
-        stream, asked, problem = cast("ReplyStream", state.stream), None, None
+        session, state, spending = self.session, self.state, self.session.spending
+        stream, problem = cast("ReplyStream", state.stream), None
+        # Where an interrupt came before the end of the request before was noted.
+        spending.end(session.request, None, ChatInterrupted("Interrupted."))
+        session.request = None
         try:
             if state.sent_to is not None:
                 entry, cell = state.ask.entry, state.ask.owner
-                asked = spending.begin(state.sent_to, entry=entry, cell=cell, request=state.digest)
+                session.request = Reservation(state.sent_to, entry, cell, state.digest)
+                spending.begin(session.request)
             problem = read(stream, show)
             return problem
         finally:
-            spending.end(asked, stream.reply, problem)
+            spending.end(session.request, stream.reply, problem)
 
     def _keep(self, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, once, as the last step."""

@@ -76,6 +76,25 @@ def test_a_stop(tmp_path: Path, slow: Slow) -> None:
     )
 
 
+def test_an_interrupt_of_the_wait_stops_nothing(
+    tmp_path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so, as rows that are asked are paid for."""
+    handle = made(tmp_path, slow, ["a", "b"])
+    handle.start()
+
+    def join(*_: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "join", join)
+    with pytest.raises(ChatInterrupted) as caught:
+        handle.result()
+    assert str(caught.value) == "Interrupted while waiting: the map goes on. stop() ends it."
+    slow.go.set()
+    assert handle.result() == ["A", "B"]
+
+
 def test_an_error_is_raised_where_the_result_is_wanted(tmp_path: Path) -> None:
     """With how far it came."""
 
