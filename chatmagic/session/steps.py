@@ -13,6 +13,7 @@ from chatmagic.cassette.active import CASSETTE
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.items import Query
 from chatmagic.conversation import suggestions, template
+from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.turn import MAIN
@@ -179,7 +180,8 @@ class AskSteps:
         extra_body = (setup and setup.extra_body) or {}
         system_role = setup is not None and setup.system_role
         try:
-            state.request = state.ask.request(state.context.messages, extra_body)
+            ask, context = state.ask.as_sent(state.context)
+            state.request = ask.request(context.messages, extra_body)
             if (instructions := state.context.instructions) is not None:
                 messages = instructed(state.request.messages, instructions, system_role=system_role)
                 state.request = replace(state.request, messages=messages)
@@ -193,7 +195,7 @@ class AskSteps:
         if cassette is None:
             return
         state, conversation = self.state, self.session.conversation
-        ask, context = state.ask, state.context
+        ask, context = state.ask.as_sent(state.context)
         messages = (*context.messages, Message("user", ask.prompt))
         asked = Interaction.asked(
             state.request, messages, context.instructions, typed=ask.typed, owner=ask.owner
@@ -223,7 +225,8 @@ class AskSteps:
         carried, total, panel = len(context.turns), context.total, context.from_panel
         notes = [] if lookup is None else [*lookup.notes]
         if ask.again is not None:
-            notes.append(f"asked again: {one_line(ask.as_typed, _SHOWN)}")
+            does = "asked again" if ask.part is None else "continued"
+            notes.append(f"{does}: {one_line(ask.as_typed, _SHOWN)}")
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
         if context.hidden:
@@ -331,11 +334,15 @@ class AskSteps:
         session.token_rate = state.token_rate(reply) or session.token_rate
         if ask.allow_secrets:
             session.secret_check.allow(reply.text)
-        if isinstance(state.problem, ChatError | ChatInterrupted):
-            state.problem.reply = turn.reply
         record = state.record_of(turn, session.conversation)
         record = record if ask.keep_values else record.bare
-        answer = Answer(turn.reply, record.listing(state.context.shown))
+        kept = state.kept(replace(turn, record=record))
+        if isinstance(state.problem, ChatError | ChatInterrupted):
+            state.problem.reply = kept.reply
+            if ask.history and reply.text and reply.state != "complete":
+                state.problem.hint = " ".join(filter(None, [state.problem.hint, GOES_ON]))
+        whole = None if ask.part is None else kept.reply
+        answer = Answer(turn.reply, record.listing(state.context.shown), whole)
         if ask.history and session.conversation.added == state.added:
-            state.put_into(session.conversation, replace(turn, record=record))
+            state.put_into(session.conversation, kept)
         state.answer = answer
