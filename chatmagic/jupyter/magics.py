@@ -268,7 +268,9 @@ class ChatMagics(KernelSettings, Magics):
 
         ``--model NAME`` names the model to ask for. Nothing is sent. A key goes only where it
         was given for: ``%chat_login`` asks for one. The emulator runs in this kernel, needs no
-        account, and says what it is.
+        account, and says what it is. Servers on this machine are known by name:
+        ``%chat_connect ollama``, ``lmstudio``, ``vllm`` or ``llama.cpp``. ``--models`` asks the
+        server for a list of its models, which is one request.
         """
         self._run("connect", line)
 
