@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from chatmagic.conversation.request_parts import TokenRate
-from chatmagic.session.spending import service_of
+from chatmagic.session.reservation import Reservation, service_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,11 +58,10 @@ class RowAsker:
         """
         stream = client.send(request, halt)
         spending = self.session.spending
-        reservation = spending.begin(
-            client.endpoint, entry="map", cell=self._cell, request=request.digest()
-        )
+        reservation = Reservation(client.endpoint, "map", self._cell, request.digest())
         problem: BaseException | None = None
         try:
+            spending.begin(reservation)
             with stream:
                 for _ in stream:
                     pass
