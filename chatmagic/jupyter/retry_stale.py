@@ -46,7 +46,7 @@ def retry_stale(kernel: Kernel) -> None:
         return
     quote = f"{stale_cells.quote(kernel.session, cells)}."
     bridge = kernel.page.bridge
-    if execution.audience != "page" or bridge is None or not bridge.has_page(execution.cell, cells):
+    if not execution.is_live or bridge is None or not bridge.has_page(execution.cell, cells):
         _show(f"{quote} Run these cells, in this order: {names}. Nothing was sent.")
         return
     if input(f"{quote}\nRun their cells again? [y/N] ").strip().lower() not in {"y", "yes"}:

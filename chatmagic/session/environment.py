@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Final, Protocol
 
 from chatmagic.cassette import active
-from chatmagic.client import config, extras
+from chatmagic.client import config, extras, kernel_hook
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.errors import InputError
 from chatmagic.protocol import url
@@ -130,6 +130,12 @@ class PlainPython:
     def start_emulator(self) -> tuple[str, Secret]:
         """Return the address and a key of this process's emulator, where a kernel has one."""
         return config.local_emulator()
+
+
+def of_process() -> Environment:
+    """Return the kernel's environment; without a kernel plain Python."""
+    find_kernel = kernel_hook.find_kernel
+    return PlainPython() if find_kernel is None else find_kernel()
 
 
 def setup_for(
