@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from chatmagic._json import digest
 from chatmagic.errors import NotRecordedError
 from chatmagic.models import Reply
+from chatmagic.session.reservation import Reservation
 
 if TYPE_CHECKING:
     from chatmagic.client.model_list import ModelList
@@ -34,16 +35,15 @@ def _ask(session: Session) -> ModelList:
         )
     client = session.clients.client("service", session.environment.service)
     cell = session.environment.cell()[0]
-    begun = session.spending.begin(
-        client.endpoint, entry="models", cell=cell, request=digest("models")
-    )
+    request = Reservation(client.endpoint, "models", cell, digest("models"))
     reply, problem = Reply(""), cast("BaseException | None", None)
     try:
+        session.spending.begin(request)
         listed = client.models()
         reply = Reply("", credits=listed.credits, origin=listed.origin)
     except BaseException as error:
         problem = error
         raise
     finally:
-        session.spending.end(begun, reply, problem)
+        session.spending.end(request, reply, problem)
     return listed

@@ -142,19 +142,20 @@ class Spending:
             BudgetError: it does not go into a budget; nothing was sent.
             ChatError: a budget, or the file of the day's, cannot be used.
         """
-        with self._lock:
-            try:
+        try:
+            with self._lock:
                 if reservation.counts:
                     self._reserve(reservation)
                 alone = all(each.service != reservation.service for each in self._held)
                 self.ledger.meter(reservation.service).begin(alone=alone)
                 self._held.add(reservation)
                 reservation.is_begun = True
-            except BaseException:
-                # An interrupt may come when the file has it.
+        except BaseException:
+            # An interrupt may come when the file has it.
+            with self._lock:
                 self._held.discard(reservation)
                 self._settle_day(reservation, 0, 0)
-                raise
+            raise
 
     def _reserve(self, reservation: Reservation) -> None:
         """Reserve the credits for a request, of the kernel's budgets and of the day's."""
