@@ -210,7 +210,7 @@ class Job:
     @property
     def is_alive(self) -> bool:
         """Whether requests may be under way."""
-        return any(thread.is_alive() for thread in self._threads)
+        return any(is_alive(thread) for thread in self._threads)
 
     # --- The threads that send -----------------------------------------------------------------
 
@@ -349,6 +349,18 @@ class Job:
             self.error = self.error or error
             self.is_stopped = True
         self._news.put(None)
+
+
+def is_alive(thread: threading.Thread) -> bool:
+    """Return whether a thread has been started and has not ended.
+
+    Its own ``join`` and ``is_alive`` take it for ended once an interrupt has struck in them, as
+    CPython does until 3.12.
+
+    Args:
+        thread: the thread.
+    """
+    return thread in threading.enumerate()
 
 
 def _in_words(pause: Pause | None, now: float) -> str:

@@ -213,6 +213,7 @@ def run(session: SessionState, source: object, options: MapOptions) -> Any:
         # Again, for an interrupt anywhere; the job's own threads close it otherwise.
         if handle is None or not handle.is_running:
             file.close()
+        session.spending.tell()
 
 
 def _agree_to(session: SessionState, tasks: Tasks, asker: RowAsker, options: MapOptions) -> None:

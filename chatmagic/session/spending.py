@@ -1,6 +1,6 @@
-"""Owner of a session's ledger and budgets: each request is begun and ended here.
+"""Owner of the ledger and the budgets: each request is begun and ended here.
 
-A session has one, ``session.spending``; whatever sends a request does so between the two::
+All sessions of a process have one, ``session.spending``; who sends does so between the two::
 
     reservation = Reservation(endpoint, "map", None, request.digest())
     try:
@@ -46,10 +46,10 @@ SETTING: Final = "%config ChatMagics.budget"
 
 
 class Spending:
-    """The ledger of one session, and what its budgets are charged with.
+    """The ledger of one process, and what its budgets are charged with.
 
     Args:
-        environment: returns the session's environment, which knows the budget that is set.
+        environment: returns the kernel's environment, which knows the budget that is set.
         file: what this user's kernels used today; ``None`` is the one in the state folder.
     """
 
@@ -184,13 +184,19 @@ class Spending:
             if reservation not in self._held:
                 return
             self._settle(reservation, reply or Reply(""), problem)
-            notices = self._notices(reservation) if reservation.counts else []
-        if reservation.entry == "panel":  # what is printed now would stand in some cell
-            self._news += notices
-            return
-        for notice in notices:
-            with swallowed():  # a warning may be an error here; the reply is not to be lost
-                self._environment().notify(notice)
+            if reservation.counts:
+                self._news += self._notices(reservation)
+        self.tell()
+
+    def tell(self) -> None:
+        """Show the notices that no cell has shown; in the main thread, where cells run.
+
+        What another thread prints would stand in the output of whichever cell runs.
+        """
+        if threading.current_thread() is threading.main_thread():
+            for notice in self.news():
+                with swallowed():  # a warning may be an error here; the reply is not to be lost
+                    self._environment().notify(notice)
 
     def _settle(
         self, reservation: Reservation, reply: Reply, problem: BaseException | None
@@ -219,9 +225,12 @@ class Spending:
             return 0, 0
         seen: Credits | None = getattr(problem, "credits", None) or reply.credits
         text, usage = reply.text, reply.usage or Usage()
-        meter.answers += bool(text) or (problem is None and reply.state == "complete")
-        if seen is None and (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST:
-            cost = Cost()  # refused: it took nothing
+        is_question = reservation.entry != "models"
+        is_reply = bool(text) or (problem is None and reply.state == "complete")
+        meter.answers += is_reply and is_question
+        is_refused = (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST
+        if seen is None and (is_refused or not is_question):
+            cost = Cost()  # refused, or no question: it took nothing, as far as is told
         else:
             cost = meter.end(seen, ledger.estimate(service).dearest or reservation.estimate)
         row = reservation.row = LedgerRow(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -82,15 +84,18 @@ def test_an_interrupt_of_the_wait_stops_nothing(
     """It says so, as rows that are asked are paid for."""
     handle = made(tmp_path, slow, ["a", "b"])
     handle.start()
+    sleep = time.sleep
 
-    def join(*_: object) -> None:
+    def interrupted(seconds: float) -> None:
         monkeypatch.undo()
-        raise KeyboardInterrupt
+        threading.Timer(0.0, _thread.interrupt_main).start()
+        sleep(PATIENCE * seconds)
 
-    monkeypatch.setattr(threading.Thread, "join", join)
+    monkeypatch.setattr(time, "sleep", interrupted)
     with pytest.raises(ChatInterrupted) as caught:
         handle.result()
     assert str(caught.value) == "Interrupted while waiting: the map goes on. stop() ends it."
+    assert handle.is_running
     slow.go.set()
     assert handle.result() == ["A", "B"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
@@ -32,6 +33,7 @@ from chatmagic.session.day_file import DayFile
 from chatmagic.session.reservation import Reservation
 from chatmagic.session.session import Session
 from chatmagic.session.spending import Spending
+from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -227,13 +229,18 @@ def test_one_notice_comes_at_80_percent(tmp_path: Path) -> None:
     assert lines == ["42 of the budget of 50 credits are used."]
 
 
-def test_a_notice_of_the_panel_waits_for_the_next_question(tmp_path: Path) -> None:
+@pytest.mark.parametrize("entry", ["panel", "map", "python"])
+def test_a_notice_of_another_thread_waits(tmp_path: Path, entry: str) -> None:
     """What would be printed now would stand in the output of some cell."""
     lines: list[str] = []
     account = Account(spending("5 turns", tmp_path, lines))
-    account.ask(4, entry="panel")
-    assert account.spending.news() == ["4 of the budget of 5 turns are used."]
-    assert lines == account.spending.news() == []
+    thread = threading.Thread(target=account.ask, args=[4], kwargs={"entry": entry})
+    thread.start()
+    thread.join()
+    assert lines == []
+    account.spending.tell()
+    assert lines == ["4 of the budget of 5 turns are used."]
+    assert account.spending.news() == []
 
 
 class Interrupting(DayFile):
@@ -268,7 +275,7 @@ def test_an_ask_whose_end_was_interrupted_is_ended_by_the_next(
 ) -> None:
     """Its reservation does not stay."""
     with Client(transport=Costly()) as client:
-        session = Session(client, environment=GivenEnvironment(budget=lambda: "50"))
+        session = Session(client)
         session.ask("Hello?")
         with monkeypatch.context() as patch:
             patch.setattr(Spending, "end", Mock(side_effect=[None, KeyboardInterrupt]))
@@ -356,17 +363,24 @@ class Costly:
 
 
 @pytest.mark.parametrize(("budget", "asked"), [("10", 3), ("2 turns", 2)])
-def test_a_session_asks_within_its_budget(budget: str, asked: int) -> None:
+def test_all_sessions_of_a_process_ask_within_its_budget(
+    budget: str, asked: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One question more is refused before it is sent; its turn is not there."""
     costly = Costly()
+    environment = GivenEnvironment(budget=lambda: budget)
+    monkeypatch.setattr(SessionState, "spending", Spending(lambda: environment))
     with Client(transport=costly) as client:
-        session = Session(client, environment=GivenEnvironment(budget=lambda: budget))
+        session, another = Session(client), Session(client)
         for _ in range(asked):
             session.ask("Hello?")  # the notice that becomes an error here stops none
-        with pytest.raises(BudgetError, match=r"Nothing was sent\."):
-            session.ask("Hello?")
+        for each in (session, another):
+            with pytest.raises(BudgetError, match=r"Nothing was sent\."):
+                each.ask("Hello?")
+            with pytest.raises(BudgetError, match=r"Nothing was sent\."):
+                each.map("{{ it }}", ["Hello?"], yes=True, file=tmp_path / "rows.jsonl")
     assert CREDITS - costly.left == 3 * asked
-    assert [row.took for row in session.ledger.rows] == [None, 3, 3][:asked]
+    assert [row.took for row in another.ledger.rows] == [None, 3, 3][:asked]
     assert [(row.request, row.reply) for row in session.ledger.rows] == [
         (turn.record.request, turn.record.reply) for turn in session.conversation if turn.record
     ]
