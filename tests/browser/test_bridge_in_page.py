@@ -61,7 +61,7 @@ def turns(book: Book, index: int) -> list[str]:
 def test_a_cell_between_two_carries_what_is_above_it(
     front: str, request: pytest.FixtureRequest, service: Emulator
 ) -> None:
-    """A button runs the stale cell. Run All in the same kernel, and Restart & Run All, then send equal bodies."""
+    """A button runs the stale one below. Run All again, and after a restart, sends equal bodies."""
     book: Book = request.getfixturevalue(front)([LOAD, ask("a"), ask("c"), "%chat_history"])
     book.run_all()
     bridged(book)
