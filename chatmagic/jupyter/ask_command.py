@@ -32,7 +32,7 @@ EXAMPLES: Final = (
     "%chat And in one sentence?",
     "reply = %chat Name three estimators of the mean.",
 )
-ALONE: Final = r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix|_retry)?\b[^\n]*\Z"
+ALONE: Final = r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix|_retry|_continue)?\b[^\n]*\Z"
 """A cell that holds nothing but one ask, so that a failed ask may clear what it shows."""
 
 
@@ -159,7 +159,7 @@ def send(
     result: object = None
     try:
         with kernel.page.following(execution):
-            reply = kernel.session.run(ask, _view(kernel, ask, execution)).reply
+            reply = kernel.session.run(ask, _view(kernel, ask, execution)).kept
         result = reply.parsed if ask.format == "json" else reply
     except (ChatError, ChatInterrupted) as error:
         result = reply = error.reply

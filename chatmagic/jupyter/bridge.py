@@ -21,6 +21,7 @@ import anywidget
 from traitlets import Unicode
 
 from chatmagic.conversation.cell_order import Pages, report_from
+from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.history import IN_NOTEBOOK
 from chatmagic.jupyter import assets, stale_cells
 from chatmagic.jupyter.drawing import Drawn
@@ -59,6 +60,7 @@ MARKS: Final[Mapping[Mark, str]] = {
     "hiding taken back": "Not in force any more: this was taken back, by an undo or a load. "
     "Run the cell again to hide or show the turn anew.",
     "held back": f"This reply {HELD_BACK}.",
+    "at its limit": f"This reply reached its limit of tokens. {GOES_ON}",
 }
 """The mark of a cell in the page; of a stale one with its cause."""
 

@@ -16,6 +16,7 @@ from chatmagic.jupyter.cassette_command import cassette
 from chatmagic.jupyter.code_command import code
 from chatmagic.jupyter.command_line import read, refuse_words
 from chatmagic.jupyter.connect_command import connect, login
+from chatmagic.jupyter.continue_command import go_on
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.hide_command import hide
 from chatmagic.jupyter.history_commands import history, redo, reset, undo
