@@ -278,7 +278,10 @@ class ChatMagics(KernelSettings, Magics):
 
         ``--model NAME`` names the model to ask for. Nothing is sent. A key goes only where it
         was given for: ``%chat_login`` asks for one. The emulator runs in this kernel, needs no
-        account, and says what it is.
+        account, and says what it is. Servers on this machine are known by name:
+        ``%chat_connect ollama``, ``%chat_connect lmstudio``, ``%chat_connect vllm``, and
+        ``%chat_connect llama.cpp``. ``--models`` asks for the server's list of models, which is
+        one request.
         """
         self._run("connect", line)
 

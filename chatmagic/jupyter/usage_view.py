@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 MOST_SHOWN: Final = 20
 """How many rows the table has at most, the latest."""
 _HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")
-_ASKED_IN: Final = {"cell": "cell", "panel": "panel", "python": "Python", "map": "map"}
+_ASKED_IN: Final = {
+    "cell": "cell",
+    "panel": "panel",
+    "python": "Python",
+    "map": "map",
+    "models": "models",
+}
 _SURE: Final[dict[Sure, str]] = {
     "alone": "alone",
     "several": "with others of this kernel",

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Final, Protocol
 
 from chatmagic.cassette import active
-from chatmagic.client import config, kernel_hook
+from chatmagic.client import config, extras, kernel_hook
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.errors import InputError
 from chatmagic.protocol import url
@@ -90,7 +90,10 @@ class PlainPython:
 
     def service(self) -> ServiceSetup:
         """Return where the variables say to ask; see :class:`Environment`."""
-        return ServiceSetup(config.resolve_for_client())
+        endpoint = config.resolve_for_client()
+        return ServiceSetup(
+            endpoint, extra_body=extras.fields(None, stream_usage=endpoint.stream_usage)
+        )
 
     def cassette(self) -> CassetteSetup | None:
         """Return the cassette that the variables name; ``None`` for none."""

@@ -225,9 +225,12 @@ class Spending:
             return 0, 0
         seen: Credits | None = getattr(problem, "credits", None) or reply.credits
         text, usage = reply.text, reply.usage or Usage()
-        meter.answers += bool(text) or (problem is None and reply.state == "complete")
-        if seen is None and (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST:
-            cost = Cost()  # refused: it took nothing
+        is_question = reservation.entry != "models"
+        is_reply = bool(text) or (problem is None and reply.state == "complete")
+        meter.answers += is_reply and is_question
+        is_refused = (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST
+        if seen is None and (is_refused or not is_question):
+            cost = Cost()  # refused, or no question: it took nothing, as far as is told
         else:
             cost = meter.end(seen, ledger.estimate(service).dearest or reservation.estimate)
         row = reservation.row = LedgerRow(
