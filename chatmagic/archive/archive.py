@@ -7,7 +7,6 @@ a value that ``{{ }}`` put in only the expression, the size and the digest, unle
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -21,7 +20,7 @@ from chatmagic.conversation.record import VERSION, NewerVersionError, Record
 from chatmagic.conversation.request_facts import Entry
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import MAIN, Turn
-from chatmagic.text import fence
+from chatmagic.text import fence, open_fence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.slots import Item
 
 KIND: Final = "conversation"
-
-_FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
 def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, Any]:
@@ -104,7 +101,7 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
         record = turn.record or _record(turn, [turns[n] for n in turn.carried if n in turns])
         record = replace(record, values=turn.values) if keep_values else record.bare
         # What is saved is the turn as it is now, without its earlier replies.
-        record = replace(record, in_place_of=(), picked=False)
+        record = replace(record, in_place_of=(), continues=None, picked=False)
         records[number] = record.listing(shown)
     return records
 
@@ -146,13 +143,8 @@ def _fenced(text: str) -> str:
 
 def _closed(text: str) -> str:
     """End a code block that a reply left open, so that it does not swallow what follows."""
-    opened = None
-    for match in _FENCE.finditer(text):
-        if opened is None:
-            opened = match[1]
-        elif match[1].startswith(opened):
-            opened = None
-    return text if opened is None else f"{text}\n{opened}"
+    opened = open_fence(text)
+    return text if opened is None else f"{text}\n{opened[1]}"
 
 
 def _record(turn: Turn, carried: Sequence[Turn]) -> Record:

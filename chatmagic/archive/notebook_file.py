@@ -37,10 +37,10 @@ NOT_SEALED: Final = "its record is not sealed"
 _ASKS: Final = re.compile(
     r"\A(?:\s|#.*\n)*%%chat(?:_fix)?(?!\w)"
     r"|^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat"
-    r"(?:[ \t]+\S|_fix(?![\w?])|_retry(?![\w?])(?!.*--(?:list|stale)))",
+    r"(?:[ \t]+\S|_(?:fix|continue)(?![\w?])|_retry(?![\w?])(?!.*--(?:list|stale)))",
     re.MULTILINE,
 )
-_RETRIES: Final = re.compile(r"\s*%chat_retry(?!\S)(?!.*--(?:list|stale)).*\s*")
+_RETRIES: Final = re.compile(r"\s*%chat_(?:continue|retry(?!.*--(?:list|stale)))(?!\S).*\s*")
 _ASKS_PYTHON: Final = re.compile(
     r"\bask\s*\(|\brun_(?:line|cell)_magic\(\s*[\"']chat(?:_fix)?[\"']"
 )

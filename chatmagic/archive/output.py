@@ -133,10 +133,13 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         for line in state_lines(reply)
     )
     head = "" if record is None or not record.in_place_of else _answered(record)
+    text = reply.text if record is None or not record.block else f"{record.block}\n{reply.text}"
+    # The rest of a JSON is none.
+    format = "text" if record is not None and record.continues and format == "json" else format
     kept = "" if record is None else _kept(record.values)
     footer = gauge.line_html(reply.credits, reply.usage, settings_words(record))
     return {
-        "text/html": frame(head + reply_forms.to_html(reply.text, format) + states + kept + footer),
+        "text/html": frame(head + reply_forms.to_html(text, format) + states + kept + footer),
         "text/plain": reply_forms.to_text(reply.text, format),
     }
 
@@ -144,6 +147,7 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
 def _answered(record: Record) -> str:
     """Return which question a reply is another one to, as safe HTML."""
     does = "This earlier reply is in force" if record.picked else "Asked again"
+    does = "Continued" if record.continues else does
     words = f"{does}: “{plain.one_line(record.prompt, _NAME_SHOWN)}”"
     return f'<p style="{gauge.QUIET} margin: 0 0 0.4em;">{escape(words)}</p>'
 
@@ -202,6 +206,8 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
         notes.append(settings)
     if turn.instructions is not None:
         notes.append(in_words(turn.instructions))
+    if turn.record is not None and turn.record.continues is not None:
+        notes.append("its reply was continued")
     if turn.last is not None:
         count = len(turn.carried)
         notes.append(f"sent with the last {count:,} turns" if count else "sent with none before it")

@@ -11,6 +11,7 @@ from chatmagic.protocol.url import EMULATOR, origin, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from chatmagic.client.servers import Server
     from chatmagic.client.timeouts import Timeout
     from chatmagic.protocol.auth import Auth, Secret
 
@@ -31,6 +32,7 @@ class Endpoint:
         elsewhere: what the environment's key belongs to, in words, where that is not here.
         guarded: the keys that are known, for whichever address: no request may hold one.
         warnings: what is unwise about the address or the key's file, a line each.
+        server: the server whose name was given in place of the address; ``None`` for a URL.
     """
 
     base_url: str
@@ -41,6 +43,7 @@ class Endpoint:
     elsewhere: str | None = None
     guarded: tuple[Secret, ...] = ()
     warnings: tuple[str, ...] = ()
+    server: Server | None = None
 
     @property
     def origin(self) -> str:
@@ -51,6 +54,11 @@ class Endpoint:
     def is_emulator(self) -> bool:
         """Whether it is the emulator of this process."""
         return self.key_from == EMULATOR
+
+    @property
+    def stream_usage(self) -> bool:
+        """Whether its requests ask for the token counts of streams, as this server needs."""
+        return self.server is not None and self.server.stream_usage
 
     @property
     def known_keys(self) -> tuple[Secret, ...]:

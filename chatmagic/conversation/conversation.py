@@ -63,6 +63,11 @@ turns below holds for them, but for what rules 15, 16 and 19 say. The rules:
     that asked has a place without turns; what it asked is not set aside with it.
 21. A turn has the replies that came to its question in its place since the last reset or load, as
     far as changes can be taken back; any of them can be put back, which is a change.
+22. A reply that ended early, or at its limit of tokens, may be continued. The request carries,
+    behind what stands above the turn now, its question, what came, and an instruction to go on,
+    which no later request carries. The turn with both parts takes the place of the turn, as rule
+    20 says; rule 9 goes by what its first request carried. A cell that is run again continues
+    what it continued before.
 
 Together they give *Run All*: the same notebook, run from top to bottom once more in the
 same conversation, sends the same requests in the same order.

@@ -22,6 +22,7 @@ Mark = Literal[
     "stale",
     "taken back",
     "held back",
+    "at its limit",
     "replaced",
     "instructions taken back",
     "thread taken back",
@@ -47,6 +48,7 @@ def marks(now: Snapshot, causes: Causes) -> dict[str, Mark]:
     marks: dict[str | None, Mark] = {
         turn.owner: "held back" for turn in turns if turn.reply.held_back
     }
+    marks |= {turn.owner: "at its limit" for turn in turns if turn.reply.finish_reason == "length"}
     marks |= dict.fromkeys(causes.by_cell(), "stale")
     numbers = {turn.number for turn in turns}
     lost = {slot.owner: _lost(now, slot) for slot in now.slots if _lacks(slot, numbers)}

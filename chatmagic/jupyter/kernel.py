@@ -245,10 +245,11 @@ class Kernel:
         Raises:
             InputError: two models are named.
         """
-        given = self.settings.extra_body
-        if self.settings.stream_usage:
-            given = {"stream_options": {"include_usage": True}, **given}
-        return extras.fields(given, self.addresses.of_this_address("model"))
+        return extras.fields(
+            self.settings.extra_body,
+            self.addresses.of_this_address("model"),
+            stream_usage=self.settings.stream_usage or self.addresses.stream_usage(),
+        )
 
     def has_system_role(self) -> bool:
         """Return whether the server that is asked takes messages of the role ``system``."""

@@ -65,7 +65,7 @@ class LivePage:
         Args:
             execution: of the cell.
         """
-        if execution.audience != "page" or self.bridge is not None:
+        if not execution.is_live or self.bridge is not None:
             yield
             return
         ends: list[str] = []

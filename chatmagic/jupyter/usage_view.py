@@ -10,7 +10,8 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.render import gauge, markdown, usage_plot
 from chatmagic.render.usage_plot import Bar
 from chatmagic.session.estimate import FEWEST, LATELY, rounded
-from chatmagic.session.spending import EMULATOR, OTHERS
+from chatmagic.session.reservation import EMULATOR
+from chatmagic.session.spending import OTHERS
 from chatmagic.text import UNTYPESET, counted, to_terminal, visible
 
 if TYPE_CHECKING:
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
 MOST_SHOWN: Final = 20
 """How many rows the table has at most, the latest."""
 _HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")
-_ASKED_IN: Final = {"cell": "cell", "panel": "panel", "python": "Python", "map": "map"}
+_ASKED_IN: Final = {
+    "cell": "cell",
+    "panel": "panel",
+    "python": "Python",
+    "map": "map",
+    "models": "models",
+}
 _SURE: Final[dict[Sure, str]] = {
     "alone": "alone",
     "several": "with others of this kernel",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
+from chatmagic.conversation import continuation
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.request_parts import TokenRate
 from chatmagic.conversation.turn import Context, Turn
@@ -126,7 +127,23 @@ class AskState:
         record = turn.to_record(self.context.digests, self.digest)
         earlier = () if self.ask.again is None else conversation.replies(self.ask.again)
         digests = dict.fromkeys(other.recorded_digest for other in earlier)
-        return replace(record, in_place_of=tuple(digests))
+        record = replace(record, in_place_of=tuple(digests))
+        if (part := self.ask.part) is None:
+            return record
+        texts = part.reply.text, turn.reply.text
+        record = replace(record, continues=part.recorded_digest, cut=continuation.cut(*texts))
+        whole = continuation.joined(part, replace(turn, record=record))
+        block = continuation.block(*texts, self.ask.format)
+        return replace(record, turn=whole.digest, block=block)
+
+    def kept(self, turn: Turn) -> Turn:
+        """Return the turn that is put into the conversation: with all parts of its reply.
+
+        Args:
+            turn: the one that the ask makes, with its record.
+        """
+        part = self.ask.part
+        return turn if part is None else continuation.joined(part, turn)
 
     def put_into(self, conversation: Conversation, turn: Turn) -> None:
         """Put the turn that the ask makes into a conversation, in its place.
@@ -156,11 +173,14 @@ class AskState:
         if self.problem is not None or self.answer is None or self.ask.format != "json":
             return
         try:
-            reply = forms.parsed(self.answer.reply, self.ask.form, kept=self.ask.history)
+            reply = forms.parsed(self.answer.kept, self.ask.form, kept=self.ask.history)
         except ReplyFormatError as problem:
             self.problem = problem
             return
-        self.answer = replace(self.answer, reply=reply)
+        if self.answer.whole is None:
+            self.answer = replace(self.answer, reply=reply)
+        else:
+            self.answer = replace(self.answer, whole=reply)
 
     def deliver(self, view: View) -> Answer:
         """Pass the end to the view, and return the answer or raise what ended it early."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from chatmagic.models import Credits
 
-Entry = AskEntry | Literal["map"]
+Entry = AskEntry | Literal["map", "models"]
 Sure = Literal["alone", "several", "unknown"]
 
 KEPT: Final = 100_000
@@ -36,7 +36,8 @@ class LedgerRow:
         number: its number among the kernel's requests, from 1.
         time: when it was begun, aware, in UTC.
         service: origin of the service, or ``emulator``.
-        entry: where it was asked: ``cell``, ``panel``, ``python`` or ``map``.
+        entry: where it was asked: ``cell``, ``panel``, ``python`` or ``map``; ``models`` is no
+            question, but a list of models.
         cell: hash of the cell, as the turn's record has it; ``None`` without one.
         request: digest of the request, as the turn's record has it.
         reply: digest of the reply's text, as the turn's record has it; ``None`` without one.
@@ -215,7 +216,7 @@ class Ledger:
         """
         self.count = row.number
         self.rows.append(row)
-        if row.each is not None:
+        if row.each is not None and row.entry != "models":
             self.meter(row.service).lately.append((row.each, row.sure))
 
     def of(self, service: str) -> list[LedgerRow]:

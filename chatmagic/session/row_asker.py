@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from chatmagic.conversation.request_parts import TokenRate
-from chatmagic.session.spending import service_of
+from chatmagic.session.reservation import Reservation, service_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,11 +58,10 @@ class RowAsker:
         """
         stream = client.send(request, halt)
         spending = self.session.spending
-        reservation = spending.begin(
-            client.endpoint, entry="map", cell=self._cell, request=request.digest()
-        )
+        reservation = Reservation(client.endpoint, "map", self._cell, request.digest())
         problem: BaseException | None = None
         try:
+            spending.begin(reservation)
             with stream:
                 for _ in stream:
                     pass
@@ -75,9 +74,14 @@ class RowAsker:
         return self._check(stream.reply)
 
     @property
+    def service(self) -> str:
+        """What the ledger calls the service."""
+        return service_of(self._client.endpoint)
+
+    @property
     def _estimate(self) -> Estimate:
         """What a request took lately."""
-        return self.session.spending.ledger.estimate(service_of(self._client.endpoint))
+        return self.session.spending.ledger.estimate(self.service)
 
     def cost(self) -> int:
         """Return about what a request takes in credits, at least 1."""

@@ -47,6 +47,8 @@ class Asking:
         answer: returns the reply to a prompt, or raises.
     """
 
+    service = "https://a"
+
     def __init__(self, answer: Callable[[str, Halt], str]) -> None:
         """Ask nothing yet."""
         self.answer = answer
@@ -246,6 +248,31 @@ def test_a_second_interrupt_cuts_them_off(rig: Callable[..., Rig]) -> None:
     assert done.asked == ["a", "b"]
     assert [reply.text for reply in done.kept.values()] == ["a", "b"]
     assert [reply.error for reply in done.kept.values()] == ["Interrupted."] * 2
+
+
+def test_a_third_interrupt_leaves_the_file_to_the_threads(rig: Callable[..., Rig]) -> None:
+    """They are not waited for; the last one to end closes it, and the same call goes on."""
+    sent, go = threading.Semaphore(0), threading.Event()
+
+    def answer(prompt: str, halt: Halt) -> str:
+        del halt  # as of a server that does not answer yet
+        sent.release()
+        assert go.wait(PATIENCE)
+        return prompt.upper()
+
+    made = rig(answer, workers=2)
+    job = made.job(list("abcdefgh"))
+
+    def tick() -> None:
+        if sent._value >= 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        job.run(tick)
+    go.set()
+    while job.is_alive:
+        time.sleep(0.01)
+    assert [reply.text for reply in made.kept().values()] == ["A", "B"]
 
 
 def limited(seconds: float) -> RateLimitError:
