@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +30,7 @@ from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from chatmagic.conversation.cell_order import PageReport
     from chatmagic.conversation.conversation import Conversation
@@ -180,15 +181,14 @@ class Bridge:
         self._awaited = {key: heard}  # a page that is gone does not answer
         return key
 
-    def has_page(self, owner: str | None, others: Iterable[str] = ()) -> bool:
-        """Return whether a page has listed a cell.
+    def listed_with(self, owner: str | None) -> tuple[str, ...]:
+        """Return the hashes of the cells that the page of a cell lists; none without a page.
 
         Args:
             owner: hash of the cell.
-            others: hashes of cells that it has listed, too.
         """
         report = self._report_with(owner)
-        return report is not None and all(cell in report.cells for cell in others)
+        return () if report is None else tuple(report.cells)
 
     def _report_with(self, owner: str | None) -> PageReport | None:
         return next((page for page in self.pages.reports[::-1] if owner in page.cells), None)
@@ -241,7 +241,7 @@ class Bridge:
         if opened:
             self._send({"kind": "tell"})
             self._hidden.first = ""  # a page that is loaded again has nothing to say of it
-        conversation = self._session.conversation
+        conversation = copy(self._session.conversation)  # An ask may change it meanwhile.
         layout = self._session.environment.layout(None)
         marks = conversation.marks(layout)
         causes = conversation.causes(layout).by_cell() if "stale" in marks.values() else {}

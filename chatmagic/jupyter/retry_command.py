@@ -118,8 +118,8 @@ def asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask,
         "shown": True,
     }
     settings = kernel.settings
-    ask = Ask(**facts, keep_values=settings.keep_values, again=turn.number, part=part)
-    return ask, execution
+    facts |= {"keep_values": settings.keep_values, "fit": settings.fit}
+    return Ask(**facts, again=turn.number, part=part), execution
 
 
 def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:

@@ -34,16 +34,15 @@ def _ask(session: Session) -> ModelList:
             "sent."
         )
     client = session.clients.client("service", session.environment.service)
-    cell = session.environment.cell()[0]
-    request = Reservation(client.endpoint, "models", cell, digest("models"))
+    asked = Reservation(client.endpoint, "models", session.environment.cell()[0], digest("models"))
     reply, problem = Reply(""), cast("BaseException | None", None)
     try:
-        session.spending.begin(request)
+        session.spending.begin(asked)
         listed = client.models()
         reply = Reply("", credits=listed.credits, origin=listed.origin)
     except BaseException as error:
         problem = error
         raise
     finally:
-        session.spending.end(request, reply, problem)
+        session.spending.end(asked, reply, problem)
     return listed

@@ -61,7 +61,7 @@ def turns(book: Book, index: int) -> list[str]:
 def test_a_cell_between_two_carries_what_is_above_it(
     front: str, request: pytest.FixtureRequest, service: Emulator
 ) -> None:
-    """Run All in the same kernel, and Restart & Run All, then send equal bodies."""
+    """A button runs the stale one below. Run All again, and after a restart, sends equal bodies."""
     book: Book = request.getfixturevalue(front)([LOAD, ask("a"), ask("c"), "%chat_history"])
     book.run_all()
     bridged(book)
@@ -71,6 +71,9 @@ def test_a_cell_between_two_carries_what_is_above_it(
     assert bodies(service) == [["echo:a", "a", "echo:b"]]
     bridged(book, marks=1)
     assert book.js(f"return {CELL_WITH_MARK}") == [False, False, False, True, False]
+    book.page.get_by_role("button", name="Run them again").click()
+    bridged(book)
+    assert bodies(service) == [["echo:a", "a", "echo:b", "b", "echo:c"]]
     book.run_all()
     again = bodies(service)
     assert again == [

@@ -454,3 +454,7 @@ def test_a_conversation_that_is_too_long_goes_once_more_where_the_setting_says_s
     assert service.prompts == ["aaaa", "aaaa bbbb", "aaaa bbbb", "bbbb"]
     assert "sent without the oldest 1 turn." in ran.html
     assert ran.records[0]["left_out"] == 1
+    service.most = 100
+    bare.machine("%chat cccc")
+    service.most = 10
+    assert bare.machine("%chat_retry").records[0]["left_out"] == 2

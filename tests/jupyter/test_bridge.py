@@ -17,7 +17,7 @@ from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter import bridge as module
 from chatmagic.session.current import current_session
-from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment
+from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -243,6 +243,32 @@ def test_a_page_is_to_run_the_stale_cells(
     front.widget.say({"kind": "started", "key": 1, "outcome": outcome, "count": count})
     with front.news:
         assert front.news.wait_for(lambda: any(words in said for said in front.said()), PATIENCE)
+
+
+def test_stale_turns_that_no_cell_of_the_page_asked_are_named(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the panel and of Python; the page runs the others."""
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    for name in "ab":
+        front.ask(name)
+    front.say("abr", opened=True)
+    session = current_session()
+    view = View()
+    session.run(Ask("echo:1", owner="0f", execution="e", entry="panel", asker="the panel"), view)
+    session.run(Ask("echo:2"), view)
+    front.ask("a")
+    front.sent.clear()
+    ran = front.shell.page("%chat_retry --stale", "r")
+    assert ran.texts == ["1 cell for this page to run again."]
+    front.hears({"kind": "run", "page": "p", "key": 1, "cell": "r", "cells": ["b"]})
+    front.widget.say({"kind": "started", "key": 1, "outcome": "started", "count": 1})
+    where = "2 turns asked elsewhere are stale, too: ask again in the panel, Python."
+    with front.news:
+        words = f"Running 1 cell again, in order. {where}"
+        assert front.news.wait_for(lambda: words in front.said(), PATIENCE), front.said()
+    front.ask("b")
+    assert front.shell.page("%chat_retry --stale", "r").texts == [f"{where} Nothing was sent."]
 
 
 def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:
