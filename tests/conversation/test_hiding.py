@@ -20,7 +20,7 @@ FIRST = Hiding(1, digest("any"), turn=1, owner="h", execution="1")
 def test_requests_below_leave_a_hidden_turn_out() -> None:
     """Rule 19: those above it carry it still; ``last`` counts what is left; numbers stay."""
     talk = abc()
-    assert talk.add(FIRST) == Change("hiding", (), (), hidings=True)
+    assert talk.add(FIRST) == Change("hiding", (), (), ("hiding",))
     ask(talk, "d", "d", "1")
     assert carries(talk) == ["b", "c", "d"]
     assert carries(talk, "c") == ["a", "b"]
@@ -33,7 +33,7 @@ def test_requests_below_leave_a_hidden_turn_out() -> None:
     assert talk.stale_turns() == ()
     talk.undo()
     talk.undo()
-    assert talk.undo() == Change("hiding", (), (), hidings=True)
+    assert talk.undo() == Change("hiding", (), (), ("hiding",))
     assert (carries(talk), talk.marks()["h"]) == (["a", "b", "c"], "hiding taken back")
 
 
@@ -68,7 +68,7 @@ def test_it_stands_where_its_cell_stands() -> None:
     talk.follow(layout("abhcd"))
     assert prompts(talk.stale_turns()) == ["c"]
     change = talk.follow(layout("abcd", gone="h"))
-    assert change == Change("set aside", (), (), hidings=True)
+    assert change == Change("set aside", (), (), ("hiding",))
     assert carries(talk) == ["a", "b", "c", "d"]
     talk.follow(layout("abchd"))
     assert carries(talk) == ["b", "c", "d"]

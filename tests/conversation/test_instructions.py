@@ -78,10 +78,10 @@ def test_a_turn_is_stale_whose_instructions_changed() -> None:
 def test_undo_takes_them_back_and_redo_gives_them_again() -> None:
     """Rules 7 and 8: each run of their cell is a change, also with the same text."""
     talk = Conversation()
-    assert give(talk, "one", "i", "1") == Change("instructions", (), (), instructions=True)
-    assert give(talk, "one", "i", "2") == Change("instructions", (), (), instructions=True)
-    assert give(talk, "two", "i", "3") == Change("instructions", (), (), instructions=True)
-    assert talk.undo() == Change("instructions", (), (), instructions=True)
+    assert give(talk, "one", "i", "1") == Change("instructions", (), (), ("instructions",))
+    assert give(talk, "one", "i", "2") == Change("instructions", (), (), ("instructions",))
+    assert give(talk, "two", "i", "3") == Change("instructions", (), (), ("instructions",))
+    assert talk.undo() == Change("instructions", (), (), ("instructions",))
     assert held(talk) == "one"
     assert talk.marks() == {"i": "instructions taken back"}
     talk.undo()
@@ -108,7 +108,7 @@ def test_a_reset_leaves_them() -> None:
     talk = abc()
     give(talk, "one", "i")
     change = talk.reset()
-    assert (prompts(change.went), change.instructions) == (["a", "b", "c"], False)
+    assert (prompts(change.went), change.steered) == (["a", "b", "c"], ())
     assert (held(talk), len(talk)) == ("one", 0)
     both = Conversation()
     give(both, "one", "i", "1")
@@ -123,10 +123,10 @@ def test_a_cell_changes_from_a_question_to_instructions_and_back() -> None:
     """Rule 4: what an execution puts into the slot replaces that of the older ones."""
     talk = Conversation()
     turn = ask(talk, "p", "i", "1")
-    assert give(talk, "one", "i", "2") == Change("instructions", (turn,), (), instructions=True)
+    assert give(talk, "one", "i", "2") == Change("instructions", (turn,), (), ("instructions",))
     assert (len(talk), held(talk)) == (0, "one")
     again = talk.add(dataclasses.replace(turn, execution="3"))
-    assert (again.kind, again.instructions, held(talk)) == ("re-run", True, None)
+    assert (again.kind, again.steered, held(talk)) == ("re-run", ("instructions",), None)
 
 
 def test_a_cell_that_is_gone_takes_them_along() -> None:
@@ -137,7 +137,7 @@ def test_a_cell_that_is_gone_takes_them_along() -> None:
     talk.hand_over(4, "h")
     assert [owner for owner, _ in talk.slots] == ["a", "b", "c", "h", "i"]
     change = talk.follow(layout("abch", gone="i"))
-    assert change == Change("set aside", (), (), instructions=True)
+    assert change == Change("set aside", (), (), ("instructions",))
     assert held(talk) is None
     assert talk.follow(layout("abchi")) is None
     assert held(talk) == "one"
@@ -150,7 +150,7 @@ def test_a_load_brings_its_own() -> None:
     give(other, "theirs", "j")
     ask(other, "q", "q", "1q")
     change = talk.load(other)
-    assert (held(talk), prompts(talk), change.instructions) == ("theirs", ["q"], True)
+    assert (held(talk), prompts(talk), change.steered) == ("theirs", ["q"], ("instructions",))
     talk.undo()
     assert (held(talk), prompts(talk)) == ("mine", ["a", "b", "c"])
 

@@ -115,7 +115,7 @@ def test_a_fork_that_cannot_begin_is_refused(start: ThreadStart, words: str | No
 def test_each_change_can_be_undone() -> None:
     """Rules 7, 8, 16 and 18: a start, a reset, a deletion; one of nothing counts, too."""
     talk = abc()
-    assert talk.add(SQL) == Change("thread", (), (), threads=True)
+    assert talk.add(SQL) == Change("thread", (), (), ("thread",))
     ask(talk, "d", "d", "1")
     assert (prompts(talk.delete("sql").went), talk.context().thread) == (["d"], "sql")
     assert talk.delete("sql") == Change("deletion", (), ())
@@ -125,7 +125,7 @@ def test_each_change_can_be_undone() -> None:
     assert talk.context().thread == "sql"
     talk.undo()
     talk.undo()
-    assert talk.undo() == Change("thread", (), (), threads=True)
+    assert talk.undo() == Change("thread", (), (), ("thread",))
     assert (talk.context().thread, talk.marks()["s"]) == ("main", "thread taken back")
 
 
@@ -134,7 +134,7 @@ def test_a_cell_that_is_gone_takes_its_start_along() -> None:
     talk = abc()
     talk.add(SQL)
     change = talk.follow(layout("abc", gone="s"))
-    assert change == Change("set aside", (), (), threads=True)
+    assert change == Change("set aside", (), (), ("thread",))
     assert talk.context().thread == "main"
     talk.follow(layout("sabc"))
     assert prompts(talk.threads["sql"]) == ["a", "b", "c"]
