@@ -13,7 +13,6 @@ from chatmagic._json import digest
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.history import Change
-from chatmagic.conversation.record import NewerVersionError
 
 FIRST = Hiding(1, digest("any"), turn=1, owner="h", execution="1")
 
@@ -114,9 +113,6 @@ def test_the_record_and_back() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"kind": "thread"},
-        {"owner": "a/b"},
-        {"hiding": None},
         {"hiding": {"number": 1}},
         {"hiding": {**FIRST.facts, "number": -1}},
         {"hiding": {**FIRST.facts, "digest": "x"}},
@@ -127,12 +123,6 @@ def test_a_record_that_makes_no_sense(changes: dict[str, Any]) -> None:
     """It is refused as the record of a turn is."""
     with pytest.raises(ValueError, match=r"."):
         Hiding.from_json({**FIRST.to_json(), **changes})
-
-
-def test_a_record_of_a_later_release() -> None:
-    """It says so."""
-    with pytest.raises(NewerVersionError):
-        Hiding.from_json({**FIRST.to_json(), "version": 99})
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from chatmagic.conversation import threads
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.history import Change
 from chatmagic.conversation.instructions import Instructions
-from chatmagic.conversation.record import NewerVersionError
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.errors import InputError
 
@@ -158,9 +157,6 @@ def test_the_record_and_back() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"kind": "turn"},
-        {"owner": "a/b"},
-        {"thread": None},
         {"thread": {}},
         *({"thread": {"name": name}} for name in ("", "2", "a b", "-a", "a" * 41, 3, "<b>")),
         *({"thread": {"name": "a", "fork": fork}} for fork in (-1, "x", True)),
@@ -172,19 +168,13 @@ def test_a_record_that_makes_no_sense(changes: dict[str, Any]) -> None:
         ThreadStart.from_json({**SQL.to_json(), **changes})
 
 
-def test_a_record_of_a_later_release() -> None:
-    """It says so."""
-    with pytest.raises(NewerVersionError):
-        ThreadStart.from_json({**SQL.to_json(), "version": 99})
-
-
 @pytest.mark.parametrize(
     ("start", "source"),
     [(SQL, "%chat_thread sql"), (ThreadStart("b", 2), "%chat_thread --fork 2 b")],
 )
 def test_the_cell_of_a_start(start: ThreadStart, source: str) -> None:
     """As typed."""
-    assert threads.source(start) == source
+    assert start.source == source
     typed = threads.typed_in(f"\n{source} \n")
     assert typed is not None
     assert typed.reads == start.reads
@@ -209,5 +199,5 @@ def test_other_cells_begin_none(source: str) -> None:
 )
 def test_in_words(fork: int | None, more: str) -> None:
     """A fork says with what it begins."""
-    words = threads.in_words(ThreadStart("sql", fork))
+    words = ThreadStart("sql", fork).in_words
     assert words == f"Thread sql for the questions below.{more}"
