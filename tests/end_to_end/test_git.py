@@ -7,7 +7,7 @@ import os
 from copy import deepcopy
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from comparison import code
@@ -36,9 +36,9 @@ def tool(name: str) -> Any:
 
 def stripped(notebook: NotebookNode) -> NotebookNode:
     """Give what nbstripout leaves of a notebook, as its users have it."""
-    return tool("nbstripout").strip_output(
-        deepcopy(notebook), keep_output=False, keep_count=False, keep_id=False
-    )
+    strip = tool("nbstripout").strip_output
+    keeps = dict.fromkeys(("keep_output", "keep_count", "keep_id"), False)
+    return cast("NotebookNode", strip(deepcopy(notebook), **keeps))
 
 
 def test_what_is_stripped_is_told_as_stripped(
