@@ -202,5 +202,9 @@ def test_other_cells_hold_none(source: str) -> None:
 def test_in_words() -> None:
     """Their size, and their file where they have one."""
     assert instructions.in_words(TERSE.value) == "with instructions of 9 characters"
-    named = Instructions.of("Be terse.", "a\nb.md").value
-    assert instructions.in_words(named) == "with instructions from a b.md of 9 characters"
+    named = Instructions.of("Be terse.", "a\nb.md")
+    assert instructions.in_words(named.value) == "with instructions from a b.md of 9 characters"
+    words = "Instructions from a b.md for the questions below: 9 characters."
+    assert named.in_words == words
+    assert TERSE.in_words == "Instructions for the questions below: 9 characters."
+    assert Instructions.of("").in_words == "No instructions for the questions below."

@@ -65,6 +65,7 @@ def test_a_record_of_a_later_release(item: Steering) -> None:
 
 def test_each_reads_otherwise() -> None:
     """So a cell that says something else lacks what it gave."""
+    assert [item.text for item in ITEMS] == ["Be terse.", "", ""]
     assert len({item.reads for item in [*ITEMS, *OTHERS]}) == len([*ITEMS, *OTHERS])
 
 
