@@ -20,7 +20,10 @@ from project import PURE, ROOT
 from shells import FIXED, KEY, Shell, alone
 
 from chatmagic.session.current import current_session
+from chatmagic.session.environment import of_process
 from chatmagic.session.session import Session
+from chatmagic.session.spending import Spending
+from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
     import ssl
@@ -104,6 +107,12 @@ def _place(item: pytest.Item) -> int:
     """Return the place of a test's file, or of its folder, in :data:`LONG`."""
     names = (item.path.parent.name, item.path.stem)
     return next((place for place, name in enumerate(LONG) if name in names), len(LONG))
+
+
+@pytest.fixture(autouse=True)
+def nothing_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process have used nothing yet."""
+    monkeypatch.setattr(SessionState, "spending", Spending(of_process))
 
 
 @pytest.fixture

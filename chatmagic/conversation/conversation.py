@@ -64,6 +64,11 @@ turns below holds for them, but for what rules 15, 16 and 19 say. The rules:
 21. A place keeps the replies that came to each of its questions, also those that were taken back,
     up to a load; any of them can be put back, which is a change. They are counted anew each time
     that the place's own cell asks: the earlier ones count backwards, from -1.
+22. A reply that ended early, or at its limit of tokens, may be continued. The request carries,
+    behind what stands above the turn now, its question, what came, and an instruction to go on,
+    which no later request carries. The turn with both parts takes the place of the turn, as rule
+    20 says; rule 9 goes by what its first request carried. A cell that is run again continues
+    what it continued before.
 
 Together they give *Run All*: the same notebook, run from top to bottom once more in the
 same conversation, sends the same requests in the same order.

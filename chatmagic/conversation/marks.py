@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic.conversation.alternatives import in_force
-from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.slots import live
-from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
@@ -17,22 +14,23 @@ if TYPE_CHECKING:
     from chatmagic.conversation.history import Snapshot
     from chatmagic.conversation.slots import Replies, Slot
     from chatmagic.conversation.staleness import Causes
+    from chatmagic.conversation.steering import Kind
 
 Mark = Literal[
     "stale",
     "taken back",
     "held back",
+    "at its limit",
     "replaced",
     "instructions taken back",
     "thread taken back",
     "hiding taken back",
 ]
 
-
-_TAKEN_BACK: Final[Mapping[type, Mark]] = {
-    Instructions: "instructions taken back",
-    ThreadStart: "thread taken back",
-    Hiding: "hiding taken back",
+_TAKEN_BACK: Final[Mapping[Kind, Mark]] = {
+    "instructions": "instructions taken back",
+    "thread": "thread taken back",
+    "hiding": "hiding taken back",
 }
 
 
@@ -47,6 +45,7 @@ def marks(now: Snapshot, causes: Causes) -> dict[str, Mark]:
     marks: dict[str | None, Mark] = {
         turn.owner: "held back" for turn in turns if turn.reply.held_back
     }
+    marks |= {turn.owner: "at its limit" for turn in turns if turn.reply.finish_reason == "length"}
     marks |= dict.fromkeys(causes.by_cell(), "stale")
     numbers = {turn.number for turn in turns}
     lacking = [slot for slot in now.slots if _lacks(slot, numbers)]
@@ -68,4 +67,6 @@ def _lost(slot: Slot, others: Mapping[int, tuple[Turn, Replies]]) -> Mark | None
     if isinstance(newest, Turn) and newest.number in others:
         other, _ = others[newest.number]
         return None if other.reads == newest.reads else "replaced"
-    return _TAKEN_BACK.get(type(newest), "taken back")
+    if newest is None or isinstance(newest, Turn):
+        return "taken back"
+    return _TAKEN_BACK[newest.kind]

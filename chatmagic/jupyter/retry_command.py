@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.turn import Turn
+    from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
 
@@ -63,16 +64,24 @@ def _run(kernel: Kernel, line: str) -> Reply | None:
     if "--stale" in options:
         retry_stale(kernel)
         return None
-    number, turn = _turn(kernel, words)
+    number, turn = turn_above(kernel, words, "chat_retry", _HINT)
     if "--list" in options:
         _list(kernel.session.conversation, number, turn)
         return None
     refuse_dividing(cell_source(kernel.shell))
-    return _pick(kernel, turn, options["--pick"]) if options else _ask(kernel, turn)
+    return (
+        _pick(kernel, turn, options["--pick"]) if options else send(kernel, *asked_of(kernel, turn))
+    )
 
 
-def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
+def turn_above(kernel: Kernel, words: str, magic: str, hint: str) -> tuple[int, Turn]:
     """Return a turn above the running cell with its number for people; the last one by default.
+
+    Args:
+        kernel: the kernel.
+        words: the number as typed; empty for the last turn.
+        magic: the magic's name.
+        hint: how its line is written.
 
     Raises:
         InputError: there is none.
@@ -81,12 +90,21 @@ def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
     number = max(turns, default=0) if not words else int(words) if words.isdecimal() else 0
     if number not in turns:
         there = f"from 1 to {len(turns):,}" if turns else "above its cell, and there is none"
-        raise InputError(f"%chat_retry takes a turn's number {there}. {_UNCHANGED}", hint=_HINT)
+        raise InputError(f"%{magic} takes a turn's number {there}. {_UNCHANGED}", hint=hint)
     return number, turns[number]
 
 
-def _ask(kernel: Kernel, turn: Turn) -> Reply | None:
-    """Ask a turn's question again, with what stands above the turn."""
+def asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask, Execution]:
+    """Return what asks a turn's question again, with what stands above the turn.
+
+    Args:
+        kernel: the kernel.
+        turn: the turn.
+        part: the same with the reply that is continued; ``None`` asks anew.
+
+    Raises:
+        InputError: a value of the question was not kept.
+    """
     if turn.missing:
         raise InputError(
             f"The value of {one_line(turn.missing[0].name, _EXCERPT)} was not kept. {_UNCHANGED}",
@@ -101,8 +119,9 @@ def _ask(kernel: Kernel, turn: Turn) -> Reply | None:
         "asker": execution.label,
         "shown": True,
     }
-    ask = Ask(**facts, keep_values=kernel.settings.keep_values, again=turn.number)
-    return send(kernel, ask, execution)
+    settings = kernel.settings
+    facts |= {"keep_values": settings.keep_values, "fit": settings.fit}
+    return Ask(**facts, again=turn.number, part=part), execution
 
 
 def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
@@ -133,6 +152,7 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
         above = kernel.session.conversation.context_of(picked.number)
         record = picked.record if kernel.settings.keep_values else picked.record.bare
         record = replace(record, owner=execution.cell, in_place_of=tuple(digests), picked=True)
+        record = replace(record, continues=None)
         views.show(*output.of(picked.reply, record.listing(above.shown)))
     kernel.shown = (execution.id, picked.reply)
     return picked.reply

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
+from chatmagic.conversation import continuation
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.request_parts import TokenRate
 from chatmagic.conversation.turn import Context, Turn
@@ -127,7 +128,23 @@ class AskState:
         again = self.ask.again
         earlier = () if again is None else conversation.replies(again).latest
         digests = dict.fromkeys(other.recorded_digest for other in earlier)
-        return replace(record, in_place_of=tuple(digests))
+        record = replace(record, in_place_of=tuple(digests))
+        if (part := self.ask.part) is None:
+            return record
+        texts = part.reply.text, turn.reply.text
+        record = replace(record, continues=part.recorded_digest, cut=continuation.cut(*texts))
+        whole = continuation.joined(part, replace(turn, record=record))
+        block = continuation.block(*texts, self.ask.format)
+        return replace(record, turn=whole.digest, block=block)
+
+    def kept(self, turn: Turn) -> Turn:
+        """Return the turn that is put into the conversation: with all parts of its reply.
+
+        Args:
+            turn: the one that the ask makes, with its record.
+        """
+        part = self.ask.part
+        return turn if part is None else continuation.joined(part, turn)
 
     def put_into(self, conversation: Conversation, turn: Turn) -> None:
         """Put the turn that the ask makes into a conversation, in its place.
@@ -157,11 +174,14 @@ class AskState:
         if self.problem is not None or self.answer is None or self.ask.format != "json":
             return
         try:
-            reply = forms.parsed(self.answer.reply, self.ask.form, kept=self.ask.history)
+            reply = forms.parsed(self.answer.kept, self.ask.form, kept=self.ask.history)
         except ReplyFormatError as problem:
             self.problem = problem
             return
-        self.answer = replace(self.answer, reply=reply)
+        if self.answer.whole is None:
+            self.answer = replace(self.answer, reply=reply)
+        else:
+            self.answer = replace(self.answer, whole=reply)
 
     def deliver(self, view: View) -> Answer:
         """Pass the end to the view, and return the answer or raise what ended it early."""
@@ -227,7 +247,5 @@ def set_aside_note(change: Change | None) -> list[str]:
     if change is None:
         return []
     turns = [counted(len(change.went), "turn")] if change.went else []
-    other = ["the instructions"] * change.instructions + ["the thread"] * change.threads
-    other += ["the hiding"] * change.hidings
-    what = " and ".join([*turns, *other])
+    what = " and ".join([*turns, *(f"the {kind}" for kind in change.steered)])
     return [f"set aside {what} of cells gone from the page"]

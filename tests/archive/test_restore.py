@@ -17,7 +17,7 @@ from chatmagic.conversation.record import note, owner_of
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn
-from chatmagic.models import Reply
+from chatmagic.models import Reply, Usage
 
 
 def restored(*cells: Any, by_id: bool = True) -> Conversation:
@@ -238,6 +238,30 @@ def test_a_question_that_was_asked_again_stands_where_it_stood() -> None:
     # The reply that was picked is in no other output.
     only = page("p", "u", id="k", in_place_of=(first, second), picked=True)
     assert [turn.reply.text for turn in restored(asked, only)] == ["u"]
+
+
+def test_a_continued_reply_is_joined_again() -> None:
+    """As its record says, whatever would be joined today; without its first part it is none."""
+    first, whole = (Turn(prompt="p", reply=Reply(text)).recorded_digest for text in ("on", "on x"))
+    place: dict[str, Any] = {"id": "c", "in_place_of": (first,), "continues": first, "turn": whole}
+    part = page("p", "on x", cut=2, usage=Usage(3, 4, 7), took=2, **place)
+    asked = page("p", "on", id="a", usage=Usage(1, 2, 3), took=1)
+    (turn,) = restored(asked, part)
+    assert (turn.reply.text, turn.recorded_digest, turn.owner) == ("on x", whole, owner_of("c"))
+    assert (turn.reply.usage, turn.reply.took) == (Usage(4, 6, 10), 3)
+    below = page("q", "x", id="b", carried=(whole,))
+    assert restored(asked, part, below).stale_turns() == ()
+    assert [each.prompt for each in restored(page("p", "other", id="a"), part, below)] == ["p", "q"]
+    other = Turn(prompt="p", reply=Reply("other")).recorded_digest
+    late = page("p", "x", id="c", in_place_of=(first, other), continues=first)
+    assert [turn.reply.text for turn in restored(page("p", "other", id="a"), late)] == ["other"]
+    gone = restore.restore(read([part]))
+    assert gone.conversation.turns == ()
+    words = "the part of the reply that it continues is in no output here, so its own was left out."
+    assert gone.problems == (f"cell 1: {words}",)
+    assert restored(page("p", "x", continues=first)).turns == ()
+    undone = cell("%chat_undo", [output({"text/plain": "…"}, {"chatmagic": note("undo")})])
+    assert [each.reply.text for each in restored(asked, part, undone)] == ["on"]
 
 
 def test_of_equal_turns_the_one_is_asked_again_that_stood_there() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from talks import abc, again, ask, layout
+from talks import abc, again, ask, go_on, layout
 
 from chatmagic._json import digest
 from chatmagic.conversation.conversation import Conversation
@@ -65,6 +65,10 @@ def _asked_again(talk: Conversation) -> None:
     again(talk, "r", "1", number=1)
 
 
+def _continued(talk: Conversation) -> None:
+    go_on(talk, "r", "1", number=1)
+
+
 def _put_back(talk: Conversation) -> None:
     new = again(talk, "r", "1", number=1)
     ask(talk, "c", "c", "2c")
@@ -88,6 +92,7 @@ def _hidden(talk: Conversation) -> None:
         (_swapped, "c", "because the turns above it stand in another order now"),
         (_divided, "b", "because the turn of cell [a] is in another thread than this one now"),
         (_asked_again, "c", "because a question of cell [a] was asked again"),
+        (_continued, "c", "because a reply of cell [a] was continued"),
         (_put_back, "c", "because cell [a] has another reply now"),
         (_hidden, "c", "because the turn of cell [a] is hidden now"),
         (_hidden, "b", None),

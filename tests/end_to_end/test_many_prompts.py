@@ -20,6 +20,8 @@ from chatmagic.batch import job
 from chatmagic.errors import BudgetError
 from chatmagic.session.environment import PlainPython
 from chatmagic.session.session import Session
+from chatmagic.session.spending import Spending
+from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -164,12 +166,13 @@ class Limited(PlainPython):
 
 @pytest.mark.parametrize(("budget", "most"), [("40", 13), ("20 turns", 20)])
 def test_a_budget_under_a_map_and_asks_at_once_is_never_passed(
-    tmp_path: Path, budget: str, most: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str, most: int
 ) -> None:
     """Each request takes three credits; the one that does not go into the budget is not sent."""
     service = Counting(cost=3)
     with Server(service) as server, chatmagic.Client(server.origin, "k") as client:
-        session = Session(client, environment=Limited(budget))
+        monkeypatch.setattr(SessionState, "spending", Spending(lambda: Limited(budget)))
+        session = Session(client)
         refused: list[BaseException] = []
 
         def ask() -> None:
