@@ -34,7 +34,8 @@ MAY_IMPORT = {
     "audit": BELOW_SESSION,
     "session": BELOW_SESSION,
     "jupyter": (*BELOW_SESSION, "audit", "session"),
-    "cli": (*BELOW_SESSION, "audit", "session", "jupyter"),
+    "shell": (*BELOW_SESSION, "audit", "session", "jupyter"),
+    "cli": (*BELOW_SESSION, "audit", "session", "jupyter", "shell"),
 }
 """Which folders each folder imports from, besides itself."""
 PACKAGES = {
@@ -44,6 +45,7 @@ PACKAGES = {
     "archive": {"nbformat"},
     "session": {"platformdirs"},
     "jupyter": {"IPython", "anywidget", "ipywidgets", "traitlets"},
+    "shell": {"platformdirs"},
 }
 """The third-party packages of each folder."""
 TEXTS = (

@@ -16,6 +16,7 @@ from chatmagic._json import shared
 from chatmagic.conversation import continuation, formats, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.hiding import Hiding
+from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn, newest
 from chatmagic.models import Reply, ReplyFacts
 from chatmagic.text import counted, numbered
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from chatmagic.archive.notebook_file import Notebook
-    from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.record import Record
-    from chatmagic.conversation.threads import ThreadStart
+    from chatmagic.conversation.steering import Steering
 
 SHOWN: Final = 200
 NOT_KEPT: Final = (
@@ -86,9 +86,9 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
         if saved.record is not None:
             if index in turns:
                 replay.add(turns[index])
-        elif saved.thread is not None and saved.kind == "deletion":
-            replay.conversation.delete(saved.thread.name)
-        elif (item := saved.instructions or saved.thread or saved.hiding) is not None:
+        elif isinstance(saved.steering, ThreadStart) and saved.kind == "deletion":
+            replay.conversation.delete(saved.steering.name)
+        elif (item := saved.steering) is not None:
             owner, execution = owners[saved.cell], f"cell {saved.cell}"
             replay.steer(replace(item, owner=owner, execution=execution))
         else:
@@ -223,7 +223,7 @@ class Replay:
         carried = (0, *carried) if record.earlier else carried
         return replace(turn, carried=carried, record=record)
 
-    def steer(self, item: Instructions | ThreadStart | Hiding) -> None:
+    def steer(self, item: Steering) -> None:
         """Add what steers the turns below it; a hiding names one of those above."""
         if isinstance(item, Hiding):
             item = item.among(self.conversation.context(item.owner, item.execution).line)
@@ -293,7 +293,7 @@ def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
     owners: dict[int, str | None] = {}
     taken: set[str] = set()
     for saved in notebook.outputs:
-        record = saved.record or saved.instructions or saved.thread or saved.hiding
+        record = saved.record or saved.steering
         if record is not None and saved.cell not in owners:
             wanted = (saved.own, record.owner) if by_id else (record.owner, saved.own)
             free = (owner for owner in wanted if owner is not None and owner not in taken)

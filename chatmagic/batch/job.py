@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from chatmagic.batch.pace import Pause
     from chatmagic.batch.tasks import Task
     from chatmagic.client.client import Client
-    from chatmagic.models import Reply
+    from chatmagic.models import Credits, Reply
     from chatmagic.protocol.wire import Request
 
     _Outcome = tuple[Reply | None, ChatError | ChatInterrupted | None]
@@ -74,6 +74,10 @@ class Asker(Protocol):
 
     def cost(self) -> int:
         """Return about what a request takes in credits, at least 1."""
+
+    @property
+    def credits(self) -> Credits | None:
+        """The latest figures of the credits; ``None`` is unknown."""
 
 
 @dataclass(slots=True)
@@ -313,7 +317,8 @@ class Job:
             with self._lock:
                 self.progress.sending -= 1
                 self.progress.sent += not isinstance(problem, BudgetError)
-                self.pace.note(client.credit_tracker.state, time.monotonic())
+                window = client.credit_tracker.state.requests
+                self.pace.note(self._asker.credits, window, time.monotonic())
 
     def _keep(
         self, task: Task, reply: Reply | None, problem: ChatError | ChatInterrupted | None

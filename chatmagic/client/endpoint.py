@@ -65,10 +65,14 @@ class Endpoint:
         """The keys that no request may hold: this one's, and those for other addresses."""
         return tuple(key for key in (*self.guarded, self.key) if key is not None)
 
+    @property
+    def account(self) -> tuple[str, Auth, Secret | None]:
+        """What tells the requests of one account from those of another."""
+        return self.base_url, self.auth, self.key
+
     def is_same_service(self, other: Endpoint) -> bool:
         """Return whether both ask the same service with the same key."""
-        ours = (self.base_url, self.auth, self.key)
-        return ours == (other.base_url, other.auth, other.key)
+        return self.account == other.account
 
     def no_key_message(self) -> tuple[str, str]:
         """Return that there is no key for the address, and what to do, as two lines."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.slots import (
+    STEERING,
     Slot,
     arranged,
     live,
@@ -21,7 +22,7 @@ from chatmagic.conversation.slots import (
     standings,
     with_slot,
 )
-from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.steering import Kind as Steers
 from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
@@ -31,9 +32,8 @@ if TYPE_CHECKING:
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item
 
-_Steering = Literal["instructions", "thread", "hiding"]
 _Asking = Literal["ask", "re-run", "retry", "pick"]
-Kind = _Asking | Literal["reset", "deletion", "set aside", "load"] | _Steering
+Kind = _Asking | Literal["reset", "deletion", "set aside", "load"] | Steers
 
 IN_NOTEBOOK: Final = "a cell of the notebook"
 UNDO_DEPTH: Final = 1000
@@ -48,17 +48,13 @@ class Change:
         kind: the kind of change that was done, taken back, or done again.
         went: the turns that were live before the step and are not now, in their order.
         came: the turns that are live since the step, in their order.
-        instructions: whether other standing instructions are live since the step.
-        threads: whether other starts of threads are live since the step.
-        hidings: whether other hidings are live since the step.
+        steered: the kinds of what steers the turns of which other items are live since the step.
     """
 
     kind: Kind
     went: tuple[Turn, ...]
     came: tuple[Turn, ...]
-    instructions: bool = False
-    threads: bool = False
-    hidings: bool = False
+    steered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +86,6 @@ class Snapshot:
     away: frozenset[str] = frozenset()
 
 
-_STEERS: Final[Mapping[type, Kind]] = {
-    Instructions: "instructions",
-    ThreadStart: "thread",
-    Hiding: "hiding",
-}
-
-
 def added(now: Snapshot, item: Item, order: Sequence[str] | None) -> tuple[Snapshot, Change]:
     """Put an item into its cell's slot, instead of those of older executions (rules 3, 4).
 
@@ -111,7 +100,8 @@ def added(now: Snapshot, item: Item, order: Sequence[str] | None) -> tuple[Snaps
     is_turn = isinstance(item, Turn)
     item = replace(item, number=now.next_number) if isinstance(item, Turn) else item
     slots = (*slots[:index], replace(slot, newest=item), *slots[index + 1 :])
-    kind = _STEERS.get(type(item), "ask" if kept == slot.items else "re-run")
+    asks: Kind = "ask" if kept == slot.items else "re-run"
+    kind = asks if isinstance(item, Turn) else item.kind
     then, change = changed(replace(now, slots=slots), kind, {slot.key: (*kept, item)})
     return replace(then, next_number=now.next_number + is_turn), change
 
@@ -339,10 +329,11 @@ def _moved(
     was, now = ({turn.number for turn in live} for live in (before, after))
     went = tuple(turn for turn in before if turn.number not in now)
     came = tuple(turn for turn in after if turn.number not in was)
-    others = (_of(each, slots) != _of(each, moved) for each in _STEERS)
-    return moved, Change(kind, went, came, *others)
+    steered = tuple(each for each in STEERING if _of(each, slots) != _of(each, moved))
+    return moved, Change(kind, went, came, steered)
 
 
-def _of(kind: type, slots: tuple[Slot, ...]) -> list[Item]:
+def _of(kind: str, slots: tuple[Slot, ...]) -> list[Item]:
     """Return the items of a kind that are live in these slots, in their order."""
-    return [item for slot in slots for item in slot.items if isinstance(item, kind)]
+    items = (item for slot in slots for item in slot.items)
+    return [item for item in items if not isinstance(item, Turn) and item.kind == kind]

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic.conversation.alternatives import in_force
-from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.slots import live
-from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
@@ -17,6 +14,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.history import Snapshot
     from chatmagic.conversation.slots import Slot
     from chatmagic.conversation.staleness import Causes
+    from chatmagic.conversation.steering import Kind
 
 Mark = Literal[
     "stale",
@@ -29,11 +27,10 @@ Mark = Literal[
     "hiding taken back",
 ]
 
-
-_TAKEN_BACK: Final[Mapping[type, Mark]] = {
-    Instructions: "instructions taken back",
-    ThreadStart: "thread taken back",
-    Hiding: "hiding taken back",
+_TAKEN_BACK: Final[Mapping[Kind, Mark]] = {
+    "instructions": "instructions taken back",
+    "thread": "thread taken back",
+    "hiding": "hiding taken back",
 }
 
 
@@ -68,4 +65,6 @@ def _lost(now: Snapshot, slot: Slot) -> Mark | None:
     other = in_force(now, newest) if isinstance(newest, Turn) else None
     if newest is not None and other is not None:
         return None if other.reads == newest.reads else "replaced"
-    return _TAKEN_BACK.get(type(newest), "taken back")
+    if newest is None or isinstance(newest, Turn):
+        return "taken back"
+    return _TAKEN_BACK[newest.kind]

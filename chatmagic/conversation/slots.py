@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.steering import Steering
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import MAIN, Turn, visible
 
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.request_facts import Value
 
-Item = Turn | Instructions | ThreadStart | Hiding
+STEERING: Final[dict[str, type[Steering]]] = {
+    each.kind: each for each in (Instructions, ThreadStart, Hiding)
+}
+"""The kinds of what steers the turns below."""
+Item = Turn | Steering
 """What may stand in a slot: a turn, or what steers the turns below without being one."""
 
 
@@ -101,18 +106,8 @@ class Above:
 
     def take(self, item: Item) -> Standing | None:
         """Go past an item; return where it stands, if it is a turn."""
-        if isinstance(item, Instructions):
-            self.instructions, self.instructed_by = item.in_force, item.owner
-            return None
-        if isinstance(item, Hiding):
-            self.hidden = self.hidden - {item.turn} if item.show else self.hidden | {item.turn}
-            return None
-        if isinstance(item, ThreadStart):
-            if item.fork is not None:
-                # The list of before stays with the turns that stand in it.
-                self.lines[item.name] = self.lines[self.thread][: item.fork]
-            self.thread = item.name
-            self.lines.setdefault(item.name, [])
+        if not isinstance(item, Turn):
+            self._steer(item)
             return None
         thread = item.thread or self.thread
         line = self.lines.setdefault(thread, [])
@@ -121,6 +116,18 @@ class Above:
         standing = Standing(item, thread, line, len(line) - 1, *held)
         self.hidden = self.hidden | {item.number} if item.hide else self.hidden
         return standing
+
+    def _steer(self, item: Steering) -> None:
+        if isinstance(item, Instructions):
+            self.instructions, self.instructed_by = item.in_force, item.owner
+        elif isinstance(item, Hiding):
+            self.hidden = self.hidden - {item.turn} if item.show else self.hidden | {item.turn}
+        elif isinstance(item, ThreadStart):
+            if item.fork is not None:
+                # The list of before stays with the turns that stand in it.
+                self.lines[item.name] = self.lines[self.thread][: item.fork]
+            self.thread = item.name
+            self.lines.setdefault(item.name, [])
 
     def numbered(self, item: Item) -> Item:
         """Go past an item, and return it; a hiding with the number that its turn has there."""
@@ -159,9 +166,9 @@ def of_thread(slots: Sequence[Slot], name: str) -> tuple[Slot, ...]:
     numbers = {turn.number for turn in above(slots).lines.get(name, ())}
 
     def kept(item: Item) -> tuple[Item, ...]:
-        if isinstance(item, Instructions | Hiding):
-            return (item,)
-        if isinstance(item, ThreadStart) or item.number not in numbers:
+        if not isinstance(item, Turn):
+            return () if isinstance(item, ThreadStart) else (item,)
+        if item.number not in numbers:
             return ()
         # What was asked by name in the thread that this one begins with is of this one here.
         return (item if item.thread in {None, name} else replace(item, thread=name),)

@@ -60,7 +60,8 @@ def shown(spending: Spending, service: str) -> tuple[str, str]:
     lines = [f"No request was sent from this kernel{to} yet."]
     if rows:
         lines = [f"{counted(len(rows), 'request')} of this kernel to {service}."]
-        lines += _forecast(rows, ledger.estimate(service), ledger.meter(service).lowest)
+        credits = ledger.meter(service).credits
+        lines += _forecast(rows, ledger.estimate(service), credits)
     lines += spending.in_words(service)
     return _html(lines, rows), _words(lines, rows)
 

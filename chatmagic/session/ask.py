@@ -246,7 +246,5 @@ def set_aside_note(change: Change | None) -> list[str]:
     if change is None:
         return []
     turns = [counted(len(change.went), "turn")] if change.went else []
-    other = ["the instructions"] * change.instructions + ["the thread"] * change.threads
-    other += ["the hiding"] * change.hidings
-    what = " and ".join([*turns, *other])
+    what = " and ".join([*turns, *(f"the {kind}" for kind in change.steered)])
     return [f"set aside {what} of cells gone from the page"]

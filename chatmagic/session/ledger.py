@@ -91,12 +91,26 @@ class Cost(NamedTuple):
     charge: int = 0
 
 
+class Figures(NamedTuple):
+    """Latest figures of an account's credits.
+
+    Args:
+        credits: what an answer told.
+        came_at: the time here when it had come, aware.
+    """
+
+    credits: Credits
+    came_at: datetime
+
+
 @dataclass(slots=True)
 class Meter:
     """Fall of one service's credits over the requests of this kernel, also several at once.
 
+    Answers overtake one another: until the reset the lowest figure is the latest.
+
     Args:
-        lowest: the lowest figure since the last reset; ``None`` before the first.
+        latest: the latest figures of each account, by what tells it from others.
         batch: how many were begun since none was under way.
         fallen: by how much the figure fell since then.
         figures: how many answers since then told it.
@@ -107,7 +121,7 @@ class Meter:
         lately: what each of the last ten requests took whose cost is known, and how sure that is.
     """
 
-    lowest: Credits | None = None
+    latest: dict[object, Figures] = field(default_factory=dict)
     batch: int = 0
     fallen: int = 0
     figures: int = 0
@@ -115,6 +129,12 @@ class Meter:
     unpriced: int = 0
     advance: int = 0
     lately: deque[tuple[int, Sure]] = field(default_factory=lambda: deque(maxlen=LATELY))
+
+    @property
+    def credits(self) -> Credits | None:
+        """The latest figures of the account that told some last; ``None`` before the first."""
+        told = max(self.latest.values(), key=lambda figures: figures.came_at, default=None)
+        return None if told is None else told.credits
 
     def begin(self, *, alone: bool) -> None:
         """Count a request that begins.
@@ -126,28 +146,31 @@ class Meter:
             self.batch = self.fallen = self.figures = 0
         self.batch += 1
 
-    def end(self, seen: Credits | None, dearest: int | None) -> Cost:
+    def end(self, seen: Figures | None, dearest: int | None, account: object = None) -> Cost:
         """Return what a request took that has ended.
 
         Args:
             seen: its answer's figures; ``None`` for none.
             dearest: the estimate of what it took, which holds where the answer does not tell.
+            account: what tells its account from others.
         """
         is_alone = self.batch == 1
-        if seen is None or seen.remaining is None:
-            return self._untold(dearest)
-        before, self.lowest = self.lowest, self.lowest or seen
-        is_lower = before is not None and seen.remaining <= (before.remaining or 0)
-        if before is None or _period(before) != _period(seen) or (is_alone and not is_lower):
-            self.lowest, self.fallen, self.figures, self.advance = seen, 0, 0, 0
+        after = None if seen is None else seen.credits.remaining
+        if seen is None or after is None:
+            return self._untold(dearest, account)
+        last = self.latest.setdefault(account, seen)
+        before = last.credits.remaining or 0
+        is_lower = last is not seen and after <= before
+        if last is seen or _period(last) != _period(seen) or (is_alone and not is_lower):
+            self.latest[account], self.fallen, self.figures, self.advance = seen, 0, 0, 0
             self.unpriced += dearest is None
-            return Cost(after=seen.remaining, charge=dearest or 1)
-        # Answers that overtake one another fall by 0: the sum of all falls is right.
-        took = (before.remaining or 0) - seen.remaining if is_lower else 0
-        self.lowest = seen if is_lower else before
+            return Cost(after=after, charge=dearest or 1)
+        # Of answers that were overtaken the fall is 0: the sum of all falls is right.
+        took = before - after if is_lower else 0
+        self.latest[account] = seen if is_lower else last
         self.fallen, self.figures = self.fallen + took, self.figures + 1
         charge = max(took - self.advance, 0)
-        cost = Cost(before.remaining, seen.remaining, took, None, "several", charge)
+        cost = Cost(before, after, took, None, "several", charge)
         if is_alone and self.advance:
             self.advance = 0
             return cost
@@ -163,11 +186,11 @@ class Meter:
         Args:
             dearest: the estimate; ``None`` is unknown.
         """
-        return self.answers >= (1 if self.lowest is None else 3) and dearest is None
+        return self.answers >= (3 if self.latest else 1) and dearest is None
 
-    def _untold(self, dearest: int | None) -> Cost:
+    def _untold(self, dearest: int | None, account: object) -> Cost:
         charge = dearest or 1
-        if self.lowest is not None:
+        if account in self.latest:
             self.advance += charge
         else:
             self.unpriced += dearest is None
@@ -251,6 +274,7 @@ class Ledger:
         return dataframe(LedgerRow, self)
 
 
-def _period(credits: Credits) -> tuple[object, ...]:
+def _period(figures: Figures) -> tuple[object, ...]:
     """Return what tells one period of a quota from the next."""
+    credits = figures.credits
     return credits.limit, credits.resets_at, credits.lapsed_at

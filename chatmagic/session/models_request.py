@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from chatmagic._json import digest
 from chatmagic.errors import NotRecordedError
 from chatmagic.models import Reply
+from chatmagic.session.reservation import Reservation
 
 if TYPE_CHECKING:
     from chatmagic.client.model_list import ModelList
@@ -33,17 +34,15 @@ def _ask(session: Session) -> ModelList:
             "sent."
         )
     client = session.clients.client("service", session.environment.service)
-    cell = session.environment.cell()[0]
-    begun = session.spending.begin(
-        client.endpoint, entry="models", cell=cell, request=digest("models")
-    )
+    asked = Reservation(client.endpoint, "models", session.environment.cell()[0], digest("models"))
     reply, problem = Reply(""), cast("BaseException | None", None)
     try:
+        session.spending.begin(asked)
         listed = client.models()
         reply = Reply("", credits=listed.credits, origin=listed.origin)
     except BaseException as error:
         problem = error
         raise
     finally:
-        session.spending.end(begun, reply, problem)
+        session.spending.end(asked, reply, problem)
     return listed

@@ -67,6 +67,11 @@ class Reservation:
         """The UTC day that it counts for."""
         return self.time.date().isoformat()
 
+    @property
+    def took(self) -> int | None:
+        """The credits that it took, where no other request of this kernel had a part in that."""
+        return self.row.took if self.row is not None and self.row.sure == "alone" else None
+
     def was_sent(self, problem: BaseException | None) -> bool:
         """Return whether the request may have reached the service.
 

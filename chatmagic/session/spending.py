@@ -20,6 +20,7 @@ What a cassette answers is not begun here; what the emulator answers is, and cou
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -31,12 +32,13 @@ from chatmagic.errors import ChatError
 from chatmagic.models import Reply, Usage
 from chatmagic.session.budget import Budget, Tally
 from chatmagic.session.day_file import DayFile
-from chatmagic.session.ledger import Cost, Ledger, LedgerRow
-from chatmagic.session.reservation import EMULATOR
+from chatmagic.session.ledger import Cost, Figures, Ledger, LedgerRow
+from chatmagic.session.reservation import EMULATOR, service_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from chatmagic.client.endpoint import Endpoint
     from chatmagic.models import Credits
     from chatmagic.session.environment import Environment
     from chatmagic.session.reservation import Reservation
@@ -80,6 +82,14 @@ class Spending:
         """The file of what this user's kernels used."""
         self._file = self._file or DayFile()
         return self._file
+
+    def figures(self, endpoint: Endpoint) -> Figures | None:
+        """Return the latest figures of an account's credits; ``None`` before the first.
+
+        Args:
+            endpoint: where its requests go.
+        """
+        return self.ledger.meter(service_of(endpoint)).latest.get(endpoint.account)
 
     def budgets(self) -> list[Budget]:
         """Return the budgets that hold now: the environment's and the kernel's.
@@ -132,19 +142,20 @@ class Spending:
             BudgetError: it does not go into a budget; nothing was sent.
             ChatError: a budget, or the file of the day's, cannot be used.
         """
-        with self._lock:
-            try:
+        try:
+            with self._lock:
                 if reservation.counts:
                     self._reserve(reservation)
                 alone = all(each.service != reservation.service for each in self._held)
                 self.ledger.meter(reservation.service).begin(alone=alone)
                 self._held.add(reservation)
                 reservation.is_begun = True
-            except BaseException:
-                # An interrupt may come when the file has it.
+        except BaseException:
+            # An interrupt may come when the file has it.
+            with self._lock:
                 self._held.discard(reservation)
                 self._settle_day(reservation, 0, 0)
-                raise
+            raise
 
     def _reserve(self, reservation: Reservation) -> None:
         """Reserve the credits for a request, of the kernel's budgets and of the day's."""
@@ -187,6 +198,17 @@ class Spending:
             if reservation.counts:
                 self._news += self._notices(reservation)
         self.tell()
+
+    def settled(self, reservation: Reservation | None, reply: Reply) -> Reply:
+        """Return a reply that has come with what it took.
+
+        Args:
+            reservation: its request; ``None`` where none was sent.
+            reply: the reply; one that is not whole is ended by its problem.
+        """
+        if reply.state == "complete":
+            self.end(reservation, reply)
+        return replace(reply, took=None if reservation is None else reservation.took)
 
     def tell(self) -> None:
         """Show the notices that no cell has shown; in the main thread, where cells run.
@@ -232,7 +254,9 @@ class Spending:
         if seen is None and (is_refused or not is_question):
             cost = Cost()  # refused, or no question: it took nothing, as far as is told
         else:
-            cost = meter.end(seen, ledger.estimate(service).dearest or reservation.estimate)
+            figures = None if seen is None else Figures(seen, datetime.now(UTC))
+            dearest = ledger.estimate(service).dearest or reservation.estimate
+            cost = meter.end(figures, dearest, reservation.endpoint.account)
         row = reservation.row = LedgerRow(
             number=ledger.count + 1,
             time=reservation.time,

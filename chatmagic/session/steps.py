@@ -263,7 +263,7 @@ class AskSteps:
             state.lookup,
             session.cassette.current,
             lambda: transports.Outcome(
-                replace(stream.reply, took=client.took), client.endpoint.key
+                session.spending.settled(session.request, stream.reply), client.endpoint.key
             ),
         )
         state.added = session.conversation.added
@@ -313,9 +313,9 @@ class AskSteps:
         spending.end(session.request, None, ChatInterrupted("Interrupted."))
         session.request = None
         try:
-            if state.sent_to is not None:
+            if (to := state.sent_to) is not None:
                 entry, cell = state.ask.entry, state.ask.owner
-                session.request = Reservation(state.sent_to, entry, cell, state.digest)
+                session.request = Reservation(to, entry, cell, state.digest)
                 spending.begin(session.request)
             problem = read(stream, show)
             return problem
@@ -325,8 +325,8 @@ class AskSteps:
     def _keep(self, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, once, as the last step."""
         session, state = self.session, self.state
-        client, ask = session.clients.latest, state.ask
-        session.took = None if client is None else client.took
+        ask, request = state.ask, session.request
+        session.took = None if request is None else request.took
         if state.lookup is not None and (recorded := state.lookup.interaction) is not None:
             session.took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=state.lookup.by_order)

@@ -26,7 +26,7 @@ from chatmagic.errors import (
     RateLimitError,
     ServiceError,
 )
-from chatmagic.models import Reply
+from chatmagic.models import Credits, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -46,6 +46,8 @@ class Asking:
     Args:
         answer: returns the reply to a prompt, or raises.
     """
+
+    credits: Credits | None = None
 
     service = "https://a"
 
@@ -384,6 +386,7 @@ def test_credits_that_are_used_up_end_it_without_a_refusal(tmp_path: Path) -> No
         def ask(self, client: Client, request: Request, halt: Halt) -> Reply:
             with client.send(request, halt) as stream:
                 list(stream)
+            self.credits = client.credits
             return stream.reply
 
     made = Rig(tmp_path / "job.jsonl", lambda *_: "")

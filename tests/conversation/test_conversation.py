@@ -490,7 +490,7 @@ def run_cell(
             talk.add(Instructions.of(command[1], owner=owner, execution=execution), order=order)
         elif command[0] == "start":
             _, name, fork = command
-            talk.add(ThreadStart(name, fork, owner, execution), order=order)
+            talk.add(ThreadStart(name, fork, owner=owner, execution=execution), order=order)
         elif command[0] == "delete":
             talk.delete(command[1])
         elif command in (RETRY, PICK, GO_ON):

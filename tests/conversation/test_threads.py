@@ -13,7 +13,6 @@ from chatmagic.conversation import threads
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.history import Change
 from chatmagic.conversation.instructions import Instructions
-from chatmagic.conversation.record import NewerVersionError
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.errors import InputError
 
@@ -116,7 +115,7 @@ def test_a_fork_that_cannot_begin_is_refused(start: ThreadStart, words: str | No
 def test_each_change_can_be_undone() -> None:
     """Rules 7, 8, 16 and 18: a start, a reset, a deletion; one of nothing counts, too."""
     talk = abc()
-    assert talk.add(SQL) == Change("thread", (), (), threads=True)
+    assert talk.add(SQL) == Change("thread", (), (), ("thread",))
     ask(talk, "d", "d", "1")
     assert (prompts(talk.delete("sql").went), talk.context().thread) == (["d"], "sql")
     assert talk.delete("sql") == Change("deletion", (), ())
@@ -126,7 +125,7 @@ def test_each_change_can_be_undone() -> None:
     assert talk.context().thread == "sql"
     talk.undo()
     talk.undo()
-    assert talk.undo() == Change("thread", (), (), threads=True)
+    assert talk.undo() == Change("thread", (), (), ("thread",))
     assert (talk.context().thread, talk.marks()["s"]) == ("main", "thread taken back")
 
 
@@ -135,7 +134,7 @@ def test_a_cell_that_is_gone_takes_its_start_along() -> None:
     talk = abc()
     talk.add(SQL)
     change = talk.follow(layout("abc", gone="s"))
-    assert change == Change("set aside", (), (), threads=True)
+    assert change == Change("set aside", (), (), ("thread",))
     assert talk.context().thread == "main"
     talk.follow(layout("sabc"))
     assert prompts(talk.threads["sql"]) == ["a", "b", "c"]
@@ -158,9 +157,6 @@ def test_the_record_and_back() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"kind": "turn"},
-        {"owner": "a/b"},
-        {"thread": None},
         {"thread": {}},
         *({"thread": {"name": name}} for name in ("", "2", "a b", "-a", "a" * 41, 3, "<b>")),
         *({"thread": {"name": "a", "fork": fork}} for fork in (-1, "x", True)),
@@ -172,19 +168,13 @@ def test_a_record_that_makes_no_sense(changes: dict[str, Any]) -> None:
         ThreadStart.from_json({**SQL.to_json(), **changes})
 
 
-def test_a_record_of_a_later_release() -> None:
-    """It says so."""
-    with pytest.raises(NewerVersionError):
-        ThreadStart.from_json({**SQL.to_json(), "version": 99})
-
-
 @pytest.mark.parametrize(
     ("start", "source"),
     [(SQL, "%chat_thread sql"), (ThreadStart("b", 2), "%chat_thread --fork 2 b")],
 )
 def test_the_cell_of_a_start(start: ThreadStart, source: str) -> None:
     """As typed."""
-    assert threads.source(start) == source
+    assert start.source == source
     typed = threads.typed_in(f"\n{source} \n")
     assert typed is not None
     assert typed.reads == start.reads
@@ -209,5 +199,5 @@ def test_other_cells_begin_none(source: str) -> None:
 )
 def test_in_words(fork: int | None, more: str) -> None:
     """A fork says with what it begins."""
-    words = threads.in_words(ThreadStart("sql", fork))
+    words = ThreadStart("sql", fork).in_words
     assert words == f"Thread sql for the questions below.{more}"

@@ -316,6 +316,15 @@ def test_a_reply_that_was_held_back_is_told_to_the_page(
     front.hears({"kind": "marks", "marks": {"b": stale("cell [5] was run again")}})
 
 
+def test_the_page_is_told_whether_to_tag_cells(front: Front) -> None:
+    """When the bridge opens, and whenever that is set."""
+    front.shell.do("%config ChatMagics.keep_output = True")
+    front.ask("a")
+    assert front.widget.state["keep_output"] is True
+    front.shell.do("%config ChatMagics.keep_output = False")
+    assert front.widget.state["keep_output"] is False
+
+
 def test_a_page_that_is_loaded_again_hears_the_marks_again(front: Front) -> None:
     """And every page is asked for its cells, as the one before may live on."""
     front.ask("a")
