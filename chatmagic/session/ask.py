@@ -125,7 +125,8 @@ class AskState:
             conversation: it, before the turn is put into it.
         """
         record = turn.to_record(self.context.digests, self.digest)
-        earlier = () if self.ask.again is None else conversation.replies(self.ask.again)
+        again = self.ask.again
+        earlier = () if again is None else conversation.replies(again).latest
         digests = dict.fromkeys(other.recorded_digest for other in earlier)
         record = replace(record, in_place_of=tuple(digests))
         if (part := self.ask.part) is None:
