@@ -16,6 +16,7 @@ archive                                        nbformat
 cassette, batch
 audit, session                                 session: platformdirs
 jupyter                                        IPython, anywidget, ipywidgets, traitlets
+shell                                          platformdirs
 cli, demo, install
 =============================================  ==============================================
 

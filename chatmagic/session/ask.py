@@ -125,7 +125,8 @@ class AskState:
             conversation: it, before the turn is put into it.
         """
         record = turn.to_record(self.context.digests, self.digest)
-        earlier = () if self.ask.again is None else conversation.replies(self.ask.again)
+        again = self.ask.again
+        earlier = () if again is None else conversation.replies(again).latest
         digests = dict.fromkeys(other.recorded_digest for other in earlier)
         record = replace(record, in_place_of=tuple(digests))
         if (part := self.ask.part) is None:
@@ -246,7 +247,5 @@ def set_aside_note(change: Change | None) -> list[str]:
     if change is None:
         return []
     turns = [counted(len(change.went), "turn")] if change.went else []
-    other = ["the instructions"] * change.instructions + ["the thread"] * change.threads
-    other += ["the hiding"] * change.hidings
-    what = " and ".join([*turns, *other])
+    what = " and ".join([*turns, *(f"the {kind}" for kind in change.steered)])
     return [f"set aside {what} of cells gone from the page"]

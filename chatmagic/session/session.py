@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from chatmagic.client.credit_tracker import CreditState
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.hiding import Hiding
     from chatmagic.conversation.history import Change
-    from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.request_facts import Format
+    from chatmagic.conversation.steering import Steering
     from chatmagic.models import Credits, Reply
     from chatmagic.session.events import Event, View
     from chatmagic.session.preview import Preview
@@ -268,7 +267,7 @@ class Session(SessionState):
         self.followers.tell(Changed())
         return change
 
-    def steer(self, item: Instructions | ThreadStart | Hiding) -> Change | None:
+    def steer(self, item: Steering) -> Change | None:
         """Put what steers the questions below into its place, while no ask is under way.
 
         Args:
