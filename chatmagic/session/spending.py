@@ -162,9 +162,9 @@ class Spending:
         service = reservation.service
         dearest = self.ledger.estimate(service).dearest
         budgets = self.budgets()
-        if self.ledger.meter(service).is_blind(dearest):
-            for budget in budgets:
-                budget.refuse_blind()
+        meter = self.ledger.meter(service)
+        for budget in budgets if meter.is_blind(dearest) else ():
+            budget.refuse_blind(tells=bool(meter.latest))
         daily = [budget for budget in budgets if budget.daily]
         needs = _needs([budget for budget in budgets if not budget.daily], self.tally, dearest)
 
