@@ -62,7 +62,7 @@ class Kernel(ConfiguredEnvironment):
     def page(self) -> LivePage:
         """The kernel's live pages."""
         if self._page is None:
-            self._page = LivePage(self.shell, self.session)
+            self._page = LivePage(self.shell, self.session, self.settings)
         return self._page
 
     # --- What a session asks for ---------------------------------------------------------------

@@ -208,6 +208,7 @@ class Status:
             "stream_usage",
             "system_role",
             "keep_values",
+            "keep_output",
             "fit",
         ]
         return [

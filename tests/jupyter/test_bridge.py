@@ -293,10 +293,10 @@ def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
     front.say("arp", opened=True)
     front.shell.page("%chat_retry", "r")
     front.ask("a", "%chat -n 2 count to 9")
-    words = module.MARKS["replaced"].format(3, 3, "cell [4]")
+    words = module.MARKS["replaced"].format("Reply 1 of 1", "cell [4]")
     front.hears({"kind": "marks", "marks": {"a": module.MARKS["at its limit"], "r": words}})
-    front.shell.page("%chat_retry --pick 1", "p")
-    words = module.MARKS["replaced"].format(1, 3, "cell [2]")
+    front.shell.page("%chat_retry --pick -2", "p")
+    words = module.MARKS["replaced"].format("Earlier reply -2", "cell [2]")
     front.hears({"kind": "marks", "marks": {"a": words}})
 
 
@@ -314,6 +314,15 @@ def test_a_reply_that_was_held_back_is_told_to_the_page(
     front.ask("b", "%%chat\necho:B")
     front.ask("a", "%%chat\necho:a")
     front.hears({"kind": "marks", "marks": {"b": stale("cell [5] was run again")}})
+
+
+def test_the_page_is_told_whether_to_tag_cells(front: Front) -> None:
+    """When the bridge opens, and whenever that is set."""
+    front.shell.do("%config ChatMagics.keep_output = True")
+    front.ask("a")
+    assert front.widget.state["keep_output"] is True
+    front.shell.do("%config ChatMagics.keep_output = False")
+    assert front.widget.state["keep_output"] is False
 
 
 def test_a_page_that_is_loaded_again_hears_the_marks_again(front: Front) -> None:
