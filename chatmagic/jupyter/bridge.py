@@ -97,6 +97,7 @@ class Bridge:
         settings: the kernel's.
         ended: how the reply ended that came before there was a bridge, to be announced all the
             same; ``None`` announces that a reply has started.
+        began: how the ask began that is under way; ``None`` for none.
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class Bridge:
         settings: KernelSettings,
         *,
         ended: str | None = None,
+        began: Began | None = None,
     ) -> None:
         """Open the bridge in every page of this kernel."""
         self.pages = Pages()
@@ -117,6 +119,8 @@ class Bridge:
         self._to_say: list[Say] = []
         if ended is not None:
             self._to_say.append({"kind": "say", "text": ended, "first": True})
+        self._began = began
+        self._asking: list[str] = []
         self._marked: dict[str, str] | None = None
         self._below: dict[str, StaleBelow] = {}
         self._last_key = 0
@@ -209,6 +213,8 @@ class Bridge:
     def _heard(self, _widget: object, content: Any, _buffers: object) -> None:
         """Take note of a page's message."""
         report = report_from(content)
+        if content == {"kind": "stop"} and (began := self._in_background()) is not None:
+            began.halt.stop()
         if report is None and isinstance(content, dict) and content.get("kind") in ANSWERS:
             heard = self._awaited.pop(content.get("key", 0), None)
             if heard is not None:
@@ -225,15 +231,23 @@ class Bridge:
         """Take note of how an ask goes; the panel says it itself."""
         match event:
             case Began(ask):
+                self._began = event
                 self._quiet = ask.entry == "panel"
             case Fragment() if not self._quiet:
                 self._quiet = True
                 self._say(STARTED)
             case Fragment() | Drawn():
                 return
-            case Ended(ask) if ask.entry != "panel":
-                self._say(event.words)
+            case Ended(ask):
+                self._began = None
+                if ask.entry != "panel":
+                    self._say(event.words)
         self._publish_later()
+
+    def _in_background(self) -> Began | None:
+        """Return how the question began that is under way, whose cell has ended, if one is."""
+        began = self._began
+        return began if began is not None and began.ask.background else None
 
     def _say(self, text: str) -> None:
         """Announce a sentence in the page's status region (ARIA ``status``: polite, once)."""
@@ -270,6 +284,11 @@ class Bridge:
         if opened or marked != self._marked:
             self._marked = marked
             self._send({"kind": "marks", "marks": marked})
+        began = self._in_background()
+        asking = [] if began is None else [*self.pages.by_id({str(began.ask.owner): began})]
+        if asking != self._asking or (asking and opened):
+            self._asking = asking
+            self._send({"kind": "asking", "cells": asking})
         while self._to_say:
             self._send(self._to_say.pop(0))
 

@@ -75,7 +75,14 @@ class Run(TypedDict):
     cells: list[str]
 
 
-ToBridge = Marks | Below | Say | Tell | Code | Run
+class Asking(TypedDict):
+    """The ids of the cells that have ended while their replies still come."""
+
+    kind: Literal["asking"]
+    cells: list[str]
+
+
+ToBridge = Marks | Below | Say | Tell | Code | Run | Asking
 
 # From a page to the kernel.
 
@@ -111,4 +118,10 @@ class Started(TypedDict):
     count: int
 
 
-FromBridge = Cells | Coded | Started
+class Stop(TypedDict):
+    """Stop the question in the background."""
+
+    kind: Literal["stop"]
+
+
+FromBridge = Cells | Coded | Started | Stop

@@ -41,6 +41,7 @@ class Ask(RequestFacts):
         again: number of the live turn whose question it asks again; ``None`` for none.
         part: the turn whose reply it continues, where ``again`` stands; ``None`` asks anew.
         notes: lines on what went into the prompt, to show while the reply is awaited.
+        background: whether its cell ends when the request is sent.
     """
 
     _: KW_ONLY
@@ -53,6 +54,7 @@ class Ask(RequestFacts):
     again: int | None = None
     part: Turn | None = None
     notes: tuple[str, ...] = ()
+    background: bool = False
 
     def __post_init__(self) -> None:
         """Mark lone surrogates as the request does: else no output could hold the record.
@@ -220,6 +222,9 @@ class View:
         Args:
             notes: lines on what is particular about this ask.
         """
+
+    def sent(self) -> None:
+        """Nothing stands in the way of the request any more; now it goes to the network."""
 
     def fragment(self, text: str) -> None:
         """A fragment came."""

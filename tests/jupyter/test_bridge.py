@@ -16,6 +16,7 @@ from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter import bridge as module
+from chatmagic.jupyter.page import LivePage
 from chatmagic.session.current import current_session
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, View
 
@@ -403,6 +404,35 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
         session.followers.tell(event)
     front.ask("b", "%%chat\necho:one two")
     front.is_told("Reply started.", "Complete, 2 words.")
+
+
+def test_a_reply_in_the_background_is_stopped_from_its_page(
+    front: Front, service: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page is told which cell it is, of the first reply too, and when there is none left."""
+    opened, plain = threading.Event(), LivePage.open_bridge
+
+    def opening(self: LivePage, *given: Any) -> None:
+        plain(self, *given)
+        opened.set()
+
+    monkeypatch.setattr(LivePage, "open_bridge", opening)
+    service.settings = Settings(fault="hold", fault_after=1)
+    asking, none = ({"kind": "asking", "cells": cells} for cells in (["a"], []))
+    for _ in range(2):
+        front.ask("a", "%%chat --background\necho:one two")
+        assert opened.wait(PATIENCE)
+        front.say("a", opened=True)
+        front.hears(asking)
+        front.widget.say({"kind": "stop"})
+        front.hears(none)
+        front.shell.kernel.background.wait()  # type: ignore[union-attr]
+        front.sent.clear()
+    assert [turn.state for turn in current_session().conversation] == ["interrupted"]
+    service.settings = Settings()
+    front.ask("b")
+    front.widget.say({"kind": "stop"})
+    assert asking not in front.sent
 
 
 def test_what_cannot_be_read_changes_nothing(front: Front) -> None:

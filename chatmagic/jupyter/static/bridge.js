@@ -6,7 +6,7 @@
 import { addCodeTools, copyWords, newCodeCell, placeCode } from "./code.js";
 import { make } from "./dom.js";
 import { BRIDGE, cellList, panelViews, shownIndex, tagKept } from "./notebook.js";
-import { noteBelow, runCells, runWords } from "./rerun.js";
+import { noteAsking, noteBelow, runCells, runWords } from "./rerun.js";
 
 /** @typedef {import("./notebook.js").Cell} Cell */
 /** @typedef {import("./notebook.js").Context} Context */
@@ -140,6 +140,8 @@ export class Bridge {
     this.marks = new Map();
     /** @type {Map<string, import("./messages.js").StaleBelow>} by the cell's id */
     this.below = new Map();
+    /** @type {Set<string>} ids of the cells whose replies come in the background */
+    this.asking = new Set();
     this.prompts = new PromptStyle();
     this.pending = false;
     this.stopped = false;
@@ -222,6 +224,7 @@ export class Bridge {
         const id = cells[shownIndex(node, place)]?.id;
         mark(node, this.marks.get(id));
         noteBelow(node, this.below.get(id), this.runAgain);
+        noteAsking(node, this.asking.has(id), () => this.model.send({ kind: "stop" }));
         const outputs = node.querySelector(".jp-Cell-outputArea");
         if (!outputs) return;
         this.outputs.observe(outputs, { childList: true, subtree: true });
@@ -253,6 +256,8 @@ export class Bridge {
       this.marks = new Map(Object.entries(content.marks));
     } else if (content.kind === "below") {
       this.below = new Map(Object.entries(content.below));
+    } else if (content.kind === "asking") {
+      this.asking = new Set(content.cells);
     } else if (content.kind === "say" && !(content.first && panelViews(this.model).size)) {
       // A panel has said it where no bridge did.
       statusRegion().textContent = String(content.text);
@@ -286,6 +291,7 @@ export class Bridge {
       for (const node of panel.querySelectorAll(".jp-Notebook-cell")) {
         mark(node);
         noteBelow(node);
+        noteAsking(node, false, () => {});
       }
       for (const frame of panel.querySelectorAll(`.${IN_CELL}`)) {
         frame.replaceWith(...Array.from(frame.children).slice(0, 1));
