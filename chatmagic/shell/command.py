@@ -98,10 +98,11 @@ def session_in_shell(
         arguments: the command's; ``connect`` and ``model`` count before what is set.
     """
     environment = ShellEnvironment()
-    environment.addresses.chosen = arguments["connect"]
+    addresses = environment.addresses
+    addresses.chosen, addresses.chosen_by = arguments["connect"], "--connect"
     if arguments["model"] is not None:
         environment.settings.model = arguments["model"]
-        environment.addresses.belong_here({"model"})
+        addresses.belong_here({"model"})
     before = current.use_session(None)
     current.use_environment(lambda: environment)
     session = current.current_session()
